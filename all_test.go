@@ -24,7 +24,7 @@ func TestEncodeAll(t *testing.T) {
 	}{
 		{volley.MDS(4, 2), nil}, {volley.MDS(2, 7), nil}, {volley.MDS(1, 1), nil}, {volley.MDS(5, 5), nil}, {volley.MDS(200, 100), nil},
 		{volley.MDS(6, 3), []volley.Option{volley.WithSeparateSinks()}}, {volley.MDS(3, 3), []volley.Option{volley.WithSeparateSinks()}},
-		{mustDFT(t, "257", 8), []volley.Option{volley.WithOrder(algo.Any), volley.WithPaperModel(1, volley.DefaultBeta, 0)}},
+		{mustDFT(t, "257", 8), []volley.Option{volley.WithOrder(algo.AnyOrder), volley.WithPaperModel(1, volley.DefaultBeta, 0)}},
 	} {
 		lengths := make([]int, c.a.Rows())
 		for k := range lengths {

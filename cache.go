@@ -47,5 +47,5 @@ func keyOf(p *algo.Problem) (key problemKey, shared bool) {
 	if !matrix.StructureOf(a).Fixed() {
 		return key, false
 	}
-	return problemKey{a.Field().Name(), a.ID(), a.Rows(), a.Cols(), p.Separate, p.Whole, p.Ports, p.Order, p.Limits}, true
+	return problemKey{a.Field().Name(), a.ID(), a.Rows(), a.Cols(), p.Separate, p.WholePackets, p.Ports, p.Order, p.Limits}, true
 }

@@ -67,7 +67,7 @@ func TestCacheShares(t *testing.T) {
 		{"2^8", "cauchy", 16, 16, []Option{WithPaperModel(1, DefaultBeta, DefaultTau)}},
 		{"2^8", "cauchy", 16, 16, []Option{WithPaperModel(2, DefaultBeta, DefaultTau)}},
 		{"2^8", "cauchy", 16, 16, []Option{WithWholePackets()}},
-		{"2^8", "cauchy", 16, 16, []Option{WithOrder(algo.Any)}},
+		{"2^8", "cauchy", 16, 16, []Option{WithOrder(algo.AnyOrder)}},
 		{"2^8", "cauchy", 16, 16, []Option{WithLimits(algo.Limits{Memory: 100})}},
 		{"2^8", "cauchy", 16, 16, []Option{WithGamma(1e-9)}},
 		{"257", "dft", 16, 16, nil},

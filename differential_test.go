@@ -722,7 +722,7 @@ func (c *trial) drawRun(t *rapid.T) {
 	case chance(t, "one port", 2):
 		c.ports = 1
 	}
-	c.order = pick(t, "order", algo.Natural, algo.Any)
+	c.order = pick(t, "order", algo.Natural, algo.AnyOrder)
 	c.whole, c.check = chance(t, "whole", 4), rapid.Bool().Draw(t, "check")
 	c.limits = algo.Limits{}
 	if chance(t, "rounds over", 6) {
@@ -937,7 +937,7 @@ func (c *trial) plan(t *rapid.T, d *differential) plan.Plan {
 		c.keeps(t, p)
 		return p
 	case errors.As(err, &limit):
-		if c.limits == (algo.Limits{}) && !(limit.Whole && c.whole) {
+		if c.limits == (algo.Limits{}) && !(limit.WholePackets && c.whole) {
 			t.Fatalf("%v\nwithout limits: %v", c, err)
 		}
 		c.loosen(t, limit)
@@ -966,16 +966,16 @@ func (c *trial) plan(t *rapid.T, d *differential) plan.Plan {
 func (c *trial) keeps(t *rapid.T, p plan.Plan) {
 	cost, model := sim.Count(p), c.model(c.longest[0])
 	problem := c.problem(t)
-	fewest := problem.MostRounds() - c.limits.Rounds.Over()
+	fewest := problem.MostRounds() - c.limits.Rounds.Excess()
 	held := (plan.MemorySlots(p) + cost.Pieces - 1) / cost.Pieces
 	switch l := c.limits; {
-	case l.Rounds.Over() >= 0 && cost.C1 > fewest+l.Rounds.Over():
+	case l.Rounds.Excess() >= 0 && cost.C1 > fewest+l.Rounds.Excess():
 		t.Fatalf("%v\n%d rounds, the fewest possible are %d", c, cost.C1, fewest)
 	case l.Memory > 0 && held > l.Memory:
 		t.Fatalf("%v\n%d packets held", c, held)
 	case l.Compute > 0 && cost.PacketC3() > l.Compute:
 		t.Fatalf("%v\n%d multiply-adds", c, cost.PacketC3())
-	case problem.Whole && cost.Pieces > 1:
+	case problem.WholePackets && cost.Pieces > 1:
 		t.Fatalf("%v\n%d pieces", c, cost.Pieces)
 	}
 	if c.processors() <= 24 {
@@ -999,7 +999,7 @@ func (c *trial) keeps(t *rapid.T, p plan.Plan) {
 
 func (c *trial) problem(t *rapid.T) *algo.Problem {
 	p := &algo.Problem{Matrix: c.a, Separate: c.separate, Ports: c.ports, Order: c.order, Limits: c.limits}
-	p.Whole = c.whole || c.ports > 0 && c.square() && c.algorithm == algo.Auto
+	p.WholePackets = c.whole || c.ports > 0 && c.square() && c.algorithm == algo.Auto
 	if err := p.Prepare(); err != nil {
 		t.Fatalf("%v\n%v", c, err)
 	}
@@ -1014,7 +1014,7 @@ func (c *trial) loosen(t *rapid.T, e *algo.LimitError) {
 		set       func(*algo.Limits, int)
 		least     int
 	}{
-		{"rounds", c.limits.Rounds.Over(), e.RoundsOver, func(l *algo.Limits, n int) { l.Rounds = algo.FewestPlus(n) }, 0},
+		{"rounds", c.limits.Rounds.Excess(), e.RoundsOver, func(l *algo.Limits, n int) { l.Rounds = algo.FewestPlus(n) }, 0},
 		{"memory", c.limits.Memory, e.Memory, func(l *algo.Limits, n int) { l.Memory = n }, 1},
 		{"compute", c.limits.Compute, e.Compute, func(l *algo.Limits, n int) { l.Compute = n }, 1},
 	} {
@@ -1337,7 +1337,7 @@ func (c *trial) compareReports(t *rapid.T, run int, packets [][]byte, reports []
 	for _, column := range r.Columns {
 		seen[column] = true
 	}
-	if len(r.Columns) > 0 && (len(seen) != n || c.order != algo.Any || r.Order != "relabelled") {
+	if len(r.Columns) > 0 && (len(seen) != n || c.order != algo.AnyOrder || r.Order != "relabelled") {
 		t.Fatalf("%v\nrun %d: order %s, columns %v", c, run, r.Order, r.Columns)
 	}
 	estimate, err := encoder.Estimate(t.Context(), nil, int64(longest/c.o.symbolBytes))

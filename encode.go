@@ -119,8 +119,8 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 	if err := o.validate(); err != nil {
 		return nil, inputError{err}
 	}
-	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, Whole: o.whole}
-	problem.Whole = problem.WholeFor(o.algorithm)
+	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, WholePackets: o.whole}
+	problem.WholePackets = problem.WholeFor(o.algorithm)
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
 	}
@@ -264,7 +264,7 @@ func (e *Encoder) newPlan(ctx context.Context, m sim.Model, tags transport.Limit
 
 // memorySlots is [plan.MemorySlots] as a part of planning.
 func memorySlots(ctx context.Context, p plan.Plan) int {
-	p = poll.Under(ctx, p)
+	p = poll.WithContext(ctx, p)
 	most, steps := 0, poll.New(ctx)
 	for _, class := range p.Classes() {
 		s := p.Schedule(class.Representative)

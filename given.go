@@ -49,7 +49,7 @@ func (o *options) checkGiven(ctx context.Context, p plan.Plan, problem *algo.Pro
 		return &PlanError{Reason: err}
 	}
 	h := sha256.New()
-	if err := plan.Encode(poll.Writer{Context: ctx, Writer: h}, poll.Under(ctx, p)); ctx.Err() != nil {
+	if err := plan.Encode(poll.Writer{Context: ctx, Writer: h}, poll.WithContext(ctx, p)); ctx.Err() != nil {
 		return context.Cause(ctx)
 	} else if err != nil {
 		return &PlanError{Reason: err}

@@ -139,7 +139,7 @@ func TestWithPlanRefused(t *testing.T) {
 	if !errors.As(checkedBy(t.Context(), given(t, other), a), new(*verify.MismatchError)) || !errors.As(checkedBy(t.Context(), broken, a), new(*plan.ValidationError)) {
 		t.Error("the error does not wrap its reason")
 	}
-	e, err := NewEncoder(t.Context(), columns, WithPlan(swapped), WithOrder(algo.Any))
+	e, err := NewEncoder(t.Context(), columns, WithPlan(swapped), WithOrder(algo.AnyOrder))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
 
 // WithOrder says which processor is to obtain which coded packet. The default, [algo.Natural], gives processor k that
-// of column k; [algo.Any] lets the plan relabel them where that saves a round, and [Report].Columns says how.
+// of column k; [algo.AnyOrder] lets the plan relabel them where that saves a round, and [Report].Columns says how.
 func WithOrder(order algo.Order) Option { return func(o *options) { o.order = order } }
 
 // WithSeparateSinks says that the R sinks hold no data: with K sources, sink s is processor K+s. Otherwise it is
@@ -130,7 +130,7 @@ func (o *options) validate() error {
 		return fmt.Errorf("volley: packets of %d bytes: want 0 to %d", o.packetBytes, int64(mostPacket))
 	case o.memory < 1:
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
-	case o.order != algo.Natural && o.order != algo.Any:
+	case o.order != algo.Natural && o.order != algo.AnyOrder:
 		return fmt.Errorf("volley: order %d: want algo.Natural or algo.Any", o.order)
 	case transport.CheckTimeout(o.timeout) != nil:
 		return fmt.Errorf("volley: %w", transport.CheckTimeout(o.timeout))

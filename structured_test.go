@@ -71,7 +71,7 @@ func TestEncodeStructured(t *testing.T) {
 			packets := randomPackets(f, lengths...)
 			want := product(a, packets)
 			for _, name := range append(strings.Fields(c.algorithms), algo.Auto) {
-				for _, order := range []algo.Order{algo.Natural, algo.Any} {
+				for _, order := range []algo.Order{algo.Natural, algo.AnyOrder} {
 					for _, model := range []volley.Option{volley.WithPaperModel(2, 0, volley.DefaultTau), volley.WithPaperModel(2, volley.DefaultBeta, 0), volley.WithNetwork(volley.DefaultNetwork())} { // most rounds, fewest
 						coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithOrder(order), model))
 						for j := range want {
@@ -103,7 +103,7 @@ func TestOrderAny(t *testing.T) {
 	a := build(t, f, matrices.Spec{Family: "dft"}, 128)
 	packets := randomPackets(f, make([]int, 128)...)
 	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
-	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.Any), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
+	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.AnyOrder), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
 	if natural.C1 != 8 || natural.C2 != 8 || natural.Order != "natural" || natural.Columns != nil {
 		t.Errorf("natural: %d/%d, order %s", natural.C1, natural.C2, natural.Order)
 	}

@@ -101,9 +101,9 @@ func BoundMinCut(k, ports int) (c2 int, ok bool) {
 	if after != k {
 		return 0, false
 	}
-	for before := 1; after > 1; before *= ports + 1 {
+	for window := 1; after > 1; window *= ports + 1 {
 		after /= ports + 1
-		c2 += min(before, after)
+		c2 += min(window, after)
 	}
 	return c2, true
 }

@@ -39,7 +39,7 @@ func TestCandidatesCounted(t *testing.T) {
 		var all []Candidate
 		for _, algorithm := range registry {
 			for _, ports := range p.portsToTry() {
-				plans, err := algorithm.Plans(p.with(ports))
+				plans, err := algorithm.Plans(p.withPorts(ports))
 				if err != nil {
 					continue // it has none
 				}

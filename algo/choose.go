@@ -44,7 +44,7 @@ func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list []Candidate, rejected []Rejection) {
 	var ended error // which the caller can ask the problem for
 	defer poll.Catch(&ended)
-	p = p.under(model)
+	p = p.forModel(model)
 	counts, steps := p.portsToTry(), poll.New(p.Context)
 	beaten := func(c sim.Cost) bool { // by a plan before it, whatever is still to be counted
 		steps.Steps(1 + len(list))
@@ -52,7 +52,7 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 	}
 	for _, a := range algorithms {
 		for i, ports := range counts {
-			plans, err := a.Plans(p.with(ports))
+			plans, err := a.Plans(p.withPorts(ports))
 			if p.Ended() != nil {
 				return list, rejected
 			}
@@ -63,7 +63,7 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 				if beaten(leastCost(q)) {
 					continue
 				}
-				if cost, all := sim.CountUntil(poll.Under(p.Context, q), beaten); all {
+				if cost, complete := sim.CountUntil(poll.WithContext(p.Context, q), beaten); complete {
 					list = append(list, p.candidate(q, cost, model))
 				}
 			}
@@ -106,9 +106,9 @@ const cutsPackets = "cuts packets"
 
 // Evaluate returns the costs of a plan for the problem.
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
-	own := *p
-	own.Context = nil
-	return own.candidate(q, sim.Count(q), model)
+	derived := *p
+	derived.Context = nil
+	return derived.candidate(q, sim.Count(q), model)
 }
 
 func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candidate {
@@ -117,11 +117,11 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 	c.Memory = (c.Cost.Slots + pieces - 1) / pieces
 	l := p.Limits
 	uncarried := p.carry(q)
-	switch most := p.limitRounds(); {
+	switch limit := p.limitRounds(); {
 	case uncarried != nil:
 		c.Broken = uncarried.Error()
-	case most >= 0 && c.Cost.C1 > most:
-		c.Broken = fmt.Sprintf("%d rounds, at most %d", c.Cost.C1, most)
+	case limit >= 0 && c.Cost.C1 > limit:
+		c.Broken = fmt.Sprintf("%d rounds, at most %d", c.Cost.C1, limit)
 	case l.Memory > 0 && c.Memory > l.Memory:
 		c.Broken = fmt.Sprintf("%d packets held, at most %d", c.Memory, l.Memory)
 	case p.cuts(q):
@@ -142,27 +142,27 @@ func (p *Problem) minds(model sim.Model) bool {
 // A LimitError says that every plan there is breaks a limit, and which limits would do: each of them alone is the least
 // of any plan that keeps the others, and -1 where no plan does.
 type LimitError struct {
-	Limits     Limits
-	Whole      bool // packets, which every plan cuts
-	RoundsOver int
-	Memory     int
-	Compute    int
+	Limits       Limits
+	WholePackets bool // packets, which every plan cuts
+	RoundsOver   int
+	Memory       int
+	Compute      int
 }
 
 func (e *LimitError) Error() string {
-	if e.Whole {
+	if e.WholePackets {
 		return "algo: no plan keeps packets whole: let them be cut, or take another algorithm"
 	}
 	s := "algo: no plan keeps the limits"
 	join := ": want "
-	add := func(now, least int, what string) {
-		if least > now {
-			s += fmt.Sprintf("%s%d or more %s", join, least, what)
+	add := func(limit, least int, quantity string) {
+		if least > limit {
+			s += fmt.Sprintf("%s%d or more %s", join, least, quantity)
 			join = ", or "
 		}
 	}
-	if over := e.Limits.Rounds.Over(); over >= 0 {
-		add(over, e.RoundsOver, "rounds over the fewest")
+	if excess := e.Limits.Rounds.Excess(); excess >= 0 {
+		add(excess, e.RoundsOver, "rounds over the fewest")
 	}
 	if e.Limits.Memory > 0 {
 		add(e.Limits.Memory, e.Memory, "packets of memory")
@@ -175,21 +175,21 @@ func (e *LimitError) Error() string {
 
 // limitError finds the limits that would do.
 func (p *Problem) limitError(list []Candidate) *LimitError {
-	e := &LimitError{Limits: p.Limits, Whole: true, RoundsOver: -1, Memory: -1, Compute: -1}
+	e := &LimitError{Limits: p.Limits, WholePackets: true, RoundsOver: -1, Memory: -1, Compute: -1}
 	fewest := p.fewest()
-	most := p.limitRounds()
+	limit := p.limitRounds()
 	for _, c := range list {
 		if p.cuts(c.Plan) {
 			continue
 		}
-		e.Whole = false
+		e.WholePackets = false
 		compute := c.Cost.PacketC3()
-		over := c.Cost.C1 - fewest
-		rounds := most < 0 || c.Cost.C1 <= most
+		excess := c.Cost.C1 - fewest
+		rounds := limit < 0 || c.Cost.C1 <= limit
 		memory := p.Limits.Memory == 0 || c.Memory <= p.Limits.Memory
 		coding := p.Limits.Compute == 0 || compute <= p.Limits.Compute
 		if memory && coding {
-			e.RoundsOver = least(e.RoundsOver, over)
+			e.RoundsOver = least(e.RoundsOver, excess)
 		}
 		if rounds && coding {
 			e.Memory = least(e.Memory, c.Memory)
@@ -226,16 +226,16 @@ func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 // ChooseAmong is [Choose] for a part of the registry, in its order: one algorithm, or the universal one and others.
 func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen plan.Plan, err error) {
 	defer poll.Catch(&err)
-	p = p.under(model)
+	p = p.forModel(model)
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
-		p.Whole = true // pieces are as much arithmetic, in more and shorter parts
+		p.WholePackets = true // pieces are as much arithmetic, in more and shorter parts
 	}
 	c := &chooser{problem: p, model: model, floor: model.Floor(), known: math.MaxInt64}
 	p.hopeless = c.hopeless
 	if len(algorithms) > 1 && !p.minds(model) {
 		algorithms = slices.DeleteFunc(slices.Clone(algorithms), func(a Algorithm) bool { return a.Baseline })
 	}
-	none := c.list(algorithms)
+	reason := c.list(algorithms)
 	c.count()
 	switch {
 	case c.least.Plan != nil:
@@ -243,7 +243,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 	case len(c.broken) > 0:
 		return nil, p.limitError(c.broken)
 	}
-	return nil, none
+	return nil, reason
 }
 
 // A chooser chooses a plan for a problem: it lists plans, counts what they cost, those first that promise most, and
@@ -264,7 +264,7 @@ type option struct {
 	least sim.Cost
 	floor time.Duration // the time of that
 	order int
-	whole *sim.Cost // once it is counted
+	cost  *sim.Cost // once it is counted
 }
 
 // counted is a plan that keeps the limits.
@@ -275,12 +275,12 @@ type counted struct {
 
 func byFloor(a, b *option) int { return cmp.Compare(a.floor, b.floor) }
 
-// list lists the plans that the transport carries. None is why there is no plan, if there is none.
-func (c *chooser) list(algorithms []Algorithm) (none error) {
+// list lists the plans that the transport carries. Reason is why there is no plan, if there is none.
+func (c *chooser) list(algorithms []Algorithm) (reason error) {
 	var reasons []error
 	var uncarried error // why the first plan that is not carried is not
 	for _, ports := range c.problem.portsToTry() {
-		p := c.problem.with(ports)
+		p := c.problem.withPorts(ports)
 		reasons = nil // are the same for all
 		for _, a := range algorithms {
 			plans, err := a.Plans(p)
@@ -307,11 +307,11 @@ func (c *chooser) hopeless(cost sim.Cost) bool {
 	if c.looked < len(c.options) {
 		c.looked = len(c.options)
 		o := slices.MinFunc(c.options, byFloor)
-		if o.whole == nil {
-			cost := sim.Count(poll.Under(c.problem.Context, o.Plan))
-			o.whole = &cost
+		if o.cost == nil {
+			cost := sim.Count(poll.WithContext(c.problem.Context, o.Plan))
+			o.cost = &cost
 		}
-		if d := c.problem.candidate(o.Plan, *o.whole, c.model); d.Broken == "" {
+		if d := c.problem.candidate(o.Plan, *o.cost, c.model); d.Broken == "" {
 			c.known = min(c.known, d.Time)
 		}
 	}
@@ -324,11 +324,11 @@ func (c *chooser) option(q plan.Plan) *option {
 	o := &option{q, leastCost(q), math.MaxInt64, len(c.options), nil}
 	_, known := schedule.Least(q)
 	if !known && p.Matrix != nil && !p.Square() {
-		some := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
+		sample := []int{0, p.Matrix.Rows() / 2} // sources, and a sink
 		if p.Separate {
-			some = append(some, p.Matrix.Rows())
+			sample = append(sample, p.Matrix.Rows())
 		}
-		o.least, known = sim.AtLeast(poll.Under(p.Context, q), some...), true
+		o.least, known = sim.AtLeast(poll.WithContext(p.Context, q), sample...), true
 	}
 	if known {
 		o.floor = c.floor.Time(o.least)
@@ -343,14 +343,14 @@ func (c *chooser) count() {
 		if c.noBetter(o.least) {
 			continue
 		}
-		if o.whole == nil {
-			cost, all := sim.CountUntil(poll.Under(c.problem.Context, o.Plan), c.noBetter)
-			if !all {
+		if o.cost == nil {
+			cost, complete := sim.CountUntil(poll.WithContext(c.problem.Context, o.Plan), c.noBetter)
+			if !complete {
 				continue
 			}
-			o.whole = &cost
+			o.cost = &cost
 		}
-		d := counted{c.problem.candidate(o.Plan, *o.whole, c.model), o.order}
+		d := counted{c.problem.candidate(o.Plan, *o.cost, c.model), o.order}
 		if d.Broken != "" {
 			c.broken = append(c.broken, d.Candidate)
 			continue

@@ -79,7 +79,7 @@ func TestChoiceIsBest(t *testing.T) {
 	for i, m := range matrices {
 		for _, ports := range []int{1, 3} {
 			for l, limit := range limits {
-				p := &algo.Problem{Matrix: m, Ports: ports, Limits: limit, Whole: (i+l)%2 == 1}
+				p := &algo.Problem{Matrix: m, Ports: ports, Limits: limit, WholePackets: (i+l)%2 == 1}
 				if err := p.Prepare(); err != nil {
 					t.Fatal(err)
 				}
@@ -99,7 +99,7 @@ func TestChoiceIsBest(t *testing.T) {
 				}
 				fewest := 1 << 30
 				for _, o := range all {
-					if o.tally.pieces == 1 || !p.Whole {
+					if o.tally.pieces == 1 || !p.WholePackets {
 						fewest = min(fewest, o.tally.C1)
 					}
 				}
@@ -107,7 +107,7 @@ func TestChoiceIsBest(t *testing.T) {
 					best := time.Duration(-1)
 					for _, o := range all {
 						c := o.tally
-						if c.pieces > 1 && p.Whole || p.MostRounds() >= 0 && c.C1 > p.MostRounds() ||
+						if c.pieces > 1 && p.WholePackets || p.MostRounds() >= 0 && c.C1 > p.MostRounds() ||
 							limit.Memory > 0 && c.memory > limit.Memory ||
 							limit.Compute > 0 && c.compute > limit.Compute*c.pieces {
 							continue
@@ -127,7 +127,7 @@ func TestChoiceIsBest(t *testing.T) {
 						want := algo.LimitError{Limits: limit, RoundsOver: -1, Memory: -1, Compute: -1}
 						for _, o := range all {
 							c := o.tally
-							if c.pieces > 1 && p.Whole {
+							if c.pieces > 1 && p.WholePackets {
 								continue
 							}
 							compute := (c.compute + c.pieces - 1) / c.pieces
@@ -168,7 +168,7 @@ func TestChoiceIsBest(t *testing.T) {
 func checkLimitError(t *testing.T, of *algo.Problem, e *algo.LimitError) {
 	t.Helper()
 	try := func(l algo.Limits) {
-		p := &algo.Problem{Matrix: of.Matrix, Ports: of.Ports, Limits: l, Whole: of.Whole}
+		p := &algo.Problem{Matrix: of.Matrix, Ports: of.Ports, Limits: l, WholePackets: of.WholePackets}
 		if err := p.Prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func checkLimitError(t *testing.T, of *algo.Problem, e *algo.LimitError) {
 	if l.Compute > 0 && e.Compute > l.Compute {
 		try(algo.Limits{Rounds: l.Rounds, Memory: l.Memory, Compute: e.Compute})
 	}
-	if l.Rounds.Over() >= 0 && e.RoundsOver > l.Rounds.Over() {
+	if l.Rounds.Excess() >= 0 && e.RoundsOver > l.Rounds.Excess() {
 		try(algo.Limits{Rounds: algo.FewestPlus(e.RoundsOver), Memory: l.Memory, Compute: l.Compute})
 	}
 	if !strings.Contains(e.Error(), "no plan keeps the limits") {

@@ -167,7 +167,7 @@ func TestNetworkWhole(t *testing.T) {
 	if q := must(algo.Choose(algo.Auto, p, model))(t); q.Info().Algorithm != "exchange" || q.Info().Ports != 15 {
 		t.Errorf("%s with p = %d, want exchange with 15", q.Info().Algorithm, q.Info().Ports)
 	}
-	p.Whole = true
+	p.WholePackets = true
 	if q := must(algo.Choose(algo.Auto, p, model))(t); q.Info().Pieces > 1 {
 		t.Errorf("%s cuts packets", q.Info().Algorithm)
 	}

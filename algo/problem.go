@@ -41,8 +41,8 @@ type Problem struct {
 	// Traffic, unless nil, is what is asked for in place of a matrix.
 	Traffic *Traffic
 
-	// Whole keeps plans out that cut packets into pieces.
-	Whole bool
+	// WholePackets keeps plans out that cut packets into pieces.
+	WholePackets bool
 
 	// Carry, unless nil, returns an error where the transport does not carry plans of so many rounds and ports. What it
 	// allows, it allows with fewer of either.
@@ -73,8 +73,8 @@ type RoundLimit struct{ n int } // rounds above one less than the fewest; 0: any
 // FewestPlus allows n rounds more than the fewest that any plan for the problem has; a negative n allows any number.
 func FewestPlus(n int) RoundLimit { return RoundLimit{max(0, min(n, math.MaxInt-1)+1)} }
 
-// Over returns how many rounds above the fewest are allowed, and -1 where any number is.
-func (l RoundLimit) Over() int { return l.n - 1 }
+// Excess returns how many rounds above the fewest are allowed, and -1 where any number is.
+func (l RoundLimit) Excess() int { return l.n - 1 }
 
 // Task returns what the plan is for, without the limits.
 func (p *Problem) Task() schedule.Task {
@@ -87,13 +87,13 @@ func (p *Problem) Processors() int { return p.Task().Processors() }
 // Square reports whether every processor is source and sink.
 func (p *Problem) Square() bool { return p.Task().Square() }
 
-// Order says which processor is to have which column of A. Any saves a DFT of 16 to 256 packets a round, 11 to 14 % of the
+// Order says which processor is to have which column of A. AnyOrder saves a DFT of 16 to 256 packets a round, 11 to 14 % of the
 // time by the model of 10 Gbit/s.
 type Order int
 
 const (
-	Natural Order = iota // processor k has column k
-	Any                  // as the plan's Column says, if that saves anything
+	Natural  Order = iota // processor k has column k
+	AnyOrder              // as the plan's Column says, if that saves anything
 )
 
 // String returns "natural" or "any".
@@ -119,19 +119,19 @@ func (p *Problem) CheckProcessors(q plan.Plan) error {
 		}
 		return list
 	}
-	only := func(number int, has bool) []int {
-		if !has {
+	single := func(number int, exists bool) []int {
+		if !exists {
 			return []int{}
 		}
 		return []int{number}
 	}
-	relabelled := p.Order == Any && p.Square()
+	relabelled := p.Order == AnyOrder && p.Square()
 	for k := range p.Processors() {
 		s := q.Schedule(k)
-		if got, want := packets(s.Inputs, q.Row, k), only(p.Source(k)); !slices.Equal(got, want) {
+		if got, want := packets(s.Inputs, q.Row, k), single(p.Source(k)); !slices.Equal(got, want) {
 			return fmt.Errorf("processor %d has the initial packets %v, want %v", k, got, want)
 		}
-		got, want := packets(len(s.Outputs), q.Column, k), only(p.Sink(k))
+		got, want := packets(len(s.Outputs), q.Column, k), single(p.Sink(k))
 		if !slices.Equal(got, want) && !(relabelled && len(got) == 1) {
 			return fmt.Errorf("processor %d gets the coded packets %v, want %v", k, got, want)
 		}
@@ -160,23 +160,23 @@ func (p *Problem) portsToTry() []int {
 	if p.Ports > 0 {
 		return []int{p.carried(p.Ports)}
 	}
-	most := p.carried(p.mostPorts())
+	limit := p.carried(p.mostPorts())
 	if p.inMemory {
-		if most >= 1024 { // where each processor is a rank, messages from all to all take gigabytes: six rounds have few
-			most = int(math.Ceil(math.Pow(float64(most+1), 1.0/6)-1e-9)) - 1
+		if limit >= 1024 { // where each processor is a rank, messages from all to all take gigabytes: six rounds have few
+			limit = int(math.Ceil(math.Pow(float64(limit+1), 1.0/6)-1e-9)) - 1
 		}
-		return []int{most}
+		return []int{limit}
 	}
 	if p.Traffic != nil {
 		if p.Processors() > mostAtOnce {
 			return []int{1}
 		}
-		return slices.Compact([]int{1, most})
+		return slices.Compact([]int{1, limit})
 	}
 	large, small := max(p.Matrix.Rows(), p.Matrix.Cols()), min(p.Matrix.Rows(), p.Matrix.Cols())
-	list := []int{1, min(large, most)}
+	list := []int{1, min(large, limit)}
 	if p.Square() {
-		for radix := 4; radix <= most; radix *= 2 {
+		for radix := 4; radix <= limit; radix *= 2 {
 			list = append(list, radix-1)
 		}
 	}
@@ -187,14 +187,14 @@ func (p *Problem) portsToTry() []int {
 		}
 	}
 	slices.SortFunc(list, func(a, b int) int { return b - a })
-	return slices.DeleteFunc(slices.Compact(list), func(n int) bool { return n > most })
+	return slices.DeleteFunc(slices.Compact(list), func(n int) bool { return n > limit })
 }
 
 // CarriedBy returns the problem for a transport that carries only some plans, see Carry.
 func (p *Problem) CarriedBy(carry func(rounds, ports int) error) *Problem {
-	own := *p
-	own.Carry = carry
-	return &own
+	derived := *p
+	derived.Carry = carry
+	return &derived
 }
 
 // carried returns how many of so many ports a plan may have to be carried.
@@ -214,17 +214,17 @@ func (p *Problem) carry(q plan.Plan) error {
 	return p.Carry(info.Rounds(), info.Ports)
 }
 
-// under returns the problem as the planner takes it up by a model.
-func (p *Problem) under(model sim.Model) *Problem {
-	own := *p
-	own.inMemory = p.Square() && p.Ports == 0 && !model.Paper() && model.Network.Gap(1) == 0 && model.Gamma > 0
-	return &own
+// forModel returns the problem as the planner takes it up by a model.
+func (p *Problem) forModel(model sim.Model) *Problem {
+	derived := *p
+	derived.inMemory = p.Square() && p.Ports == 0 && !model.Paper() && model.Network.Gap(1) == 0 && model.Gamma > 0
+	return &derived
 }
 
-func (p *Problem) with(ports int) *Problem {
-	own := *p
-	own.Ports = ports
-	return &own
+func (p *Problem) withPorts(ports int) *Problem {
+	derived := *p
+	derived.Ports = ports
+	return &derived
 }
 
 // NewProblem returns the square problem of m without limits. More ports than K-1 count as K-1. It is an error when m is not
@@ -252,34 +252,34 @@ func (p *Problem) Prepare() error {
 	if p.Limits.Memory < 0 || p.Limits.Compute < 0 {
 		return fmt.Errorf("algo: limits of %d packets and %d multiply-adds: want 1 or more, or 0 for none", p.Limits.Memory, p.Limits.Compute)
 	}
-	p.known, p.rounds = &factorisations{of: map[int]*matrix.Factorisation{}}, &poll.Once[int]{}
+	p.known, p.rounds = &factorisations{byLimit: map[int]*matrix.Factorisation{}}, &poll.Once[int]{}
 	return nil
 }
 
 // factorisations are those of a matrix that were asked for, by the most that a radix is.
 type factorisations struct {
-	mu sync.Mutex
-	of map[int]*matrix.Factorisation
+	mu      sync.Mutex
+	byLimit map[int]*matrix.Factorisation
 }
 
-// factor returns the factorisation with radices up to most, or that of the matrix itself for 0, and nil where none is
+// factor returns the factorisation with radices up to limit, or that of the matrix itself for 0, and nil where none is
 // known.
-func (p *Problem) factor(most int) *matrix.Factorisation {
+func (p *Problem) factor(limit int) *matrix.Factorisation {
 	if !p.Square() {
 		return nil
 	}
 	p.known.mu.Lock()
 	defer p.known.mu.Unlock()
-	fact, ok := p.known.of[most]
+	fact, ok := p.known.byLimit[limit]
 	if !ok {
 		var radices pointset.Radices
-		if most > 0 {
-			radices = pointset.UpTo(most)
+		if limit > 0 {
+			radices = pointset.UpTo(limit)
 		}
 		var err error
 		fact, err = matrix.Factor(p.Context, p.Matrix, radices)
 		poll.Must(err)
-		p.known.of[most] = fact
+		p.known.byLimit[limit] = fact
 	}
 	return fact
 }
@@ -296,25 +296,25 @@ func (p *Problem) Hopeless(c sim.Cost) bool { return p.hopeless != nil && p.hope
 // MostRounds returns the largest number of rounds that the limits allow, and -1 where they allow any, or where the
 // problem's context has ended.
 func (p *Problem) MostRounds() int {
-	most, err := p.mostRounds()
+	rounds, err := p.mostRounds()
 	if err != nil {
 		return -1
 	}
-	return most
+	return rounds
 }
 
-func (p *Problem) mostRounds() (most int, err error) {
+func (p *Problem) mostRounds() (rounds int, err error) {
 	defer poll.Catch(&err)
 	return p.limitRounds(), nil
 }
 
 // limitRounds is MostRounds as a part of planning.
 func (p *Problem) limitRounds() int {
-	over := p.Limits.Rounds.Over()
-	if over < 0 {
+	excess := p.Limits.Rounds.Excess()
+	if excess < 0 {
 		return -1
 	}
-	return p.fewest() + over
+	return p.fewest() + excess
 }
 
 // fewestRounds returns the fewest rounds of any plan, which the universal algorithm meets where all are sources and sinks.
@@ -326,14 +326,14 @@ func (p *Problem) fewestRounds() int {
 	if p.Square() {
 		return bound
 	}
-	own := p.with(p.mostPorts())
-	own.Limits = Limits{}
+	derived := p.withPorts(p.mostPorts())
+	derived.Limits = Limits{}
 	fewest := -1
 	for _, a := range registry {
-		plans, _ := a.Plans(own) // an algorithm that has none has no fewest
+		plans, _ := a.Plans(derived) // an algorithm that has none has no fewest
 		poll.Must(p.Ended())
 		for _, q := range plans {
-			if rounds := q.Info().Rounds(); !own.cuts(q) && (fewest < 0 || rounds < fewest) {
+			if rounds := q.Info().Rounds(); !derived.cuts(q) && (fewest < 0 || rounds < fewest) {
 				fewest = rounds
 			}
 		}
@@ -344,34 +344,34 @@ func (p *Problem) fewestRounds() int {
 // WholeFor reports whether packets stay whole where the named algorithm, or [Auto], plans: where that is asked for, and
 // in the model of the paper, with its ports, where every processor is source and sink and no algorithm is named.
 func (p *Problem) WholeFor(name string) bool {
-	return p.Whole || p.Ports > 0 && name == Auto && p.Square()
+	return p.WholePackets || p.Ports > 0 && name == Auto && p.Square()
 }
 
 // cuts reports whether a plan cuts packets that are to stay whole.
-func (p *Problem) cuts(q plan.Plan) bool { return p.Whole && q.Info().PieceCount() > 1 }
+func (p *Problem) cuts(q plan.Plan) bool { return p.WholePackets && q.Info().PieceCount() > 1 }
 
 // Factorisation returns [matrix.Factor] of the matrix of a square problem, and nil for others. The error is the cause of
 // the context, where that ends; nil is none.
 func (p *Problem) Factorisation(ctx context.Context) (fact *matrix.Factorisation, err error) {
 	defer poll.Catch(&err)
-	own := *p
-	own.Context = ctx
-	return own.factor(0), nil
+	derived := *p
+	derived.Context = ctx
+	return derived.factor(0), nil
 }
 
 // orders returns the factorisation of the matrix and, where it has other layers with radices up to p+1, that one;
 // none where none is known.
 func (p *Problem) orders() []*matrix.Factorisation {
-	own := p.factor(0)
-	if own == nil {
+	natural := p.factor(0)
+	if natural == nil {
 		return nil
 	}
-	list := []*matrix.Factorisation{own}
+	list := []*matrix.Factorisation{natural}
 	if p.inMemory {
 		return list
 	}
-	if other := p.factor(p.Ports + 1); other != nil && !other.SameRadices(own) {
-		list = append(list, other)
+	if byPorts := p.factor(p.Ports + 1); byPorts != nil && !byPorts.SameRadices(natural) {
+		list = append(list, byPorts)
 	}
 	return list
 }
@@ -382,7 +382,7 @@ func (p *Problem) Structure() (text string, found bool) {
 		if fact, err := p.Factorisation(p.Context); err == nil && fact != nil {
 			return fact.Structure, true
 		}
-	} else if facts, why, err := exchange.BlockFactors(p.Task()); why == "" && err == nil {
+	} else if facts, reason, err := exchange.BlockFactors(p.Task()); reason == "" && err == nil {
 		return "of the blocks: " + facts[0].Structure, true
 	}
 	return "none found", false

@@ -189,11 +189,11 @@ func TestScheduleTerms(t *testing.T) {
 
 // TestZeroLimits checks that limits of which only one is set leave the rounds alone.
 func TestZeroLimits(t *testing.T) {
-	if over := (algo.Limits{Memory: 8}).Rounds.Over(); over != -1 {
+	if over := (algo.Limits{Memory: 8}).Rounds.Excess(); over != -1 {
 		t.Errorf("Limits{Memory: 8} allow %d rounds over the fewest, want any number", over)
 	}
 	for over := -1; over < 3; over++ {
-		if got := algo.FewestPlus(over).Over(); got != over {
+		if got := algo.FewestPlus(over).Excess(); got != over {
 			t.Errorf("FewestPlus(%d) allows %d", over, got)
 		}
 	}

@@ -45,10 +45,10 @@ type Algorithm struct {
 	// by several goroutines at once; it returns equal plans for equal problems, as all processors plan by themselves.
 	Make func(p *Problem) ([]plan.Plan, error) `json:"-"`
 
-	// With returns the plan with parameters of one's own, which [Lookup] reads after the name:
+	// WithParameters returns the plan with parameters of one's own, which [Lookup] reads after the name:
 	// lists of numbers of 1 and more. The error wraps [schedule.ErrStructure] where they do not
-	// fit the problem. Where With is nil, parameters select one of the plans of Make.
-	With func(p *Problem, parameters [][]int) (plan.Plan, error) `json:"-"`
+	// fit the problem. Where WithParameters is nil, parameters select one of the plans of Make.
+	WithParameters func(p *Problem, parameters [][]int) (plan.Plan, error) `json:"-"`
 
 	part func(Part) Algorithm // one of Parts
 }
@@ -61,11 +61,11 @@ func Algorithms() []Algorithm { return slices.Clone(registry) }
 
 // Parts returns the algorithms for matrices, in place of one that has parts these.
 func Parts() []Algorithm {
-	return slices.DeleteFunc(all(), func(a Algorithm) bool { return len(a.Parts) > 0 || a.Traffic })
+	return slices.DeleteFunc(withParts(), func(a Algorithm) bool { return len(a.Parts) > 0 || a.Traffic })
 }
 
-// all returns the registry, with its parts after an algorithm.
-func all() (list []Algorithm) {
+// withParts returns the registry, with its parts after an algorithm.
+func withParts() (list []Algorithm) {
 	for _, a := range registry {
 		list = append(list, a)
 		for _, x := range a.Parts {
@@ -101,14 +101,14 @@ var registry = []Algorithm{
 		Example: "-k 16",
 		Make: func(p *Problem) ([]plan.Plan, error) {
 			l := p.Limits
-			return universal.Plans(p.Task(), l.Rounds.Over(), l.Memory > 0 || l.Compute > 0)
+			return universal.Plans(p.Task(), l.Rounds.Excess(), l.Memory > 0 || l.Compute > 0)
 		},
-		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
+		WithParameters: func(p *Problem, parameters [][]int) (plan.Plan, error) {
 			return universal.PlanWith(p.Task(), parameters)
 		},
 	},
 	layered(Algorithm{
-		Name:    layers.All,
+		Name:    layers.AnyFamily,
 		Title:   "products of small layers, such as the stages of a transform; neighbours fused where that saves rounds or packets",
 		Problem: "DFT, Vandermonde, Lagrange, Cauchy and lch matrices on cosets, subspaces or other fibres, their inverses and transposes",
 		C1:      "sum of clog(r) over the sizes r of the groups of fused layers; 1 for natural order, where a permutation is left",
@@ -156,7 +156,7 @@ var registry = []Algorithm{
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
 		Make:       func(p *Problem) ([]plan.Plan, error) { return exchange.ExchangePlans(p.Task(), p.factor(0)) },
-		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
+		WithParameters: func(p *Problem, parameters [][]int) (plan.Plan, error) {
 			return exchange.ExchangeWith(p.Task(), p.factor(0), parameters)
 		},
 	},
@@ -170,7 +170,7 @@ var registry = []Algorithm{
 		Example:    "--matrix cauchy -k 24 --sinks 3",
 		Structured: true,
 		Make:       planned(exchange.HelpersPlans),
-		With: func(p *Problem, parameters [][]int) (plan.Plan, error) {
+		WithParameters: func(p *Problem, parameters [][]int) (plan.Plan, error) {
 			return exchange.HelpersWith(p.Task(), parameters)
 		},
 	},
@@ -223,15 +223,15 @@ var registry = []Algorithm{
 func layered(a Algorithm) Algorithm {
 	a.Structured = true
 	a.Make = func(p *Problem) ([]plan.Plan, error) {
-		return layers.Plans(a.Name, p.Task(), p.orders(), p.Order == Any)
+		return layers.Plans(a.Name, p.Task(), p.orders(), p.Order == AnyOrder)
 	}
-	a.With = func(p *Problem, parameters [][]int) (plan.Plan, error) {
-		return layers.PlanWith(a.Name, p.Task(), p.factor(0), p.Order == Any, parameters)
+	a.WithParameters = func(p *Problem, parameters [][]int) (plan.Plan, error) {
+		return layers.PlanWith(a.Name, p.Task(), p.factor(0), p.Order == AnyOrder, parameters)
 	}
 	a.part = func(x Part) Algorithm {
-		one := a
-		one.Name, one.Example, one.Parts = x.Name, x.Example, nil
-		return layered(one)
+		named := a
+		named.Name, named.Example, named.Parts = x.Name, x.Example, nil
+		return layered(named)
 	}
 	return a
 }
@@ -241,7 +241,7 @@ func layered(a Algorithm) Algorithm {
 func relayed(p *Problem) ([]plan.Plan, error) {
 	t := *p.Traffic
 	hopeless := func(c sim.Cost) bool { return p.Ports > 1 && p.Hopeless(c) }
-	if p.Whole {
+	if p.WholePackets {
 		t.Pieces = 1
 	}
 	for {
@@ -274,14 +274,14 @@ func Stepped(name string, step func(size, ports int) schedule.Step) func(p *Prob
 // Lookup returns the algorithm of that name. With parameters after a colon, as in "exchange:8,8" or "universal:4,4", it
 // returns one that has only the plan with these, see [plan.Info.Name]. The error lists the names there are.
 func Lookup(name string) (Algorithm, error) {
-	family, text, given := strings.Cut(name, ":")
+	family, text, hasParameters := strings.Cut(name, ":")
 	var names []string
-	for _, a := range all() {
+	for _, a := range withParts() {
 		switch {
 		case a.Name != family:
 			names = append(names, a.Name)
-		case given:
-			return a.with(text)
+		case hasParameters:
+			return a.withParameters(text)
 		default:
 			return a, nil
 		}
@@ -289,8 +289,8 @@ func Lookup(name string) (Algorithm, error) {
 	return Algorithm{}, fmt.Errorf("algo: no algorithm %q: want auto or one of %s", name, strings.Join(names, ", "))
 }
 
-// with returns the algorithm that has only the plans with these parameters.
-func (a Algorithm) with(text string) (Algorithm, error) {
+// withParameters returns the algorithm that has only the plans with these parameters.
+func (a Algorithm) withParameters(text string) (Algorithm, error) {
 	name := a.Name + ":" + text
 	var parameters [][]int
 	for _, part := range strings.Split(text, "/") {
@@ -304,26 +304,26 @@ func (a Algorithm) with(text string) (Algorithm, error) {
 		}
 		parameters = append(parameters, list)
 	}
-	with, all := a.With, a.Make
+	build, makePlans := a.WithParameters, a.Make
 	a.Name, a.Structured = name, true
 	a.Make = func(p *Problem) ([]plan.Plan, error) {
-		if with != nil {
-			q, err := with(p, parameters)
+		if build != nil {
+			q, err := build(p, parameters)
 			if err != nil {
 				return nil, err
 			}
 			return []plan.Plan{q}, nil
 		}
-		plans, err := all(p)
+		plans, err := makePlans(p)
 		var names []string
-		one := slices.DeleteFunc(plans, func(q plan.Plan) bool {
+		matching := slices.DeleteFunc(plans, func(q plan.Plan) bool {
 			names = append(names, q.Info().Name())
 			return q.Info().Name() != name
 		})
-		if err == nil && len(one) == 0 {
+		if err == nil && len(matching) == 0 {
 			err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: there are only %s", name, p.Processors(), p.Ports, strings.Join(names, ", ")))
 		}
-		return one, err
+		return matching, err
 	}
 	return a, nil
 }

@@ -39,7 +39,7 @@ func primeField(t *testing.T, n, k int, without ...int) field.Field {
 // built returns the matrix of a Spec for p ports.
 func built(t *testing.T, s matrices.Spec, f field.Field, k, ports int) matrix.Matrix {
 	t.Helper()
-	m, err := s.For(ports).Build(f, k, k)
+	m, err := s.ForPorts(ports).Build(f, k, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestNoneBeatsChosen(t *testing.T) {
 			for i, m := range list {
 				problems[i]++
 				p := must(algo.NewProblem(m, ports, algo.Natural))(t)
-				p.Whole = true
+				p.WholePackets = true
 				model := sim.Model{Beta: 1000, Tau: 1, Bytes: 1 << 10, SymbolBytes: 1}
 				chosen := p.Evaluate(must(algo.Choose(algo.Auto, p, model))(t), model)
 				p.Limits.Memory = 1 << 30 // so that other windows are made, too

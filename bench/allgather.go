@@ -92,6 +92,6 @@ func allgather(f field.Field, processors, ports int) plan.Plan {
 			return outputs
 		},
 		ColumnOf: func(proc, output int) int { return processors*proc + output },
-		Kinds:    func(context.Context) []plan.Class { return schedule.Alike(processors) },
+		Kinds:    func(context.Context) []plan.Class { return schedule.OneClass(processors) },
 	}
 }

@@ -188,7 +188,7 @@ func TestDecodeInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _, err := DecodePackets(t.Context(), local.New(1)[0], MemoryDecoding{
-		Matrix: a, Coded: all, Options: []volley.Option{volley.WithOrder(algo.Any)},
+		Matrix: a, Coded: all, Options: []volley.Option{volley.WithOrder(algo.AnyOrder)},
 	})
 	if err != nil {
 		t.Fatal(err)

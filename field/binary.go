@@ -77,8 +77,8 @@ var lowLevel reedsolomon.LowLevel
 func xor(dst, src []byte) { lowLevel.GalMulSliceXor(1, src, dst) }
 
 // libraryRow is the row by the library.
-func libraryRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
-	for j, s := range in {
+func libraryRow(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
+	for j, s := range src {
 		switch c := byte(coef[j][0]); {
 		case c == 0:
 		case add:
@@ -94,11 +94,11 @@ func libraryRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 }
 
 // tableRow is the row by mulAdd.
-func (f *binaryField) tableRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+func (f *binaryField) tableRow(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
 	if !add {
 		clear(dst)
 	}
-	for j, s := range in {
+	for j, s := range src {
 		switch c := coef[j][0]; c {
 		case 0:
 		case 1:

@@ -65,11 +65,11 @@ func (f *extension) minus(a uint64) uint64 {
 	return uint64(f.exp[int(f.log[a])+len(f.zech)/2])
 }
 
-func (f *extension) addRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+func (f *extension) addRow(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
 	if !add {
 		clear(dst)
 	}
-	for j, s := range in {
+	for j, s := range src {
 		if c := coef[j][0]; c != 0 {
 			f.mulAdd(dst, s[lo:hi], c)
 		}

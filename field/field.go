@@ -108,8 +108,8 @@ type Field interface {
 
 // Contains reports whether e is an element of f: whether its code is below q.
 func Contains(f Field, e Element) bool {
-	if own, ok := f.(interface{ contains(Element) bool }); ok { // without an integer for q
-		return own.contains(e)
+	if checker, ok := f.(interface{ contains(Element) bool }); ok { // without an integer for q
+		return checker.contains(e)
 	}
 	return e.Int().Cmp(f.Order()) < 0
 }
@@ -138,10 +138,10 @@ func ParseElement(f Field, s string) (Element, error) {
 }
 
 // Decimals returns n elements in decimal, as [ParseElement] reads them.
-func Decimals(n int, at func(int) Element) []string {
+func Decimals(n int, element func(int) Element) []string {
 	list := make([]string, n)
 	for i := range list {
-		list[i] = at(i).String()
+		list[i] = element(i).String()
 	}
 	return list
 }

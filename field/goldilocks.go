@@ -40,10 +40,10 @@ func (f *gold) Inv(a Element) Element {
 // goldBlock is how many symbols are worked on at a time.
 const goldBlock = 128
 
-// goldRow sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst. It sums
+// goldRow sets dst, a block, to Σ coef[j]·src[j][lo:hi], or adds that to dst. It sums
 // products in three words and reduces the sums once. Inputs are added four at a time,
 // which saves loads and stores of the sums.
-func goldRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+func goldRow(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
 	var sums [goldBlock]wideSum
 	acc := sums[:(hi-lo)/8]
 	if add {
@@ -54,11 +54,11 @@ func goldRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
 	var c [4]uint64
 	var s [4][]byte
 	n := 0
-	for j := range in {
+	for j := range src {
 		if coef[j].IsZero() {
 			continue
 		}
-		c[n], s[n] = coef[j][0], in[j][lo:hi]
+		c[n], s[n] = coef[j][0], src[j][lo:hi]
 		if n++; n == len(s) {
 			mulAddGold4(acc, &c, &s)
 			n = 0

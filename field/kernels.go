@@ -27,9 +27,9 @@ type kernels struct {
 	affine bool // coefficients are matrices of bits, else tables of nibbles
 
 	// granule is the power of two that to-from is a multiple of; planesGroup where symbols are in planes.
-	granule int
-	rows    int // at most, in combineKernel
-	most    int // rows at most of bytes; more than rows pay where they are all of a map
+	granule  int
+	rows     int // at most, in combineKernel
+	byteRows int // rows at most of bytes; more than rows pay where they are all of a map
 
 	streams bool // combineKernel knows howStream
 }
@@ -215,9 +215,9 @@ type kernelMap struct {
 
 func newKernelMap(f *binaryField, shape mapShape, path *kernels, rows [][]Element, planes bool, steps func(int)) *kernelMap {
 	m := &kernelMap{mapShape: shape, path: path, symbolBytes: f.symbolBytes, planes: planes}
-	most := path.rows
-	if f.symbolBytes == 1 && len(rows) <= path.most {
-		most = path.most
+	limit := path.rows
+	if f.symbolBytes == 1 && len(rows) <= path.byteRows {
+		limit = path.byteRows
 	}
 	for first := 0; first < len(rows); {
 		steps(len(rows[first]))
@@ -231,8 +231,8 @@ func newKernelMap(f *binaryField, shape mapShape, path *kernels, rows [][]Elemen
 			steps(len(rows[end]))
 			end++
 		}
-		for left := (end - first + most - 1) / most; left > 0; left-- { // nearly equal groups
-			n := (end - first + left - 1) / left
+		for remaining := (end - first + limit - 1) / limit; remaining > 0; remaining-- { // nearly equal groups
+			n := (end - first + remaining - 1) / remaining
 			steps(n * len(rows[first]))
 			if sparse(rows[first : first+n]) {
 				for i := range n {
@@ -262,13 +262,13 @@ func isSum(row []Element) bool {
 func sparse(rows [][]Element) bool {
 	columns, entries := 0, 0
 	for j := range rows[0] {
-		before := entries
+		previous := entries
 		for _, row := range rows {
 			if !row[j].IsZero() {
 				entries++
 			}
 		}
-		if entries > before {
+		if entries > previous {
 			columns++
 		}
 	}
@@ -302,44 +302,46 @@ func (m *kernelMap) add(f *binaryField, rows [][]Element, first, n int) {
 	m.groups = append(m.groups, g)
 }
 
-func (m *kernelMap) Apply(out, in [][]byte, add bool) { m.apply(out, in, addOrSet(add)) }
-
-// Stream is [Streamer].
-func (m *kernelMap) Stream(out, in [][]byte) {
-	how := uint8(howSet)
-	if m.path.streams && !slices.ContainsFunc(out, func(p []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(p)))%lineBytes > 0 }) {
-		how = howStream
-	}
-	m.apply(out, in, how)
+func (m *kernelMap) Apply(outputs, inputs [][]byte, add bool) {
+	m.apply(outputs, inputs, addOrSet(add))
 }
 
-func (m *kernelMap) apply(out, in [][]byte, how uint8) {
-	n := m.check(out, in, m.symbolBytes)
-	done := 0
-	if m.planes {
-		done = n &^ (planesGroup - 1)
-		m.run(inPlanes, out, in, 0, done, how)
+// Stream is [Streamer].
+func (m *kernelMap) Stream(outputs, inputs [][]byte) {
+	mode := uint8(howSet)
+	if m.path.streams && !slices.ContainsFunc(outputs, func(p []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(p)))%lineBytes > 0 }) {
+		mode = howStream
 	}
-	m.usual(out, in, done, n, how)
+	m.apply(outputs, inputs, mode)
+}
+
+func (m *kernelMap) apply(outputs, inputs [][]byte, mode uint8) {
+	n := m.check(outputs, inputs, m.symbolBytes)
+	planar := 0
+	if m.planes {
+		planar = n &^ (planesGroup - 1)
+		m.run(inPlanes, outputs, inputs, 0, planar, mode)
+	}
+	m.usual(outputs, inputs, planar, n, mode)
 }
 
 // usual applies the map to bytes in the usual layout.
-func (m *kernelMap) usual(out, in [][]byte, from, to int, how uint8) {
+func (m *kernelMap) usual(outputs, inputs [][]byte, start, end int, mode uint8) {
 	layout := inBytes + m.symbolBytes - 1
-	whole := from + (to-from)&^(m.path.granule-1)
-	m.run(layout, out, in, from, whole, how)
-	if whole < to {
-		add := how == howAdd
+	aligned := start + (end-start)&^(m.path.granule-1)
+	m.run(layout, outputs, inputs, start, aligned, mode)
+	if aligned < end {
+		add := mode == howAdd
 		t := tailPool.Get().(*tail)
-		o, i := t.begin(out, in, whole, add)
+		o, i := t.begin(outputs, inputs, aligned, add)
 		m.run(layout, o, i, 0, m.path.granule, addOrSet(add))
-		t.end(out, whole)
+		t.end(outputs, aligned)
 	}
 }
 
-func (m *kernelMap) run(layout int, out, in [][]byte, from, to int, how uint8) {
-	for ; from < to; from += partBytes(m.inputs) {
-		m.runPart(layout, out, in, from, min(to, from+partBytes(m.inputs)), how)
+func (m *kernelMap) run(layout int, outputs, inputs [][]byte, start, end int, mode uint8) {
+	for ; start < end; start += partBytes(m.inputs) {
+		m.runPart(layout, outputs, inputs, start, min(end, start+partBytes(m.inputs)), mode)
 	}
 }
 
@@ -349,21 +351,21 @@ func partBytes(inputs int) int {
 	return max(1<<10, cacheBytes/inputs&^(1<<10-1))
 }
 
-func (m *kernelMap) runPart(layout int, out, in [][]byte, from, to int, how uint8) {
+func (m *kernelMap) runPart(layout int, outputs, inputs [][]byte, start, end int, mode uint8) {
 	for k := range m.groups {
 		g := &m.groups[k]
 		if g.sum {
-			combineKernel(m.path.path, 0, layout, &out[g.first], &in[0], unsafe.SliceData(g.columns), len(g.columns), nil, from, to, how)
+			combineKernel(m.path.path, 0, layout, &outputs[g.first], &inputs[0], unsafe.SliceData(g.columns), len(g.columns), nil, start, end, mode)
 			continue
 		}
-		size, most := len(g.coefs)/len(g.columns), columnsAtOnce
-		how := how
-		if len(g.columns) > most && how == howStream { // sums are read again
-			how = howSet
+		size, limit := len(g.coefs)/len(g.columns), columnsAtOnce
+		mode := mode
+		if len(g.columns) > limit && mode == howStream { // sums are read again
+			mode = howSet
 		}
-		for at := 0; at < len(g.columns); at += most {
-			combineKernel(m.path.path, g.rows, layout, &out[g.first], &in[0], &g.columns[at], min(most, len(g.columns)-at), &g.coefs[at*size], from, to, how)
-			how = howAdd
+		for column := 0; column < len(g.columns); column += limit {
+			combineKernel(m.path.path, g.rows, layout, &outputs[g.first], &inputs[0], &g.columns[column], min(limit, len(g.columns)-column), &g.coefs[column*size], start, end, mode)
+			mode = howAdd
 		}
 	}
 }
@@ -371,8 +373,8 @@ func (m *kernelMap) runPart(layout int, out, in [][]byte, from, to int, how uint
 // A tail stands in for the ends of packets, less than a granule, where kernels have
 // no masks.
 type tail struct {
-	buffer  []byte
-	out, in [][]byte
+	buffer          []byte
+	outputs, inputs [][]byte
 }
 
 var tailPool = sync.Pool{New: func() any { return new(tail) }}
@@ -382,34 +384,34 @@ const tailBytes = 64
 
 // begin returns packets of tailBytes that begin with the bytes of the given ones from
 // an offset on. What comes after them is anything.
-func (t *tail) begin(out, in [][]byte, from int, add bool) (outs, ins [][]byte) {
-	if n := tailBytes * (len(out) + len(in)); len(t.buffer) < n {
+func (t *tail) begin(outputs, inputs [][]byte, start int, add bool) (outs, ins [][]byte) {
+	if n := tailBytes * (len(outputs) + len(inputs)); len(t.buffer) < n {
 		t.buffer = make([]byte, n)
 	}
-	t.out, t.in = t.out[:0], t.in[:0]
+	t.outputs, t.inputs = t.outputs[:0], t.inputs[:0]
 	rest := t.buffer
 	next := func() []byte {
 		p := rest[:tailBytes:tailBytes]
 		rest = rest[tailBytes:]
 		return p
 	}
-	for _, p := range in {
-		t.in = append(t.in, next())
-		copy(t.in[len(t.in)-1], p[from:])
+	for _, p := range inputs {
+		t.inputs = append(t.inputs, next())
+		copy(t.inputs[len(t.inputs)-1], p[start:])
 	}
-	for _, p := range out {
-		t.out = append(t.out, next())
+	for _, p := range outputs {
+		t.outputs = append(t.outputs, next())
 		if add {
-			copy(t.out[len(t.out)-1], p[from:])
+			copy(t.outputs[len(t.outputs)-1], p[start:])
 		}
 	}
-	return t.out, t.in
+	return t.outputs, t.inputs
 }
 
 // end copies the outputs back, and the tail is not to be used any more.
-func (t *tail) end(out [][]byte, from int) {
-	for i, p := range out {
-		copy(p[from:], t.out[i])
+func (t *tail) end(outputs [][]byte, start int) {
+	for i, p := range outputs {
+		copy(p[start:], t.outputs[i])
 	}
 	tailPool.Put(t)
 }
@@ -431,33 +433,33 @@ func (f *binaryField) combineKernels(path *kernels, dst []byte, coef []Element, 
 
 // combineWith does it, with room for coefficients.
 func (f *binaryField) combineWith(path *kernels, dst []byte, coef []Element, src [][]byte, coefs []byte) {
-	whole := len(dst) &^ (path.granule - 1)
-	if whole < len(dst) {
+	aligned := len(dst) &^ (path.granule - 1)
+	if aligned < len(dst) {
 		t := tailPool.Get().(*tail)
-		outs, ins := t.begin([][]byte{dst}, src, whole, false)
+		outs, ins := t.begin([][]byte{dst}, src, aligned, false)
 		f.combineWith(path, outs[0], coef, ins, coefs)
-		t.end([][]byte{dst}, whole)
+		t.end([][]byte{dst}, aligned)
 	}
-	table, rows, out := f.coefTable(path), 1, [1][]byte{dst}
+	table, rows, outputs := f.coefTable(path), 1, [1][]byte{dst}
 	if isSum(coef) {
 		rows = 0
 	}
-	for from := 0; from < whole; from += blockBytes {
-		to := min(from+blockBytes, whole)
-		for at, add := 0, false; at < len(src) || !add; add = true {
+	for start := 0; start < aligned; start += blockBytes {
+		end := min(start+blockBytes, aligned)
+		for column, add := 0, false; column < len(src) || !add; add = true {
 			var columns [combineColumns]uint32
 			n := 0
-			for coefs = coefs[:0]; at < len(src) && n < combineColumns; at++ {
-				if coef[at].IsZero() {
+			for coefs = coefs[:0]; column < len(src) && n < combineColumns; column++ {
+				if coef[column].IsZero() {
 					continue
 				}
-				columns[n] = uint32(at) * sliceBytes
+				columns[n] = uint32(column) * sliceBytes
 				n++
 				if rows > 0 {
-					coefs = table.append(coefs, coef[at][0])
+					coefs = table.append(coefs, coef[column][0])
 				}
 			}
-			combineKernel(path.path, rows, inBytes+f.symbolBytes-1, &out[0], unsafe.SliceData(src), &columns[0], n, unsafe.SliceData(coefs), from, to, addOrSet(add))
+			combineKernel(path.path, rows, inBytes+f.symbolBytes-1, &outputs[0], unsafe.SliceData(src), &columns[0], n, unsafe.SliceData(coefs), start, end, addOrSet(add))
 		}
 	}
 }

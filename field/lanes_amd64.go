@@ -126,12 +126,12 @@ func words52(c Element) [5]uint64 {
 }
 
 // apply sets as many rows of packets of so many bytes, or adds to them.
-func (l *laneKernels) apply(rows int, out, in [][]byte, coef []uint64, bytes int, add bool) {
+func (l *laneKernels) apply(rows int, outputs, inputs [][]byte, coef []uint64, bytes int, add bool) {
 	n := bytes >> bits.TrailingZeros(uint(l.symbolBytes)) // no slow division
-	for len(in) > 0 {
-		inputs := min(len(in), l.inputs)
-		laneKernel(l.kind, rows, &out[0], &in[0], &coef[0], &l.constants[0], inputs, n, add)
-		in, coef, add = in[inputs:], coef[rows*inputs*l.words:], true
+	for len(inputs) > 0 {
+		count := min(len(inputs), l.inputs)
+		laneKernel(l.kind, rows, &outputs[0], &inputs[0], &coef[0], &l.constants[0], count, n, add)
+		inputs, coef, add = inputs[count:], coef[rows*count*l.words:], true
 	}
 }
 
@@ -178,9 +178,9 @@ func (l *laneKernels) newMap(shape mapShape, rows [][]Element, steps func(int)) 
 	return m
 }
 
-func (m *laneMap) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, m.symbolBytes)
+func (m *laneMap) Apply(outputs, inputs [][]byte, add bool) {
+	n := m.check(outputs, inputs, m.symbolBytes)
 	for _, g := range m.groups {
-		m.apply(g.rows, out[g.first:], in, g.coef, n, add)
+		m.apply(g.rows, outputs[g.first:], inputs, g.coef, n, add)
 	}
 }

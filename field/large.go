@@ -22,8 +22,8 @@ var large = []named{
 	{"koalabear", "integers modulo 2^31-2^24+1 = 2130706433; symbols of 4 bytes", big.NewInt(1<<31 - 1<<24 + 1), nil},
 }
 
-// elsewhere are the names that package field/curves registers.
-var elsewhere = []string{"goldilocks", "bls12-381", "bn254"}
+// curveNames are the names that package field/curves registers.
+var curveNames = []string{"goldilocks", "bls12-381", "bn254"}
 
 // Register adds a prime field with a name, so that [Parse] reads its name and its order, and [Kinds] lists it with what
 // doc says. Programs call it before they parse anything, such as from an init function: it must not run at the same time
@@ -74,7 +74,7 @@ func parseLarge(name string) (spec, error) {
 			return spec{large: l.name}, nil
 		}
 	}
-	if slices.Contains(elsewhere, name) {
+	if slices.Contains(curveNames, name) {
 		return spec{}, &UnregisteredError{name}
 	}
 	return spec{}, errNotLarge

@@ -5,15 +5,15 @@ import "fmt"
 // A Map is a linear map of packets, made ready by [Field.Map] to be applied many
 // times. It is immutable and safe for concurrent use.
 type Map interface {
-	// Apply sets out[i] = Σ_j rows[i][j]·in[j], symbol by symbol, or adds that to
-	// out[i] where add is true. All packets have one length, a multiple of
+	// Apply sets outputs[i] = Σ_j rows[i][j]·inputs[j], symbol by symbol, or adds that to
+	// outputs[i] where add is true. All packets have one length, a multiple of
 	// SymbolBytes bytes. No output overlaps an input or another output. Apply
 	// allocates nothing that grows with the packets. It panics when numbers or
 	// lengths disagree.
 	//
 	// The caller should cut packets of more than a few kilobytes, so that all inputs
 	// and outputs of a piece fit in a cache.
-	Apply(out, in [][]byte, add bool)
+	Apply(outputs, inputs [][]byte, add bool)
 }
 
 // A Streamer is a Map that can pass by the caches: results that nobody reads soon, and that are longer than the caches, then
@@ -22,7 +22,7 @@ type Streamer interface {
 	Map
 
 	// Stream is Apply without add. It is of use where each output begins at a multiple of 64 bytes.
-	Stream(out, in [][]byte)
+	Stream(outputs, inputs [][]byte)
 }
 
 // A Planar is a field with a second layout of packets, in which its maps are faster.
@@ -38,11 +38,11 @@ type Planar interface {
 // StepwiseMap is [Field].Map, or [Planar].PlanarMap where planar is true. It calls steps with the number of entries that
 // it makes ready next, some rows of the map, so that steps may end it by a panic.
 func StepwiseMap(f Field, rows [][]Element, planar bool, steps func(entries int)) Map {
-	switch own, ok := f.(interface {
+	switch stepwise, ok := f.(interface {
 		stepwiseMap(rows [][]Element, planar bool, steps func(int)) Map
 	}); {
 	case ok:
-		return own.stepwiseMap(rows, planar, steps)
+		return stepwise.stepwiseMap(rows, planar, steps)
 	case planar:
 		return f.(Planar).PlanarMap(rows)
 	}
@@ -69,22 +69,22 @@ func (c *common) shapeOf(rows [][]Element) mapShape {
 
 // check panics unless the arguments of Apply fit the map, and returns the length of
 // a packet.
-func (s mapShape) check(out, in [][]byte, symbolBytes int) int {
-	if len(out) != s.outputs || len(in) != s.inputs {
-		panic(fmt.Sprintf("field: Apply: %d outputs and %d inputs for a map of %d and %d", len(out), len(in), s.outputs, s.inputs))
+func (s mapShape) check(outputs, inputs [][]byte, symbolBytes int) int {
+	if len(outputs) != s.outputs || len(inputs) != s.inputs {
+		panic(fmt.Sprintf("field: Apply: %d outputs and %d inputs for a map of %d and %d", len(outputs), len(inputs), s.outputs, s.inputs))
 	}
-	n := len(out[0])
+	n := len(outputs[0])
 	if n%symbolBytes != 0 {
-		panic(fmt.Sprintf("field: Apply: len(out[0])=%d is no multiple of the %d bytes of a symbol", n, symbolBytes))
+		panic(fmt.Sprintf("field: Apply: len(outputs[0])=%d is no multiple of the %d bytes of a symbol", n, symbolBytes))
 	}
-	for i := range out {
-		if len(out[i]) != n {
-			panic(fmt.Sprintf("field: Apply: len(out[%d])=%d, len(out[0])=%d", i, len(out[i]), n))
+	for i := range outputs {
+		if len(outputs[i]) != n {
+			panic(fmt.Sprintf("field: Apply: len(outputs[%d])=%d, len(outputs[0])=%d", i, len(outputs[i]), n))
 		}
 	}
-	for j := range in {
-		if len(in[j]) != n {
-			panic(fmt.Sprintf("field: Apply: len(in[%d])=%d, len(out[0])=%d", j, len(in[j]), n))
+	for j := range inputs {
+		if len(inputs[j]) != n {
+			panic(fmt.Sprintf("field: Apply: len(inputs[%d])=%d, len(outputs[0])=%d", j, len(inputs[j]), n))
 		}
 	}
 	return n

@@ -36,32 +36,32 @@ func (f *binaryField) packedMap(rows [][]Element, steps func(int)) Map {
 	return m
 }
 
-func (m *packedMap) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, m.symbolBytes)
-	unit, each := packedBytes*m.symbolBytes, 8/m.symbolBytes
-	done := n / unit * unit
+func (m *packedMap) Apply(outputs, inputs [][]byte, add bool) {
+	n := m.check(outputs, inputs, m.symbolBytes)
+	unit, perWord := packedBytes*m.symbolBytes, 8/m.symbolBytes
+	aligned := n / unit * unit
 	t := packedPool.Get().(*packedScratch)
-	for from := 0; from < done; from += packedUnits * unit {
-		to := min(from+packedUnits*unit, done)
-		for first := 0; first < len(out); first += each {
-			last := min(first+each, len(out))
-			m.sum(t, m.rows[first:last], in, from, to)
-			t.part(out[first:last], from, to, unit, add)
+	for start := 0; start < aligned; start += packedUnits * unit {
+		end := min(start+packedUnits*unit, aligned)
+		for first := 0; first < len(outputs); first += perWord {
+			last := min(first+perWord, len(outputs))
+			m.sum(t, m.rows[first:last], inputs, start, end)
+			t.part(outputs[first:last], start, end, unit, add)
 		}
 	}
 	packedPool.Put(t)
-	for i := range out {
-		m.row(out[i][done:], m.rows[i], in, done, n, add)
+	for i := range outputs {
+		m.row(outputs[i][aligned:], m.rows[i], inputs, aligned, n, add)
 	}
 }
 
-// sum sets the sums to those of the rows, for the bytes from ≤ . < to of packets.
-func (m *packedMap) sum(t *packedScratch, rows [][]Element, in [][]byte, from, to int) {
+// sum sets the sums to those of the rows, for the bytes start ≤ . < end of packets.
+func (m *packedMap) sum(t *packedScratch, rows [][]Element, inputs [][]byte, start, end int) {
 	unit := packedBytes * m.symbolBytes
-	clear(t.sums[:(to-from)/unit])
+	clear(t.sums[:(end-start)/unit])
 	var source [2][]byte // of the tables
 	side := 0
-	for j, p := range in {
+	for j, p := range inputs {
 		var word uint64
 		for i, row := range rows {
 			word |= row[j][0] << (8 * m.symbolBytes * i)
@@ -71,7 +71,7 @@ func (m *packedMap) sum(t *packedScratch, rows [][]Element, in [][]byte, from, t
 		}
 		for b := range m.symbolBytes {
 			word = m.field.fill(&t.tables[side], word)
-			source[side] = p[from+packedBytes*b : to]
+			source[side] = p[start+packedBytes*b : end]
 			if side = 1 - side; side == 0 {
 				t.look(source[0], source[1], unit)
 			}
@@ -97,14 +97,14 @@ func (t *packedScratch) look(a, b []byte, unit int) {
 }
 
 // part sets the outputs to the sums, or adds them: byte i of a word belongs to plane i.
-func (t *packedScratch) part(out [][]byte, from, to, unit int, add bool) {
-	for u := range (to - from) / unit {
+func (t *packedScratch) part(outputs [][]byte, start, end, unit int, add bool) {
+	for u := range (end - start) / unit {
 		sums := &t.sums[u]
 		for k := 0; k < packedBytes; k += 8 {
 			transpose((*[8]uint64)(sums[k:]))
 		}
-		for i, dst := range out {
-			dst = dst[from+u*unit:][:unit]
+		for i, dst := range outputs {
+			dst = dst[start+u*unit:][:unit]
 			for plane := 0; plane*packedBytes < unit; plane++ {
 				d := dst[packedBytes*plane:][:packedBytes]
 				for k := 0; k < packedBytes; k += 8 {

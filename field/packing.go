@@ -108,16 +108,16 @@ func (p Packing) pack(dst, src []byte, skip int) {
 
 func (p Packing) packSmall(dst, src []byte, skip int) {
 	mask := uint64(1)<<p.bits - 1
-	at, bits := uint(skip), uint(p.bits)
+	position, bits := uint(skip), uint(p.bits)
 	next := func() uint64 {
 		x := uint64(0)
-		if k := at / 8; k+8 <= uint(len(src)) {
+		if k := position / 8; k+8 <= uint(len(src)) {
 			x = le.Uint64(src[k:])
 		} else if k < uint(len(src)) {
 			x = load8(src[k:])
 		}
-		x = x >> (at % 8) & mask
-		at += bits
+		x = x >> (position % 8) & mask
+		position += bits
 		return x
 	}
 	switch p.symbolBytes {
@@ -138,7 +138,7 @@ func (p Packing) packSmall(dst, src []byte, skip int) {
 
 func (p Packing) unpackSmall(dst, src []byte) error {
 	var word uint64 // the next bits of dst, lowest first
-	have := uint(0) // how many, below 32
+	held := uint(0) // how many, below 32
 	size, bits := p.symbolBytes, uint(p.bits)
 	for k := 0; len(dst) > 0; k += size {
 		x := uint64(0)
@@ -153,13 +153,13 @@ func (p Packing) unpackSmall(dst, src []byte) error {
 		if x>>bits != 0 {
 			return p.overfull(k/size, src[k:k+size])
 		}
-		word |= x << have
-		have += bits
-		if have >= 32 && len(dst) >= 4 {
+		word |= x << held
+		held += bits
+		if held >= 32 && len(dst) >= 4 {
 			le.PutUint32(dst, uint32(word))
-			dst, word, have = dst[4:], word>>32, have-32
+			dst, word, held = dst[4:], word>>32, held-32
 		}
-		if have >= 8*uint(len(dst)) { // the last bytes are there
+		if held >= 8*uint(len(dst)) { // the last bytes are there
 			for i := range dst {
 				dst[i] = byte(word >> (8 * i))
 			}

@@ -15,8 +15,8 @@ func (f *binary16) ToPlanes(dst, src []byte) {
 	if currentKernels != nil {
 		planesKernel(currentKernels.path, 1, unsafe.SliceData(dst), unsafe.SliceData(src), n)
 	} else {
-		for at := 0; at < n; at += planesGroup {
-			d, s := dst[at:at+planesGroup], src[at:at+planesGroup]
+		for start := 0; start < n; start += planesGroup {
+			d, s := dst[start:start+planesGroup], src[start:start+planesGroup]
 			for k := range planesGroup / 2 {
 				d[k], d[planesGroup/2+k] = s[2*k], s[2*k+1]
 			}
@@ -30,8 +30,8 @@ func (f *binary16) FromPlanes(dst, src []byte) {
 	if currentKernels != nil {
 		planesKernel(currentKernels.path, 0, unsafe.SliceData(dst), unsafe.SliceData(src), n)
 	} else {
-		for at := 0; at < n; at += planesGroup {
-			d, s := dst[at:at+planesGroup], src[at:at+planesGroup]
+		for start := 0; start < n; start += planesGroup {
+			d, s := dst[start:start+planesGroup], src[start:start+planesGroup]
 			for k := range planesGroup / 2 {
 				d[2*k], d[2*k+1] = s[k], s[planesGroup/2+k]
 			}
@@ -95,23 +95,23 @@ func (f *binaryField) findButterfly(rows [][]Element, general *kernelMap) Map {
 
 // findButterflies returns the map as four butterflies if it is made of them.
 func (f *binaryField) findButterflies(rows [][]Element, general *kernelMap) Map {
-	var at [4][4]uint64
-	for i := range at {
-		for j := range at {
-			at[i][j] = rows[i][j][0]
+	var entries [4][4]uint64
+	for i := range entries {
+		for j := range entries {
+			entries[i][j] = rows[i][j][0]
 		}
 	}
 	inverse := 0
-	a, b, c, d := at[0][2], at[0][3]^at[1][3], at[0][1], at[2][1]
+	a, b, c, d := entries[0][2], entries[0][3]^entries[1][3], entries[0][1], entries[2][1]
 	product := [4][4]uint64{
 		{1, c, a, f.mul(c, b)},
 		{1, c ^ 1, a, f.mul(c^1, b)},
 		{1, d, a ^ 1, f.mul(d, b^1)},
 		{1, d ^ 1, a ^ 1, f.mul(d^1, b^1)},
 	}
-	if at != product {
+	if entries != product {
 		inverse = 1
-		a, b, c, d = at[0][0]^at[0][1]^1, at[1][2], at[2][1], at[2][3]
+		a, b, c, d = entries[0][0]^entries[0][1]^1, entries[1][2], entries[2][1], entries[2][3]
 		product = [4][4]uint64{
 			{f.mul(a^1, c^1), f.mul(a^1, c), f.mul(a, d^1), f.mul(a, d)},
 			{b ^ 1, b ^ 1, b, b},
@@ -119,7 +119,7 @@ func (f *binaryField) findButterflies(rows [][]Element, general *kernelMap) Map 
 			{1, 1, 1, 1},
 		}
 	}
-	if at != product {
+	if entries != product {
 		return general
 	}
 	m := &butterflyMap{kernelMap: general, inverse: inverse}
@@ -132,25 +132,25 @@ func (f *binaryField) findButterflies(rows [][]Element, general *kernelMap) Map 
 // butterflyMap is a map of two packets that needs only one product, or one of four packets by four: one or
 // two layers of a fast Fourier transform, which go through memory once.
 type butterflyMap struct {
-	*kernelMap        // does all else
-	inverse    int    // 1 for the inverse
-	out, in    int    // which packets are out0 and in0, of two
-	coefs      []byte // c, or those of the butterflies of 0 and 2, 1 and 3, 0 and 1, 2 and 3
+	*kernelMap           // does all else
+	inverse       int    // 1 for the inverse
+	output, input int    // which packets are out0 and in0, of two
+	coefs         []byte // c, or those of the butterflies of 0 and 2, 1 and 3, 0 and 1, 2 and 3
 }
 
-func (m *butterflyMap) Apply(out, in [][]byte, add bool) {
+func (m *butterflyMap) Apply(outputs, inputs [][]byte, add bool) {
 	if add {
-		m.kernelMap.Apply(out, in, add)
+		m.kernelMap.Apply(outputs, inputs, add)
 		return
 	}
-	n := m.check(out, in, m.symbolBytes)
-	done := n &^ (planesGroup - 1)
+	n := m.check(outputs, inputs, m.symbolBytes)
+	planar := n &^ (planesGroup - 1)
 	if m.inputs == 4 {
-		butterfliesKernel(m.path.path, m.symbolBytes, m.inverse, &out[0], &in[0], &m.coefs[0], done)
+		butterfliesKernel(m.path.path, m.symbolBytes, m.inverse, &outputs[0], &inputs[0], &m.coefs[0], planar)
 	} else {
-		butterflyKernel(m.path.path, m.symbolBytes, m.inverse, unsafe.SliceData(out[m.out]), unsafe.SliceData(out[1-m.out]), unsafe.SliceData(in[m.in]), unsafe.SliceData(in[1-m.in]), &m.coefs[0], done)
+		butterflyKernel(m.path.path, m.symbolBytes, m.inverse, unsafe.SliceData(outputs[m.output]), unsafe.SliceData(outputs[1-m.output]), unsafe.SliceData(inputs[m.input]), unsafe.SliceData(inputs[1-m.input]), &m.coefs[0], planar)
 	}
-	if done < n {
-		m.usual(out, in, done, n, howSet)
+	if planar < n {
+		m.usual(outputs, inputs, planar, n, howSet)
 	}
 }

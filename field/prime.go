@@ -101,8 +101,8 @@ func (f *prime) reduceWords(acc []uint64) {
 // primeWords is how many words of sums there are.
 const primeWords = 512
 
-// sum sets dst, a block, to Σ coef[j]·in[j][lo:hi], or adds that to dst.
-func (f *prime) sum(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+// sum sets dst, a block, to Σ coef[j]·src[j][lo:hi], or adds that to dst.
+func (f *prime) sum(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
 	var sums [primeWords]uint64
 	acc := sums[:(hi-lo+7)/8*f.words]
 	room := f.limit
@@ -121,7 +121,7 @@ func (f *prime) sum(dst []byte, coef []Element, in [][]byte, lo, hi int, add boo
 	if add {
 		mulAdd(1, dst)
 	}
-	for j, s := range in {
+	for j, s := range src {
 		if c := coef[j][0]; c != 0 {
 			mulAdd(c, s[lo:hi])
 		}

@@ -33,22 +33,22 @@ var readerPool = sync.Pool{New: func() any { return new([readerScratch]byte) }}
 // ReadAt implements [io.ReaderAt]. Offset and length must be multiples of
 // SymbolBytes. When the reader below ends before its size, or fails, ReadAt
 // returns that error and the number of bytes before it, in whole symbols.
-func (r *ReaderAt) ReadAt(b []byte, off int64) (n int, err error) {
+func (r *ReaderAt) ReadAt(b []byte, offset int64) (n int, err error) {
 	p := r.packing
 	width := int64(p.symbolBytes)
 	switch {
-	case off < 0:
-		return 0, fmt.Errorf("field: negative offset %d", off)
-	case off%width != 0:
-		return 0, fmt.Errorf("field: offset %d is not on a symbol boundary; want a multiple of %d", off, width)
+	case offset < 0:
+		return 0, fmt.Errorf("field: negative offset %d", offset)
+	case offset%width != 0:
+		return 0, fmt.Errorf("field: offset %d is not on a symbol boundary; want a multiple of %d", offset, width)
 	case int64(len(b))%width != 0:
 		return 0, fmt.Errorf("field: %d bytes are no whole symbols; want a multiple of %d", len(b), width)
 	}
-	if rest := max(0, r.Size()-off); rest < int64(len(b)) {
+	if rest := max(0, r.Size()-offset); rest < int64(len(b)) {
 		b, err = b[:rest], io.EOF
 	}
 	if p.identity() {
-		n, failed := r.read(b, off)
+		n, failed := r.read(b, offset)
 		if failed != nil {
 			return n - n%p.symbolBytes, failed
 		}
@@ -61,7 +61,7 @@ func (r *ReaderAt) ReadAt(b []byte, off int64) (n int, err error) {
 	step := (8*readerScratch - 7) / p.bits * p.symbolBytes
 	for n < len(b) {
 		dst := b[n:min(n+step, len(b))]
-		bit := (off + int64(n)) / width * int64(p.bits)
+		bit := (offset + int64(n)) / width * int64(p.bits)
 		skip := int(bit % 8)
 		want := (skip + len(dst)/p.symbolBytes*p.bits + 7) / 8
 		got, failed := r.read(scratch[:want], bit/8)
@@ -76,14 +76,14 @@ func (r *ReaderAt) ReadAt(b []byte, off int64) (n int, err error) {
 
 // read fills b from the reader below, at most up to its size, and returns how
 // many bytes it read.
-func (r *ReaderAt) read(b []byte, off int64) (int, error) {
-	b = b[:max(0, min(int64(len(b)), r.size-off))]
-	n, err := r.r.ReadAt(b, off)
+func (r *ReaderAt) read(b []byte, offset int64) (int, error) {
+	b = b[:max(0, min(int64(len(b)), r.size-offset))]
+	n, err := r.r.ReadAt(b, offset)
 	if n == len(b) {
 		return n, nil
 	}
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return n, fmt.Errorf("field: %d of %d bytes at offset %d: %w", n, len(b), off, err)
+	return n, fmt.Errorf("field: %d of %d bytes at offset %d: %w", n, len(b), offset, err)
 }

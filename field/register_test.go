@@ -44,7 +44,7 @@ func TestRegister(t *testing.T) {
 func TestUnregistered(t *testing.T) {
 	defer func(list []named) { large = list }(large)
 	large = large[:2] // as without field/curves
-	for _, name := range elsewhere {
+	for _, name := range curveNames {
 		_, err := Parse(name)
 		wrong := new(UnregisteredError)
 		want := `field "` + name + `": this program lacks it: package field/curves registers it`

@@ -2,8 +2,8 @@ package field
 
 import "slices"
 
-// A rowFunc sets dst, a block of a packet, to Σ coef[j]·in[j][lo:hi], or adds that to dst.
-type rowFunc func(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool)
+// A rowFunc sets dst, a block of a packet, to Σ coef[j]·src[j][lo:hi], or adds that to dst.
+type rowFunc func(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool)
 
 func (c *common) Combine(dst []byte, coef []Element, src [][]byte) {
 	c.checkCombine(dst, coef, src)
@@ -42,12 +42,12 @@ func (c *common) newRowMap(rows [][]Element, steps func(int)) *rowMap {
 	return m
 }
 
-func (m *rowMap) Apply(out, in [][]byte, add bool) {
-	n := m.check(out, in, m.symbolBytes)
+func (m *rowMap) Apply(outputs, inputs [][]byte, add bool) {
+	n := m.check(outputs, inputs, m.symbolBytes)
 	for lo := 0; lo < n; lo += m.block {
 		hi := min(lo+m.block, n)
-		for i, dst := range out {
-			m.row(dst[lo:hi], m.rows[i], in, lo, hi, add)
+		for i, dst := range outputs {
+			m.row(dst[lo:hi], m.rows[i], inputs, lo, hi, add)
 		}
 	}
 }

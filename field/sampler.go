@@ -16,14 +16,14 @@ func Last(f Field) Element {
 	return last
 }
 
-// Less reports whether the symbol code of e is below that of other.
-func (e Element) Less(other Element) bool {
+// Less reports whether the symbol code of e is below that of second.
+func (e Element) Less(second Element) bool {
 	for i := len(e) - 1; i > 0; i-- {
-		if e[i] != other[i] {
-			return e[i] < other[i]
+		if e[i] != second[i] {
+			return e[i] < second[i]
 		}
 	}
-	return e[0] < other[0]
+	return e[0] < second[0]
 }
 
 // A Sampler draws uniformly random elements of a field.

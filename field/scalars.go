@@ -14,7 +14,7 @@ type scalars[E ~[4]uint64, PE Scalar[E]] struct {
 	vectors  Vectors[E]
 	minusOne Element
 	square   E         // limbs R^2 mod q: a product with it takes a code into Montgomery form
-	one      E         // limbs 1: a product with it takes it back
+	unit     E         // limbs 1: a product with it takes it back
 	operands sync.Pool // of *[2]E
 	scratch  sync.Pool // of *vectorScratch[E]
 	lift     E         // 2^260 in Montgomery form
@@ -38,7 +38,7 @@ func NewScalars[E ~[4]uint64, PE Scalar[E]](name string, order *big.Int, generat
 	if err != nil {
 		panic(err) // a modulus of four limbs
 	}
-	f := &scalars[E, PE]{common: newCommon(name, q, 1, q, generator), vectors: v, one: E{1}}
+	f := &scalars[E, PE]{common: newCommon(name, q, 1, q, generator), vectors: v, unit: E{1}}
 	f.operands.New = func() any { return new([2]E) }
 	f.scratch.New = func() any { return new(vectorScratch[E]) }
 	f.minusOne = f.Sub(Element{}, One)
@@ -48,9 +48,9 @@ func NewScalars[E ~[4]uint64, PE Scalar[E]](name string, order *big.Int, generat
 	return f
 }
 
-// with returns what op makes of the limbs of a and b. On the stack they would not
+// operate returns what op makes of the limbs of a and b. On the stack they would not
 // stay: the compiler does not see which methods are called.
-func (f *scalars[E, PE]) with(a, b Element, op func(x, y PE)) Element {
+func (f *scalars[E, PE]) operate(a, b Element, op func(x, y PE)) Element {
 	t := f.operands.Get().(*[2]E)
 	defer f.operands.Put(t)
 	t[0], t[1] = E(a), E(b)
@@ -59,30 +59,30 @@ func (f *scalars[E, PE]) with(a, b Element, op func(x, y PE)) Element {
 }
 
 func (f *scalars[E, PE]) Add(a, b Element) Element {
-	return f.with(a, b, func(x, y PE) { x.Add(x, y) })
+	return f.operate(a, b, func(x, y PE) { x.Add(x, y) })
 }
 
 func (f *scalars[E, PE]) Sub(a, b Element) Element {
-	return f.with(a, b, func(x, y PE) { x.Sub(x, y) })
+	return f.operate(a, b, func(x, y PE) { x.Sub(x, y) })
 }
 
 func (f *scalars[E, PE]) Mul(a, b Element) Element {
-	return f.with(a, b, func(x, y PE) { x.Mul(x, y.Mul(y, &f.square)) })
+	return f.operate(a, b, func(x, y PE) { x.Mul(x, y.Mul(y, &f.square)) })
 }
 
 func (f *scalars[E, PE]) Inv(a Element) Element {
 	f.checkInv(a)
-	return f.with(a, a, func(x, _ PE) { x.Mul(x.Inverse(x.Mul(x, &f.square)), &f.one) })
+	return f.operate(a, a, func(x, _ PE) { x.Mul(x.Inverse(x.Mul(x, &f.square)), &f.unit) })
 }
 
 // montgomery returns c in Montgomery form.
 func (f *scalars[E, PE]) montgomery(c Element) E {
-	return E(f.with(c, c, func(x, _ PE) { x.Mul(x, &f.square) }))
+	return E(f.operate(c, c, func(x, _ PE) { x.Mul(x, &f.square) }))
 }
 
 // lifted returns 2^260·c, the Montgomery form of [newScalarLanes].
 func (f *scalars[E, PE]) lifted(c Element) Element {
-	return f.with(c, c, func(x, _ PE) { x.Mul(x, &f.lift) })
+	return f.operate(c, c, func(x, _ PE) { x.Mul(x, &f.lift) })
 }
 
 func (f *scalars[E, PE]) Map(rows [][]Element) Map { return f.stepwiseMap(rows, false, noSteps) }

@@ -22,7 +22,7 @@ type vectorScratch[E any] struct {
 }
 
 // vectorRow is a rowFunc by vectors.
-func (f *scalars[E, PE]) vectorRow(dst []byte, coef []Element, in [][]byte, lo, hi int, add bool) {
+func (f *scalars[E, PE]) vectorRow(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
 	t := f.scratch.Get().(*vectorScratch[E])
 	defer f.scratch.Put(t)
 	z, viewed := view[E](dst)
@@ -37,23 +37,23 @@ func (f *scalars[E, PE]) vectorRow(dst []byte, coef []Element, in [][]byte, lo, 
 		sum = z
 	}
 	for j, c := range coef {
-		one := c == One
-		if !one && c.IsZero() {
+		isOne := c == One
+		if !isOne && c.IsZero() {
 			continue
 		}
-		x, ok := view[E](in[j][lo:hi])
+		x, ok := view[E](src[j][lo:hi])
 		if !ok {
 			x = t.x[:len(z)]
-			if sum == nil && one {
+			if sum == nil && isOne {
 				x = z // where it stays
 			}
-			loadScalars(x, in[j][lo:hi])
+			loadScalars(x, src[j][lo:hi])
 		}
 		switch {
-		case one && sum == nil:
+		case isOne && sum == nil:
 			sum = x
 			continue
-		case one:
+		case isOne:
 			f.vectors.Add(z, sum, x)
 		case c == f.minusOne && sum != nil:
 			f.vectors.Sub(z, sum, x)
@@ -100,25 +100,25 @@ type layerMap[E any] struct {
 	product Map // c·y; nil where that is y
 }
 
-func (m *layerMap[E]) Apply(out, in [][]byte, add bool) {
-	m.check(out, in, m.symbolBytes)
+func (m *layerMap[E]) Apply(outputs, inputs [][]byte, add bool) {
+	m.check(outputs, inputs, m.symbolBytes)
 	var x, z [2][]E
 	views := !add
-	for k := range out {
-		var one, two bool
-		x[k], one = view[E](in[k])
-		z[k], two = view[E](out[k])
-		views = views && one && two
+	for k := range outputs {
+		var inputViewed, outputViewed bool
+		x[k], inputViewed = view[E](inputs[k])
+		z[k], outputViewed = view[E](outputs[k])
+		views = views && inputViewed && outputViewed
 	}
 	switch {
 	case !views:
-		m.rowMap.Apply(out, in, add)
-	case len(out) == 1:
+		m.rowMap.Apply(outputs, inputs, add)
+	case len(outputs) == 1:
 		m.vectors.Scale(z[0], x[0], &m.c)
 	default:
 		y := x[1-m.x]
 		if m.product != nil {
-			m.product.Apply(out[1:], in[1-m.x:][:1], false)
+			m.product.Apply(outputs[1:], inputs[1-m.x:][:1], false)
 			y = z[1]
 		}
 		m.vectors.Add(z[0], x[m.x], y)

@@ -28,22 +28,22 @@ func NewWriterAt(f Field, w io.WriterAt, size int64) *WriterAt {
 // the number of bytes taken so far, and it and the length are multiples of
 // SymbolBytes. It returns an [*OverfullError] where a symbol holds more than
 // [Packing.Bits] bits. After any error, the writer is of no more use.
-func (w *WriterAt) WriteAt(b []byte, off int64) (int, error) {
+func (w *WriterAt) WriteAt(b []byte, offset int64) (int, error) {
 	p := w.packing
 	switch {
-	case off != w.taken:
-		return 0, fmt.Errorf("field: symbols at byte %d after %d bytes; want them in order", off, w.taken)
+	case offset != w.taken:
+		return 0, fmt.Errorf("field: symbols at byte %d after %d bytes; want them in order", offset, w.taken)
 	case len(b)%p.symbolBytes != 0:
 		return 0, fmt.Errorf("field: %d bytes are no whole symbols; want a multiple of %d", len(b), p.symbolBytes)
 	}
 	group := 8 * int(p.Align()) / p.bits * p.symbolBytes // symbols that fill whole bytes
-	most := max(1, readerScratch/group) * group
-	for done := 0; done < len(b); {
-		n := min(len(b)-done, most-len(w.rest))
-		if err := w.take(b[done:done+n], group); err != nil {
-			return done, err
+	limit := max(1, readerScratch/group) * group
+	for accepted := 0; accepted < len(b); {
+		n := min(len(b)-accepted, limit-len(w.rest))
+		if err := w.take(b[accepted:accepted+n], group); err != nil {
+			return accepted, err
 		}
-		done += n
+		accepted += n
 	}
 	return len(b), nil
 }
@@ -62,12 +62,12 @@ func (w *WriterAt) take(b []byte, group int) error {
 		w.rest = append(w.rest, b...)
 		symbols = w.rest
 	}
-	whole := len(symbols) / group * group
-	n := int64(whole / p.symbolBytes * p.bits / 8)
-	if left := w.size - w.written; p.Bytes(int64(len(symbols)/p.symbolBytes)) >= left {
-		n, whole = left, len(symbols)
+	complete := len(symbols) / group * group
+	n := int64(complete / p.symbolBytes * p.bits / 8)
+	if remaining := w.size - w.written; p.Bytes(int64(len(symbols)/p.symbolBytes)) >= remaining {
+		n, complete = remaining, len(symbols)
 	}
-	data := symbols[:whole]
+	data := symbols[:complete]
 	if n > 0 {
 		if p.identity() {
 			data = data[:n]
@@ -76,7 +76,7 @@ func (w *WriterAt) take(b []byte, group int) error {
 				w.scratch = make([]byte, n)
 			}
 			data = w.scratch[:n]
-			if err := p.Unpack(data, symbols[:whole]); err != nil {
+			if err := p.Unpack(data, symbols[:complete]); err != nil {
 				if overfull := new(OverfullError); errors.As(err, &overfull) {
 					overfull.Symbol += first / int64(p.symbolBytes)
 				}
@@ -88,6 +88,6 @@ func (w *WriterAt) take(b []byte, group int) error {
 		}
 		w.written += n
 	}
-	w.rest = append(w.rest[:0], symbols[whole:]...)
+	w.rest = append(w.rest[:0], symbols[complete:]...)
 	return nil
 }

@@ -40,15 +40,15 @@ func findTower(p *poll.Poller, f field.Field, sets [][]field.Element, onlyMonomi
 	best := climb(p, f, sets, true, nil)
 	monomials := true
 	if !onlyMonomials {
-		if all := climb(p, f, sets, false, nil); all[0].z() > best[0].z() {
-			best, monomials = all, false
+		if general := climb(p, f, sets, false, nil); general[0].z() > best[0].z() {
+			best, monomials = general, false
 		}
 	}
 	if r != nil {
 		z := best[0].z()
 		if first := r(z); !slices.Equal(first, best[0].radices()) {
-			if other := climb(p, f, sets, monomials, first); other[0].z() == z {
-				best = other
+			if byRadices := climb(p, f, sets, monomials, first); byRadices[0].z() == z {
+				best = byRadices
 			}
 		}
 	}
@@ -124,17 +124,17 @@ func (p fold) fibres(steps *poll.Poller, points []field.Element) (images []field
 	for k, z := range points {
 		steps.Steps(1)
 		v := p.apply(z)
-		at, seen := node[v]
+		index, seen := node[v]
 		if !seen {
 			if len(images) == len(points)/p.radix {
 				return nil, nil, false
 			}
-			at = len(images)
-			node[v] = at
+			index = len(images)
+			node[v] = index
 			images = append(images, v)
 			fibres = append(fibres, make([]int, 0, p.radix))
 		}
-		fibres[at] = append(fibres[at], k)
+		fibres[index] = append(fibres[index], k)
 	}
 	return images, fibres, true
 }
@@ -168,12 +168,12 @@ func powerSum(p *poll.Poller, f field.Field, points []field.Element, j uint64) f
 
 // subspaces yields the folds z^r - c^(r-1)·z, r the characteristic, that may fit.
 func subspaces(p *poll.Poller, f field.Field, r int, points []field.Element, yield func(fold) bool) {
-	there := setOf(p, points)
+	members := setOf(p, points)
 	for _, z := range points[1:] {
 		c := f.Sub(z, points[0])
 		if slices.ContainsFunc(points, func(z field.Element) bool {
 			p.Steps(1)
-			return !there[f.Add(z, c)]
+			return !members[f.Add(z, c)]
 		}) {
 			continue
 		}
@@ -185,12 +185,12 @@ func subspaces(p *poll.Poller, f field.Field, r int, points []field.Element, yie
 }
 
 func setOf(p *poll.Poller, points []field.Element) map[field.Element]bool {
-	there := make(map[field.Element]bool, len(points))
+	members := make(map[field.Element]bool, len(points))
 	for _, z := range points {
 		p.Steps(1)
-		there[z] = true
+		members[z] = true
 	}
-	return there
+	return members
 }
 
 // arrange labels the points: fibres in order of first appearance.

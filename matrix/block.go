@@ -30,37 +30,37 @@ func Block(m Matrix, first, rows int) Matrix {
 	if s.rows != nil {
 		return s.rows(first, rows)
 	}
-	block := &rowBlock{shape: shape{m.Field(), rows, m.Cols()}, of: m, first: first}
+	block := &rowBlock{shape: shape{m.Field(), rows, m.Cols()}, source: m, first: first}
 	if s.split != nil {
 		s.split(block)
 	}
 	return block
 }
 
-// A rowBlock is rows of a matrix and, unless inner is nil, the product of the diagonals left and right around inner.
+// A rowBlock is rows of a matrix and, unless inner is nil, the product of leftDiagonal and rightDiagonal around inner.
 type rowBlock struct {
 	shape
-	of    Matrix
-	first int
+	source Matrix
+	first  int
 
-	inner       Matrix
-	left, right func(k int) field.Element // nil: ones
+	inner                       Matrix
+	leftDiagonal, rightDiagonal func(k int) field.Element // nil: ones
 }
 
 func (m *rowBlock) Structure() Structure {
-	s := StructureOf(m.of).view()
-	s.rows = func(first, n int) Matrix { return Block(m.of, m.first+first, n) }
+	s := StructureOf(m.source).view()
+	s.rows = func(first, n int) Matrix { return Block(m.source, m.first+first, n) }
 	s.factor = m.factor
 	return s
 }
 
 func (m *rowBlock) ID() string {
-	return fmt.Sprintf("rows(%s; %d:%d of %d)", m.of.ID(), m.first, m.first+m.rows, m.of.Rows())
+	return fmt.Sprintf("rows(%s; %d:%d of %d)", m.source.ID(), m.first, m.first+m.rows, m.source.Rows())
 }
 
 func (m *rowBlock) At(i, j int) field.Element {
 	m.check(i, j)
-	return m.of.At(m.first+i, j)
+	return m.source.At(m.first+i, j)
 }
 
 func (m *rowBlock) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
@@ -71,12 +71,12 @@ func (m *rowBlock) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	if fact == nil {
 		return nil
 	}
-	fact = fact.between(labelled(m.left, fact.In), labelled(m.right, fact.Out))
+	fact = fact.between(labelled(m.leftDiagonal, fact.Input), labelled(m.rightDiagonal, fact.Output))
 	if fact != nil { // the diagonals ask both for the structure of their points
 		for _, t := range []int{0, len(fact.Layers) - 1} {
 			l := fact.Layers[t]
 			fact.Layers[t].prepare = func(p *poll.Poller, group int) {
-				makeReady(p, m.of)
+				makeReady(p, m.source)
 				makeReady(p, m.inner)
 				l.ready(p, group)
 			}
@@ -101,10 +101,10 @@ func (m *lagrange) split(b *rowBlock) {
 	f := m.Field()
 	inner := newLagrange(pointset.Part(m.omega, b.first, b.rows), m.alpha)
 	b.inner = inner
-	b.left = func(i int) field.Element { // S'(ω_i)/P'(ω_i)
+	b.leftDiagonal = func(i int) field.Element { // S'(ω_i)/P'(ω_i)
 		return f.Mul(m.weight(b.first+i), f.Inv(inner.weight(i)))
 	}
-	b.right = func(j int) field.Element {
+	b.rightDiagonal = func(j int) field.Element {
 		if s := inner.vanishing(j); !s.IsZero() {
 			return f.Mul(m.vanishing(j), f.Inv(s))
 		}
@@ -112,14 +112,14 @@ func (m *lagrange) split(b *rowBlock) {
 		for inner.omega.At(i) != m.alpha.At(j) {
 			i++
 		}
-		return f.Inv(b.left(i))
+		return f.Inv(b.leftDiagonal(i))
 	}
 }
 
 // split makes the block a Vandermonde matrix of values times α_j^first.
 func (m vandermonde) split(b *rowBlock) {
 	b.inner = vandermonde{m.points, b.rows}
-	b.right = func(j int) field.Element { return m.At(b.first, j) }
+	b.rightDiagonal = func(j int) field.Element { return m.At(b.first, j) }
 }
 
 // split makes the block the matrix of a smaller transform where the basis splits into products, X_(first+i) =
@@ -134,5 +134,5 @@ func (m *lch) split(b *rowBlock) {
 		panic(err) // it is smaller than m
 	}
 	b.inner = inner
-	b.right = func(j int) field.Element { return m.At(b.first, j) }
+	b.rightDiagonal = func(j int) field.Element { return m.At(b.first, j) }
 }

@@ -79,12 +79,12 @@ func (m cauchy) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	if fact == nil || len(fact.Layers) == 0 {
 		return nil
 	}
-	rows, columns, alike := fact.Layers, fact.Layers, 1
+	rows, columns, sharedWeight := fact.Layers, fact.Layers, 1
 	if w[0].additive() { // the diagonals are the same in each coset, and the layers outside stay butterflies
-		rows, columns, alike = rows[fact.Half-1:], columns[:fact.Half+1], w[0].z()
+		rows, columns, sharedWeight = rows[fact.Half-1:], columns[:fact.Half+1], w[0].z()
 	}
-	scaleRows(rows, alike, func(label int) field.Element { return f.Sub(field.Element{}, w[0].derivative(label)) })
-	scaleColumns(columns, alike, func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) })
+	scaleRows(rows, sharedWeight, func(label int) field.Element { return f.Sub(field.Element{}, w[0].derivative(label)) })
+	scaleColumns(columns, sharedWeight, func(label int) field.Element { return f.Inv(w[0].vanishing(w[1].value(0, label))) })
 	return fact
 }
 
@@ -95,7 +95,7 @@ func (m cauchy) inverse() Matrix {
 	f, xy, yx := m.Field(), newLagrange(m.x, m.y), newLagrange(m.y, m.x)
 	prepare := func(p *poll.Poller) { xy.ready(p); yx.ready(p) }
 	return inverted{m, prepare, func(j, i int) field.Element {
-		left, right := f.Mul(xy.vanishing(j), yx.weight(j)), f.Mul(yx.vanishing(i), xy.weight(i))
-		return f.Mul(f.Mul(left, right), f.Sub(field.Element{}, m.At(i, j)))
+		rowFactor, columnFactor := f.Mul(xy.vanishing(j), yx.weight(j)), f.Mul(yx.vanishing(i), xy.weight(i))
+		return f.Mul(f.Mul(rowFactor, columnFactor), f.Sub(field.Element{}, m.At(i, j)))
 	}}
 }

@@ -51,10 +51,10 @@ func (m *permuted) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	if fact == nil {
 		return nil
 	}
-	out := fact.Out
-	fact.Out = Labels{
-		func(k int) int { return out.Label(m.columns[k]) },
-		func(label int) int { return m.position[out.Processor(label)] },
+	output := fact.Output
+	fact.Output = Labels{
+		func(k int) int { return output.Label(m.columns[k]) },
+		func(label int) int { return m.position[output.Processor(label)] },
 	}
 	return fact
 }

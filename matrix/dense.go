@@ -29,17 +29,17 @@ func NewDense(f field.Field, rows, cols int) *Dense {
 	return &Dense{shape: shape{f, rows, cols}, size: size, data: make([]byte, rows*cols*size)}
 }
 
-// DenseFunc returns the rows×cols matrix of the entries at(i, j) in the field. It panics for negative rows or cols.
-func DenseFunc(f field.Field, rows, cols int, at func(i, j int) field.Element) *Dense {
-	return denseFunc(nil, f, rows, cols, at)
+// DenseFunc returns the rows×cols matrix of the entries entry(i, j) in the field. It panics for negative rows or cols.
+func DenseFunc(f field.Field, rows, cols int, entry func(i, j int) field.Element) *Dense {
+	return denseFunc(nil, f, rows, cols, entry)
 }
 
-func denseFunc(p *poll.Poller, f field.Field, rows, cols int, at func(i, j int) field.Element) *Dense {
+func denseFunc(p *poll.Poller, f field.Field, rows, cols int, entry func(i, j int) field.Element) *Dense {
 	d := NewDense(f, rows, cols)
 	for i := range rows {
 		for j := range cols {
 			p.Steps(1)
-			d.put(i, j, at(i, j))
+			d.put(i, j, entry(i, j))
 		}
 	}
 	return d
@@ -124,12 +124,12 @@ func Mul(a, b Matrix) (*Dense, error) {
 		src[k] = right.Row(k)
 	}
 	coef := make([]field.Element, right.rows)
-	out := NewDense(f, a.Rows(), right.cols)
-	for i := range out.rows {
+	product := NewDense(f, a.Rows(), right.cols)
+	for i := range product.rows {
 		for k := range coef {
 			coef[k] = a.At(i, k)
 		}
-		f.Combine(out.Row(i), coef, src)
+		f.Combine(product.Row(i), coef, src)
 	}
-	return out, nil
+	return product, nil
 }

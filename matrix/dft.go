@@ -152,7 +152,7 @@ func (m *dft) factor(_ *poll.Poller, r pointset.Radices) *Factorisation {
 	}
 	fact := &Factorisation{
 		Name: "dft", Structure: fmt.Sprintf("radices %s", pointset.Product(forward)), Layers: w.layers(), radices: forward,
-		Out: Labels{
+		Output: Labels{
 			func(k int) int { return pointset.ReverseDigits(k, backward) },
 			func(l int) int { return pointset.ReverseDigits(l, forward) },
 		},
@@ -169,14 +169,14 @@ func (m *dft) factor(_ *poll.Poller, r pointset.Radices) *Factorisation {
 // factor returns the factorisation of the dft in the order that its layers have.
 func (m *reversedDFT) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	fact := m.dft.factor(p, r)
-	if own := m.radices; r == nil || slices.Equal(own, r(m.dft.rows)) {
-		fact.Out = Labels{}
+	if radices := m.radices; r == nil || slices.Equal(radices, r(m.dft.rows)) {
+		fact.Output = Labels{}
 	} else {
-		out, backward := fact.Out, slices.Clone(own)
+		output, backward := fact.Output, slices.Clone(radices)
 		slices.Reverse(backward)
-		fact.Out = Labels{
-			func(k int) int { return out.Label(pointset.ReverseDigits(k, own)) },
-			func(l int) int { return pointset.ReverseDigits(out.Processor(l), backward) },
+		fact.Output = Labels{
+			func(k int) int { return output.Label(pointset.ReverseDigits(k, radices)) },
+			func(l int) int { return pointset.ReverseDigits(output.Processor(l), backward) },
 		}
 	}
 	if m.rows { // the transpose of what reversed columns give, as a DFT matrix is symmetric

@@ -20,16 +20,16 @@ func (d *Dense) Basis(ctx context.Context) (columns []int, inverse *Dense, err e
 		return columns, nil, nil
 	}
 	// Row b has its left unit in column pivots[b], and the right half's column r where the left's pivots[r] was.
-	out := NewDense(d.f, d.rows, d.rows)
+	result := NewDense(d.f, d.rows, d.rows)
 	for b, row := range e.rows {
 		p.Steps(len(e.pivots))
-		at, _ := slices.BinarySearch(columns, e.pivots[b])
-		dst := out.Row(at)
+		position, _ := slices.BinarySearch(columns, e.pivots[b])
+		dst := result.Row(position)
 		for r, p := range e.pivots {
 			copy(dst[r*d.size:(r+1)*d.size], row[p*d.size:])
 		}
 	}
-	return columns, out, nil
+	return columns, result, nil
 }
 
 // Echelon returns the reduced row echelon form of the matrix, without rows of zeros, in O(rows·cols·rank) field

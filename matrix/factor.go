@@ -23,7 +23,7 @@ type Factorisation struct {
 	// called folded. Otherwise it is 0.
 	Half int
 
-	In, Out Labels
+	Input, Output Labels
 
 	radices []int // of the digits of labels that layers work on, the least first
 }
@@ -34,11 +34,11 @@ func (f *Factorisation) SameRadices(g *Factorisation) bool { return slices.Equal
 // Natural reports whether column k of x·A lies in the end where processor k began:
 // nothing has to move.
 func (f *Factorisation) Natural(processors int) bool {
-	if f.In.label == nil && f.Out.label == nil {
+	if f.Input.label == nil && f.Output.label == nil {
 		return true
 	}
 	for k := range processors {
-		if f.In.Label(k) != f.Out.Label(k) {
+		if f.Input.Label(k) != f.Output.Label(k) {
 			return false
 		}
 	}
@@ -93,18 +93,18 @@ func factor(p *poll.Poller, m Matrix, r pointset.Radices) *Factorisation {
 func (f *Factorisation) Transposed() *Factorisation { return f.backwards(transposedLayers) }
 
 // between returns the factorisation of the product of three matrices: the diagonal
-// matrix of left(label), that of f, and the diagonal one of right(label), where nil is
+// matrix of leftFactor(label), that of f, and the diagonal one of rightFactor(label), where nil is
 // all ones. It returns nil where f is nil or has no layers: a single processor is not
 // worth one.
-func (f *Factorisation) between(left, right func(label int) field.Element) *Factorisation {
+func (f *Factorisation) between(leftFactor, rightFactor func(label int) field.Element) *Factorisation {
 	if f == nil || len(f.Layers) == 0 {
 		return nil
 	}
-	if left != nil {
-		scaleRows(f.Layers, 1, left)
+	if leftFactor != nil {
+		scaleRows(f.Layers, 1, leftFactor)
 	}
-	if right != nil {
-		scaleColumns(f.Layers, 1, right)
+	if rightFactor != nil {
+		scaleColumns(f.Layers, 1, rightFactor)
 	}
 	return f
 }
@@ -116,7 +116,7 @@ func (f *Factorisation) backwards(layers func([]Layer) []Layer) *Factorisation {
 	}
 	g := *f
 	g.Layers = layers(f.Layers)
-	g.In, g.Out = f.Out, f.In
+	g.Input, g.Output = f.Output, f.Input
 	return &g
 }
 
@@ -138,7 +138,7 @@ func (f *Factorisation) Times(ctx context.Context, x [][]byte) (y [][]byte, err 
 func (f *Factorisation) times(p *poll.Poller, x [][]byte) [][]byte {
 	packets := make([][]byte, len(x)) // by label
 	for k, packet := range x {
-		packets[f.In.Label(k)] = packet
+		packets[f.Input.Label(k)] = packet
 	}
 	bytes := len(x[0])
 	blocks := func() [][]byte {
@@ -172,7 +172,7 @@ func (f *Factorisation) times(p *poll.Poller, x [][]byte) [][]byte {
 	}
 	y := make([][]byte, len(x))
 	for k := range y {
-		y[k] = packets[f.Out.Label(k)]
+		y[k] = packets[f.Output.Label(k)]
 	}
 	return y
 }

@@ -44,11 +44,11 @@ func checkFactor(t *testing.T, m Matrix) *Factorisation {
 	k := m.Rows()
 	product := multiplied(fact.Layers)
 	for i := range k {
-		if got := fact.In.Processor(fact.In.Label(i)); got != i {
+		if got := fact.Input.Processor(fact.Input.Label(i)); got != i {
 			t.Fatalf("%s over %s, K=%d: processor %d has a label of %d", m.ID(), m.Field().Name(), k, i, got)
 		}
 		for j := range k {
-			if got, want := product.At(fact.In.Label(i), fact.Out.Label(j)), m.At(i, j); got != want {
+			if got, want := product.At(fact.Input.Label(i), fact.Output.Label(j)), m.At(i, j); got != want {
 				t.Fatalf("%s over %s, K=%d: layers give A[%d][%d] = %v, the matrix %v", m.ID(), m.Field().Name(), k, i, j, got, want)
 			}
 		}
@@ -146,7 +146,7 @@ func TestFactorArrangement(t *testing.T) {
 		t.Fatalf("shuffled alike: %+v", fact)
 	}
 	for k := range 24 {
-		if fact.In.Label(k) != fact.Out.Label(k) {
+		if fact.Input.Label(k) != fact.Output.Label(k) {
 			t.Fatal("shuffled alike, the labels are not shared")
 		}
 	}
@@ -245,7 +245,7 @@ func TestFactorNatural(t *testing.T) {
 		if got := fact.Natural(c.m.Rows()); got != c.natural {
 			t.Errorf("%s: natural %v, want %v", c.name, got, c.natural)
 		}
-		if got := fact.In.label == nil && fact.Out.label == nil; got != c.atOnce {
+		if got := fact.Input.label == nil && fact.Output.label == nil; got != c.atOnce {
 			t.Errorf("%s: without labels %v, want %v", c.name, got, c.atOnce)
 		}
 	}
@@ -414,8 +414,8 @@ func TestFuseAlike(t *testing.T) {
 	} {
 		layers, entries := slices.Clone(must(Factor(t.Context(), c.m, nil))(t).Layers[c.first:c.first+2]), 0
 		for i := range layers {
-			at := layers[i].at
-			layers[i].at = func(group, i, j int) field.Element { entries++; return at(group, i, j) }
+			at := layers[i].entry
+			layers[i].entry = func(group, i, j int) field.Element { entries++; return at(group, i, j) }
 		}
 		if multiplied([]Layer{Fuse(layers)}); entries == 0 || entries > c.most {
 			t.Errorf("%s: layers %d and %d take %d entries, want %d at most", c.m.ID(), c.first, c.first+1, entries, c.most)

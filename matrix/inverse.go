@@ -39,9 +39,9 @@ func Inverse(ctx context.Context, m Matrix) (_ Matrix, err error) {
 		dense *Dense
 		err   error
 	}
-	var once poll.Once[result]
+	var kept poll.Once[result]
 	inverse := func(p *poll.Poller) (*Dense, error) {
-		r := once.Get(func() result {
+		r := kept.Get(func() result {
 			d := stored(m)
 			if d == nil {
 				makeReady(p, m)
@@ -69,22 +69,22 @@ func Inverse(ctx context.Context, m Matrix) (_ Matrix, err error) {
 
 // An inverted matrix remembers what it is the inverse of.
 type inverted struct {
-	of      Matrix
-	prepare func(*poll.Poller) // for at
-	at      func(i, j int) field.Element
+	original Matrix
+	prepare  func(*poll.Poller) // for entry
+	entry    func(i, j int) field.Element
 }
 
-func (m inverted) Field() field.Field { return m.of.Field() }
-func (m inverted) Rows() int          { return m.of.Cols() }
-func (m inverted) Cols() int          { return m.of.Rows() }
-func (m inverted) ID() string         { return "inverse(" + m.of.ID() + ")" }
+func (m inverted) Field() field.Field { return m.original.Field() }
+func (m inverted) Rows() int          { return m.original.Cols() }
+func (m inverted) Cols() int          { return m.original.Rows() }
+func (m inverted) ID() string         { return "inverse(" + m.original.ID() + ")" }
 
 func (m inverted) Structure() Structure {
-	of := StructureOf(m.of)
-	s := Structure{fixed: of.fixed, ready: m.prepare, inverse: func() Matrix { return m.of }}
-	if of.factor != nil {
+	structure := StructureOf(m.original)
+	s := Structure{fixed: structure.fixed, ready: m.prepare, inverse: func() Matrix { return m.original }}
+	if structure.factor != nil {
 		s.factor = func(p *poll.Poller, r pointset.Radices) *Factorisation {
-			return of.factor(p, r).backwards(invertedLayers)
+			return structure.factor(p, r).backwards(invertedLayers)
 		}
 	}
 	return s
@@ -92,7 +92,7 @@ func (m inverted) Structure() Structure {
 
 func (m inverted) At(i, j int) field.Element {
 	checkEntry(i, j, m.Rows(), m.Cols())
-	return m.at(i, j)
+	return m.entry(i, j)
 }
 
 // checkSquare returns an error when m is not square.

@@ -109,6 +109,6 @@ func factorLagrange(name string, w []*arranged) *Factorisation {
 	return &Factorisation{
 		Name: name, Structure: "both point sets " + w[0].String(),
 		Layers: append(inverse, w[1].layers()...), Half: len(inverse),
-		In: w[0].labels(), Out: w[1].labels(), radices: w[0].radices(),
+		Input: w[0].labels(), Output: w[1].labels(), radices: w[0].radices(),
 	}
 }

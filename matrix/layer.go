@@ -20,21 +20,21 @@ type Layer struct {
 	Name string // what it does, such as "draw"
 	Partition
 
-	f  field.Field
-	at func(group, i, j int) field.Element
+	f     field.Field
+	entry func(group, i, j int) field.Element
 
-	// prepare makes what at takes long to make for a group; nil: nothing.
+	// prepare makes what entry takes long to make for a group; nil: nothing.
 	prepare func(p *poll.Poller, group int)
 
-	// alike is a weight: groups that differ in digits of lower weights only have one matrix.
-	alike int
+	// sharedWeight is a weight: groups that differ in digits of lower weights only have one matrix.
+	sharedWeight int
 }
 
 // Field returns the field of the entries.
 func (l Layer) Field() field.Field { return l.f }
 
 // At returns entry (i, j) of the matrix of a group, named as [Partition.Group] does, between its labels at i and j.
-func (l Layer) At(group, i, j int) field.Element { return l.at(group, i, j) }
+func (l Layer) At(group, i, j int) field.Element { return l.entry(group, i, j) }
 
 // Ready makes what [Layer.At] would make when it is first asked for an entry of a group, such as an inverse or a product.
 // Unlike it, Ready returns the cause of the context when that ends. The next who asks then makes it.
@@ -54,7 +54,7 @@ func (l Layer) ready(p *poll.Poller, group int) {
 }
 
 // First returns the first group that has the matrix of a group, as far as it is known: all in between have it, too.
-func (l Layer) First(group int) int { return group - group%l.alike }
+func (l Layer) First(group int) int { return group - group%l.sharedWeight }
 
 // A Partition splits the labels 0 … K-1 into groups of equal size of those that differ only in the partition's digits.
 type Partition struct {
@@ -117,9 +117,9 @@ func (p Partition) join(q Partition) Partition {
 func transposedLayers(layers []Layer) []Layer {
 	list := make([]Layer, len(layers))
 	for t, l := range layers {
-		at := l.at
+		entry := l.entry
 		l.Name = toggle(l.Name, "transposed ")
-		l.at = func(group, i, j int) field.Element { return at(group, j, i) }
+		l.entry = func(group, i, j int) field.Element { return entry(group, j, i) }
 		list[len(list)-1-t] = l
 	}
 	return list
@@ -137,9 +137,9 @@ func invertedLayers(layers []Layer) []Layer {
 
 func (l Layer) inverted() Layer {
 	n, f := l.Size(), l.f
-	forward, before := l.at, l
+	forward, original := l.entry, l
 	inverse := perLabel(l.K, func(p *poll.Poller, group int) []field.Element {
-		before.ready(p, group)
+		original.ready(p, group)
 		a := make([]field.Element, 0, n*n)
 		for i := range n * n {
 			p.Steps(1)
@@ -164,17 +164,17 @@ func (l Layer) inverted() Layer {
 	})
 	l.Name = toggle(l.Name, "inverse ")
 	first := l.First
-	l.at = func(group, i, j int) field.Element { return inverse(nil, first(group))[i*n+j] }
+	l.entry = func(group, i, j int) field.Element { return inverse(nil, first(group))[i*n+j] }
 	l.prepare = func(p *poll.Poller, group int) { inverse(p, first(group)) }
 	return l
 }
 
-// perLabel keeps what of returns for each label below k, which is asked for once, or again where a context ended it.
-func perLabel[T any](k int, of func(p *poll.Poller, label int) T) func(p *poll.Poller, label int) T {
-	var all poll.Once[[]poll.Once[T]]
+// perLabel keeps what compute returns for each label below k, which is asked for once, or again where a context ended it.
+func perLabel[T any](k int, compute func(p *poll.Poller, label int) T) func(p *poll.Poller, label int) T {
+	var kept poll.Once[[]poll.Once[T]]
 	return func(p *poll.Poller, label int) T {
-		l := &all.Get(func() []poll.Once[T] { return make([]poll.Once[T], k) })[label]
-		return l.Get(func() T { return of(p, label) })
+		l := &kept.Get(func() []poll.Once[T] { return make([]poll.Once[T], k) })[label]
+		return l.Get(func() T { return compute(p, label) })
 	}
 }
 
@@ -187,23 +187,23 @@ func toggle(name, prefix string) string {
 }
 
 // scaleRows multiplies layers by the diagonal of d(k) from the left, in the first; scaleColumns from the right. Labels
-// with the same quotient by alike have the same d.
-func scaleRows(layers []Layer, alike int, d func(k int) field.Element) {
+// with the same quotient by sharedWeight have the same d.
+func scaleRows(layers []Layer, sharedWeight int, d func(k int) field.Element) {
 	l := &layers[0]
-	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(_ *poll.Poller, i int) field.Element { return d(i * alike) })
-	l.at = func(group, i, j int) field.Element {
-		return f.Mul(of(nil, part.Label(group, i)/alike), at(group, i, j))
+	f, entry, part, diagonal := l.f, l.entry, l.Partition, perLabel(l.K/sharedWeight, func(_ *poll.Poller, i int) field.Element { return d(i * sharedWeight) })
+	l.entry = func(group, i, j int) field.Element {
+		return f.Mul(diagonal(nil, part.Label(group, i)/sharedWeight), entry(group, i, j))
 	}
-	l.alike = min(l.alike, alike)
+	l.sharedWeight = min(l.sharedWeight, sharedWeight)
 }
 
-func scaleColumns(layers []Layer, alike int, d func(k int) field.Element) {
+func scaleColumns(layers []Layer, sharedWeight int, d func(k int) field.Element) {
 	l := &layers[len(layers)-1]
-	f, at, part, of := l.f, l.at, l.Partition, perLabel(l.K/alike, func(_ *poll.Poller, i int) field.Element { return d(i * alike) })
-	l.at = func(group, i, j int) field.Element {
-		return f.Mul(at(group, i, j), of(nil, part.Label(group, j)/alike))
+	f, entry, part, diagonal := l.f, l.entry, l.Partition, perLabel(l.K/sharedWeight, func(_ *poll.Poller, i int) field.Element { return d(i * sharedWeight) })
+	l.entry = func(group, i, j int) field.Element {
+		return f.Mul(entry(group, i, j), diagonal(nil, part.Label(group, j)/sharedWeight))
 	}
-	l.alike = min(l.alike, alike)
+	l.sharedWeight = min(l.sharedWeight, sharedWeight)
 }
 
 // Span returns the partition of what [Fuse] makes of the layers. It multiplies no matrices.
@@ -224,13 +224,13 @@ func Fuse(layers []Layer) Layer {
 	}
 	part := Span(layers)
 	f, n := layers[0].f, part.Size()
-	// row calls each with the entries that a layer has in row i of a group, and with their columns j.
-	row := func(p *poll.Poller, l Layer, group, i int, each func(j int, e field.Element)) {
-		of, a := l.Group(part.Label(group, i)), l.Index(part.Label(group, i))
-		l.ready(p, of)
+	// row calls yield with the entries that a layer has in row i of a group, and with their columns j.
+	row := func(p *poll.Poller, l Layer, group, i int, yield func(j int, e field.Element)) {
+		layerGroup, a := l.Group(part.Label(group, i)), l.Index(part.Label(group, i))
+		l.ready(p, layerGroup)
 		for b := range l.Size() {
 			p.Steps(1)
-			each(part.Index(l.Label(of, b)), l.at(of, a, b))
+			yield(part.Index(l.Label(layerGroup, b)), l.entry(layerGroup, a, b))
 		}
 	}
 	products := perLabel(part.K, func(p *poll.Poller, group int) *Dense {
@@ -251,39 +251,39 @@ func Fuse(layers []Layer) Layer {
 		}
 		return d
 	})
-	fused := Layer{Name: layers[0].Name, Partition: part, f: f, alike: layers[0].alike}
+	fused := Layer{Name: layers[0].Name, Partition: part, f: f, sharedWeight: layers[0].sharedWeight}
 	for _, l := range layers[1:] {
-		fused.alike = min(fused.alike, l.alike)
+		fused.sharedWeight = min(fused.sharedWeight, l.sharedWeight)
 		if l.Name != fused.Name {
 			fused.Name = "fused"
 		}
 	}
-	fused.at = func(group, i, j int) field.Element { return products(nil, fused.First(group)).At(i, j) }
+	fused.entry = func(group, i, j int) field.Element { return products(nil, fused.First(group)).At(i, j) }
 	fused.prepare = func(p *poll.Poller, group int) { products(p, fused.First(group)) }
 	return fused
 }
 
 // String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".
 func (p Partition) String() string {
-	const most = 4 // groups shown, and labels
+	const limit = 4 // groups shown, and labels
 	n := p.Size()
 	s := fmt.Sprintf("%d groups of %d:", p.K/n, n)
 	if p.K == n {
 		s = fmt.Sprintf("1 group of %d:", n)
 	}
 	shown := 0
-	for k := 0; k < p.K && shown < most; k++ {
+	for k := 0; k < p.K && shown < limit; k++ {
 		if p.Group(k) != k {
 			continue
 		}
 		s += " {"
-		for i := range min(n, most) {
+		for i := range min(n, limit) {
 			if i > 0 {
 				s += " "
 			}
 			s += fmt.Sprint(p.Label(k, i))
 		}
-		if n > most {
+		if n > limit {
 			s += " …"
 		}
 		s += "}"

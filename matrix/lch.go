@@ -24,11 +24,11 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 	if err := pointset.CheckShape(k, r); err != nil {
 		return nil, err
 	}
-	what, most := "K", k
+	letter, count := "K", k
 	if r > k {
-		what, most = "R", r
+		letter, count = "R", r
 	}
-	if err := pointset.CheckElements("lch", f, what, int64(most), 0, false); err != nil {
+	if err := pointset.CheckElements("lch", f, letter, int64(count), 0, false); err != nil {
 		return nil, err
 	}
 	m := &lch{shape: shape{f, k, r}}

@@ -44,8 +44,8 @@ func (s shape) check(i, j int)     { checkEntry(i, j, s.rows, s.cols) }
 // A formula is a matrix of which no more is known than its entries.
 type formula struct {
 	shape
-	id string
-	at func(i, j int) field.Element
+	id    string
+	entry func(i, j int) field.Element
 
 	regular bool // has an inverse where it is square
 }
@@ -54,7 +54,7 @@ func (m *formula) ID() string { return m.id }
 
 func (m *formula) At(i, j int) field.Element {
 	m.check(i, j)
-	return m.at(i, j)
+	return m.entry(i, j)
 }
 
 // unit returns 1 on the diagonal, and else 0.

@@ -96,23 +96,23 @@ func (m *formula) Structure() Structure {
 }
 
 func (t transpose) Structure() Structure {
-	of := StructureOf(t.m)
-	s := of.view()
-	s.invertible = of.invertible
-	if of.inverse != nil {
-		s.inverse = func() Matrix { return Transpose(of.inverse()) }
+	original := StructureOf(t.m)
+	s := original.view()
+	s.invertible = original.invertible
+	if original.inverse != nil {
+		s.inverse = func() Matrix { return Transpose(original.inverse()) }
 	}
-	if of.columns != nil {
-		s.rows = func(first, n int) Matrix { return Transpose(of.columns(first, n)) }
+	if original.columns != nil {
+		s.rows = func(first, n int) Matrix { return Transpose(original.columns(first, n)) }
 	}
-	if of.factor != nil {
-		s.factor = func(p *poll.Poller, r pointset.Radices) *Factorisation { return of.factor(p, r).Transposed() }
+	if original.factor != nil {
+		s.factor = func(p *poll.Poller, r pointset.Radices) *Factorisation { return original.factor(p, r).Transposed() }
 	}
 	return s
 }
 
 // disjoint reports whether the sets have no point in common.
 func disjoint(a, b Points) bool {
-	there := setOf(nil, pointset.Elements(a))
-	return !slices.ContainsFunc(pointset.Elements(b), func(z field.Element) bool { return there[z] })
+	members := setOf(nil, pointset.Elements(a))
+	return !slices.ContainsFunc(pointset.Elements(b), func(z field.Element) bool { return members[z] })
 }

@@ -115,7 +115,7 @@ func (w *tower) layers() []Layer {
 			unit = w.f.Inv(w.folds[t].linear)
 		}
 		value := perLabel(w.n/weight, func(_ *poll.Poller, i int) field.Element { return w.f.Mul(unit, w.value(t, i*weight)) })
-		at := func(group, i, j int) field.Element {
+		entry := func(group, i, j int) field.Element {
 			if i == 0 {
 				return field.One
 			}
@@ -129,9 +129,9 @@ func (w *tower) layers() []Layer {
 				}
 				return list
 			})
-			at = func(group, i, j int) field.Element { return powers(nil, part.Label(group, j)/weight)[i] }
+			entry = func(group, i, j int) field.Element { return powers(nil, part.Label(group, j)/weight)[i] }
 		}
-		list = append(list, Layer{Name: name, Partition: part, f: w.f, at: at, alike: weight})
+		list = append(list, Layer{Name: name, Partition: part, f: w.f, entry: entry, sharedWeight: weight})
 	}
 	stage("draw", len(w.folds), z, w.n/z)
 	for t := len(w.folds) - 1; t >= 0; t-- {

@@ -105,5 +105,5 @@ func (m vandermonde) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	if !w.structured() {
 		return nil
 	}
-	return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers(), Out: w.labels(), radices: w.radices()}
+	return &Factorisation{Name: name, Structure: w.String(), Layers: w.layers(), Output: w.labels(), radices: w.radices()}
 }

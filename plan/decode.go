@@ -122,14 +122,14 @@ func (d *decoder) plan() *Materialized {
 // program reads that of the next processor.
 func (d *decoder) program(m *Materialized) {
 	prog, rows, columns := &Program{}, []int{}, []int{}
-	lines := []int{d.at()}
+	lines := []int{d.nextLine()}
 	d.object([]key{
 		{"proc", func() { prog.Proc = d.integer() }},
 		{"rows", func() { d.list(func() { rows = append(rows, d.integer()) }) }},
 		{"rounds", func() {
 			d.list(func() {
 				d.round = len(prog.Rounds)
-				lines = append(lines, d.at())
+				lines = append(lines, d.nextLine())
 				prog.Rounds = append(prog.Rounds, d.readRound())
 			})
 			d.round = -1
@@ -208,11 +208,11 @@ func (d *decoder) term() (t Term) {
 
 // coefficient reads a decimal number in a string: readers whose numbers are floats would lose digits.
 func (d *decoder) coefficient() field.Element {
-	const most = 78 // digits of 2^256
+	const maxDigits = 78 // digits of 2^256
 	t := d.token()
 	s, ok := t.(string)
-	if n := len(s); !ok || n == 0 || n > most || strings.Trim(s, "0123456789") != "" || n > 1 && s[0] == '0' {
-		d.fail("coefficient %s: want a string with a decimal number of at most %d digits, without sign or leading zeros", shown(t), most)
+	if n := len(s); !ok || n == 0 || n > maxDigits || strings.Trim(s, "0123456789") != "" || n > 1 && s[0] == '0' {
+		d.fail("coefficient %s: want a string with a decimal number of at most %d digits, without sign or leading zeros", shown(t), maxDigits)
 		return field.Element{}
 	}
 	v, _ := new(big.Int).SetString(s, 10)
@@ -251,7 +251,7 @@ func (d *decoder) object(keys []key, optional ...string) {
 		return
 	}
 	var seen uint64
-	for d.more() {
+	for d.hasNext() {
 		name, _ := d.token().(string)
 		i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
 		switch {
@@ -274,12 +274,12 @@ func (d *decoder) object(keys []key, optional ...string) {
 	}
 }
 
-func (d *decoder) list(each func()) {
+func (d *decoder) list(read func()) {
 	if !d.open('[', "a list") {
 		return
 	}
-	for d.more() {
-		each()
+	for d.hasNext() {
+		read()
 	}
 	d.token() // the end
 }
@@ -304,21 +304,21 @@ func (d *decoder) string() string {
 }
 
 // open takes the beginning of an object or list.
-func (d *decoder) open(delim json.Delim, what string) bool {
+func (d *decoder) open(delim json.Delim, wanted string) bool {
 	t := d.token()
 	if t != delim {
-		d.fail("%s: want %s", shown(t), what)
+		d.fail("%s: want %s", shown(t), wanted)
 	}
 	return d.err == nil
 }
 
-func (d *decoder) more() bool { return d.err == nil && d.json.More() }
+func (d *decoder) hasNext() bool { return d.err == nil && d.json.More() }
 
 func (d *decoder) token() json.Token {
 	if d.err != nil {
 		return nil
 	}
-	from := d.json.InputOffset()
+	start := d.json.InputOffset()
 	t, err := d.json.Token()
 	switch {
 	case errors.Is(err, io.EOF): // which is no end of a plan
@@ -326,7 +326,7 @@ func (d *decoder) token() json.Token {
 	case err != nil:
 		d.failAt(d.next(), "%w", err)
 	}
-	if !utf8.Valid(d.text[from:d.json.InputOffset()]) {
+	if !utf8.Valid(d.text[start:d.json.InputOffset()]) {
 		d.fail("text that is not UTF-8")
 	}
 	return t
@@ -349,11 +349,11 @@ func (d *decoder) next() int {
 	return len(d.text) - len(bytes.TrimLeft(rest, ":, \t\r\n"))
 }
 
-// at returns the line of the next token.
-func (d *decoder) at() int {
-	to := d.next()
-	d.line += bytes.Count(d.text[d.counted:to], []byte("\n"))
-	d.counted = to
+// nextLine returns the line of the next token.
+func (d *decoder) nextLine() int {
+	end := d.next()
+	d.line += bytes.Count(d.text[d.counted:end], []byte("\n"))
+	d.counted = end
 	return d.line
 }
 
@@ -374,13 +374,13 @@ func (d *decoder) failAt(offset int, format string, args ...any) {
 	if d.err != nil {
 		return
 	}
-	where := ""
+	place := ""
 	if d.proc >= 0 {
-		where = fmt.Sprintf("processor %d", d.proc)
+		place = fmt.Sprintf("processor %d", d.proc)
 		if d.round >= 0 {
-			where += fmt.Sprintf(" round %d", d.round)
+			place += fmt.Sprintf(" round %d", d.round)
 		}
-		where += ": "
+		place += ": "
 	}
-	d.err = &DecodeError{1 + bytes.Count(d.text[:offset], []byte("\n")), fmt.Errorf(where+format, args...)}
+	d.err = &DecodeError{1 + bytes.Count(d.text[:offset], []byte("\n")), fmt.Errorf(place+format, args...)}
 }

@@ -25,11 +25,11 @@ type flowSlot struct {
 
 // Content describes what lies in one slot.
 type Content struct {
-	Rows    []int // of the initial packets it combines, ascending
-	Columns []int // of the coded packets it goes into, ascending
-	Raw     bool  // it is an initial packet itself, unscaled
-	Whole   bool  // it holds all that its one coded packet is made of
-	Pieces  int   // that rows and columns count, where they are no whole packets
+	Rows     []int // of the initial packets it combines, ascending
+	Columns  []int // of the coded packets it goes into, ascending
+	Raw      bool  // it is an initial packet itself, unscaled
+	Complete bool  // it holds all that its one coded packet is made of
+	Pieces   int   // that rows and columns count, where they are no whole packets
 }
 
 // InitialName names the packet of a row, and CodedName that of a column: "x3", "y4", or "x3.0" for the first piece of x3.
@@ -53,7 +53,7 @@ func (c Content) String() string {
 		return packetName("x", c.Rows[0], c.Pieces)
 	case len(c.Columns) != 1:
 		return c.ranges("+")
-	case c.Whole:
+	case c.Complete:
 		return packetName("y", c.Columns[0], c.Pieces)
 	default:
 		return fmt.Sprintf("%s(%s)", packetName("y", c.Columns[0], c.Pieces), c.ranges(","))
@@ -116,7 +116,7 @@ func (f *Flow) Content(proc int, slot Slot) Content {
 	s := f.slots[proc][slot]
 	c := Content{Rows: numbers(s.rows), Columns: numbers(s.columns), Raw: s.raw, Pieces: f.pieces}
 	if len(c.Columns) == 1 {
-		c.Whole = s.rows.Cmp(f.results[c.Columns[0]]) == 0
+		c.Complete = s.rows.Cmp(f.results[c.Columns[0]]) == 0
 	}
 	return c
 }
@@ -132,9 +132,9 @@ func (f *Flow) forward(m *Materialized, rounds [][]Message) {
 			s := flowSlot{rows: new(big.Int)}
 			for _, term := range c {
 				if !term.Coef.IsZero() {
-					from := f.slots[k][term.Slot]
-					s.rows.Or(s.rows, from.rows)
-					s.raw = from.raw && len(c) == 1 && term.Coef == field.One
+					operand := f.slots[k][term.Slot]
+					s.rows.Or(s.rows, operand.rows)
+					s.raw = operand.raw && len(c) == 1 && term.Coef == field.One
 				}
 			}
 			grow(k, s)
@@ -152,8 +152,8 @@ func (f *Flow) forward(m *Materialized, rounds [][]Message) {
 		// Round t's messages carry what was there before it received.
 		for _, x := range messages {
 			for _, slot := range x.Slots {
-				from := f.slots[x.Src][slot]
-				grow(x.Dst, flowSlot{rows: from.rows, raw: from.raw})
+				sent := f.slots[x.Src][slot]
+				grow(x.Dst, flowSlot{rows: sent.rows, raw: sent.raw})
 			}
 		}
 	}
@@ -171,11 +171,11 @@ func (f *Flow) backward(m *Materialized, rounds [][]Message) {
 	uncompute := func(k int, list []Combination) {
 		for i := len(list) - 1; i >= 0; i-- {
 			next[k]--
-			to := f.slots[k][next[k]].columns
+			result := f.slots[k][next[k]].columns
 			for _, term := range list[i] {
 				if !term.Coef.IsZero() {
 					columns := f.slots[k][term.Slot].columns
-					columns.Or(columns, to)
+					columns.Or(columns, result)
 				}
 			}
 		}

@@ -26,10 +26,10 @@ func Materialize(p Plan) (*Materialized, error) {
 	return m, nil
 }
 
-func indices(n int, of func(int) int) []int {
+func indices(n int, index func(int) int) []int {
 	list := make([]int, n)
 	for i := range list {
-		list[i] = of(i)
+		list[i] = index(i)
 	}
 	return list
 }

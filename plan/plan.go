@@ -145,17 +145,17 @@ type Joint interface {
 	Plan
 
 	// Joint returns nil where it does not.
-	Joint() *Together
+	Joint() *JointProgram
 }
 
-// Together is a program without rounds: its inputs, and its outputs, are those of all processors in order.
-type Together struct {
+// A JointProgram is a program without rounds: its inputs, and its outputs, are those of all processors in order.
+type JointProgram struct {
 	Combinations, Terms int // numbers of these, at most
 
-	// Each computes one combination after the other, which is gone after the call. It returns the outputs, and the terms
+	// Walk computes one combination after the other, which is gone after the call. It returns the outputs, and the terms
 	// that each processor's own program leaves out of those in its schedule, as their coefficients are zero. The error is
 	// the cause of the context, unless nil, that has ended.
-	Each func(ctx context.Context, compute func(Combination)) (outputs []Slot, zeros []int, err error)
+	Walk func(ctx context.Context, compute func(Combination)) (outputs []Slot, zeros []int, err error)
 }
 
 // Schedule returns the schedule of the program, with the terms that it has.
@@ -186,9 +186,9 @@ func (p *Program) Terms() int {
 
 // MemorySlots returns the packets of the largest processor memory of the plan, when nothing is forgotten.
 func MemorySlots(p Plan) int {
-	most := 0
+	largest := 0
 	for _, class := range p.Classes() {
-		most = max(most, p.Schedule(class.Representative).Slots)
+		largest = max(largest, p.Schedule(class.Representative).Slots)
 	}
-	return most
+	return largest
 }

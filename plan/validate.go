@@ -89,7 +89,7 @@ func (e *ValidationError) Error() string {
 // Whether the plan computes the right matrix is another question: see package verify.
 func Validate(ctx context.Context, p Plan) (err error) {
 	defer poll.Catch(&err)
-	p = poll.Under(ctx, p)
+	p = poll.WithContext(ctx, p)
 	info := p.Info()
 	v := &validator{
 		info:    info,
@@ -177,8 +177,8 @@ func (v *validator) shape() bool {
 		v.report(Violation{RulePieces, -1, -1, -1, -1, fmt.Sprintf("%d pieces for %d rows and %d columns", n, v.info.Rows, v.info.Columns), "a divisor of both"})
 		return false
 	}
-	if p, most := v.info.Ports, max(1, v.info.Processors-1); p < 1 || p > most {
-		v.report(Violation{RulePort, -1, -1, -1, -1, fmt.Sprint(p, " ports"), fmt.Sprintf("1 to %d", most)})
+	if p, limit := v.info.Ports, max(1, v.info.Processors-1); p < 1 || p > limit {
+		v.report(Violation{RulePort, -1, -1, -1, -1, fmt.Sprint(p, " ports"), fmt.Sprintf("1 to %d", limit)})
 		return false
 	}
 	return true
@@ -268,20 +268,20 @@ func (v *validator) end(k, t, port, partner, count int, used []bool) bool {
 
 // meet pairs the two sides of a message.
 func (v *validator) meet(k int, m message, d delivery) {
-	other, ok := v.waiting[m]
+	peer, ok := v.waiting[m]
 	if !ok {
 		v.waiting[m] = d
 		return
 	}
-	if other.sent == d.sent { // two receivers claim one message
-		v.report(Violation{RuleMatch, k, m.round, m.port, -1, fmt.Sprintf("a receive from %d that processor %d expects too", m.src, other.dst), "one receiver"})
+	if peer.sent == d.sent { // two receivers claim one message
+		v.report(Violation{RuleMatch, k, m.round, m.port, -1, fmt.Sprintf("a receive from %d that processor %d expects too", m.src, peer.dst), "one receiver"})
 		return
 	}
 	delete(v.waiting, m)
-	if other.dst != d.dst || other.count != d.count {
-		s, r := d, other
+	if peer.dst != d.dst || peer.count != d.count {
+		s, r := d, peer
 		if !d.sent {
-			s, r = other, d
+			s, r = peer, d
 		}
 		v.report(Violation{RuleMatch, m.src, m.round, m.port, -1,
 			fmt.Sprintf("%d elements sent to %d", s.count, s.dst), fmt.Sprintf("%d elements, which processor %d expects", r.count, r.dst)})
@@ -303,15 +303,15 @@ func (v *validator) unmatched() {
 }
 
 // pieces checks that the indexes of a processor's packets, rows or columns, come in whole packets of pieces.
-func (v *validator) pieces(k int, what string, n int, index func(i int) int) {
+func (v *validator) pieces(k int, kind string, n int, index func(i int) int) {
 	pieces := max(1, v.info.Pieces)
 	if n%pieces != 0 {
-		v.report(Violation{RulePieces, k, -1, -1, -1, fmt.Sprintf("%d %ss", n, what), fmt.Sprintf("a multiple of %d pieces", pieces)})
+		v.report(Violation{RulePieces, k, -1, -1, -1, fmt.Sprintf("%d %ss", n, kind), fmt.Sprintf("a multiple of %d pieces", pieces)})
 		return
 	}
 	for i := range n {
 		if want := index(i-i%pieces) + i%pieces; pieces > 1 && (index(i) != want || want%pieces != i%pieces) {
-			v.report(Violation{RulePieces, k, -1, -1, -1, fmt.Sprintf("%s %d as number %d", what, index(i), i), fmt.Sprintf("piece %d of a packet", i%pieces)})
+			v.report(Violation{RulePieces, k, -1, -1, -1, fmt.Sprintf("%s %d as number %d", kind, index(i), i), fmt.Sprintf("piece %d of a packet", i%pieces)})
 			return
 		}
 	}
@@ -359,16 +359,16 @@ func (v *validator) classes(p Plan) {
 	if len(v.found) > 0 {
 		return
 	}
-	said, there := map[[sha256.Size]byte]int{}, map[[sha256.Size]byte]int{}
+	claimed, counted := map[[sha256.Size]byte]int{}, map[[sha256.Size]byte]int{}
 	for _, c := range p.Classes() {
-		said[v.kinds[c.Representative]] += c.Count
+		claimed[v.kinds[c.Representative]] += c.Count
 	}
 	for _, kind := range v.kinds {
-		there[kind]++
+		counted[kind]++
 	}
 	for k, kind := range v.kinds {
-		if n := there[kind]; n != said[kind] {
-			v.report(Violation{RuleClasses, k, -1, -1, -1, fmt.Sprintf("classes that have %d schedules like its own", said[kind]), fmt.Sprint(n)})
+		if n := counted[kind]; n != claimed[kind] {
+			v.report(Violation{RuleClasses, k, -1, -1, -1, fmt.Sprintf("classes that have %d schedules like its own", claimed[kind]), fmt.Sprint(n)})
 			return
 		}
 	}

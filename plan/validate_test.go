@@ -392,7 +392,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("slot %d: %+v, want %+v", i, got, want)
 		}
 	}
-	if got, want := f.Content(0, n), (plan.Content{Rows: m.Rows[0], Columns: []int{0}, Whole: true}); !reflect.DeepEqual(got, want) {
+	if got, want := f.Content(0, n), (plan.Content{Rows: m.Rows[0], Columns: []int{0}, Complete: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the sum: %+v, want %+v", got, want)
 	}
 }

@@ -86,23 +86,23 @@ func nothing(p plan.Plan) Cost {
 // hosts: Nodes has the most messages of a rank and the most elements of a host. Two processors of a host have one link.
 func CountBetween(p plan.Plan, rankOf, hostOf func(proc int) int) Cost {
 	c := nothing(p)
-	type position struct{ round, at int } // of a rank, or of a host
+	type position struct{ round, place int } // of a rank, or of a host
 	ranks, hosts := map[position][2]int{}, map[position][2]int{}
-	add := func(of map[position][2]int, at position, way, n int) int {
-		x := of[at]
-		x[way] += n
-		of[at] = x
-		return x[way]
+	add := func(counts map[position][2]int, key position, direction, n int) int {
+		x := counts[key]
+		x[direction] += n
+		counts[key] = x
+		return x[direction]
 	}
 	for proc := range p.Info().Processors {
 		for t, r := range p.Schedule(proc).Rounds {
-			count := func(way, peer, elements int) {
+			count := func(direction, peer, elements int) {
 				if hostOf(peer) == hostOf(proc) {
 					return
 				}
-				most := &c.Nodes[t]
-				most.Messages = max(most.Messages, add(ranks, position{t, rankOf(proc)}, way, 1))
-				most.Elements = max(most.Elements, add(hosts, position{t, hostOf(proc)}, way, elements))
+				largest := &c.Nodes[t]
+				largest.Messages = max(largest.Messages, add(ranks, position{t, rankOf(proc)}, direction, 1))
+				largest.Elements = max(largest.Elements, add(hosts, position{t, hostOf(proc)}, direction, elements))
 			}
 			for _, x := range r.Sends {
 				count(0, x.Dst, len(x.Slots))
@@ -128,9 +128,9 @@ func (c *Cost) add(s plan.Schedule, count int) {
 		for _, x := range r.Recvs {
 			received += x.Count
 		}
-		most := &c.Nodes[t]
-		most.Messages = max(most.Messages, len(r.Sends), len(r.Recvs))
-		most.Elements = max(most.Elements, sent, received)
+		largest := &c.Nodes[t]
+		largest.Messages = max(largest.Messages, len(r.Sends), len(r.Recvs))
+		largest.Elements = max(largest.Elements, sent, received)
 		c.C2 += c.Rounds[t].Largest
 	}
 }
@@ -168,20 +168,20 @@ const mostLooked = 1 << 17
 // program. One processor of each class is looked at, so where A has zeros a sister of it may have a few terms more; of
 // very long programs, and very many, all coefficients count as nonzero. The error is that of plan.Plan's Program.
 func MultiplyAdds(p plan.Plan) (int, error) {
-	most, looked := 0, 0
+	largest, looked := 0, 0
 	for _, class := range p.Classes() {
 		terms := p.Schedule(class.Representative).Terms
 		if looked += terms; looked > mostLooked {
-			most = max(most, terms)
+			largest = max(largest, terms)
 			continue
 		}
 		prog, err := p.Program(class.Representative)
 		if err != nil {
 			return 0, fmt.Errorf("sim: program of processor %d: %w", class.Representative, err)
 		}
-		most = max(most, prog.Terms())
+		largest = max(largest, prog.Terms())
 	}
-	return most, nil
+	return largest, nil
 }
 
 // PerByte is a time for each byte, in seconds: of a message to pass, or of a multiply-add to be done.

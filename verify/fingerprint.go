@@ -37,11 +37,11 @@ type Fingerprints struct {
 	draw  field.Sampler
 	block int // bytes
 
-	inner  [][]field.Element // r_{c,b} of a batch, by sum
-	of     field.Map         // the same, once all are drawn
-	sums   [][][]byte        // of each packet: of the batches that are complete
-	batch  [][][]byte        // the same of the one that is not, without its outer coefficients
-	number int               // of blocks so far
+	inner    [][]field.Element // r_{c,b} of a batch, by sum
+	batchMap field.Map         // the same, once all are drawn
+	sums     [][][]byte        // of each packet: of the batches that are complete
+	batch    [][][]byte        // the same of the one that is not, without its outer coefficients
+	number   int               // of blocks so far
 
 	next    []byte // scratch, a block
 	tail    []byte // the last block, padded
@@ -145,23 +145,23 @@ func (p *Fingerprints) elements(n int) []field.Element {
 // Add adds the next bytes of every packet, of all as many. Symbols belong to the field. Add keeps none of them. Where
 // it adds no whole blocks, zeros follow them: then all packets that are compared are to be added in the same parts.
 func (p *Fingerprints) Add(parts ...[]byte) {
-	for at := 0; at < len(parts[0]); {
+	for offset := 0; offset < len(parts[0]); {
 		first := p.number % batch
-		n := min(len(parts[0])-at, (batch-first)*p.block)
+		n := min(len(parts[0])-offset, (batch-first)*p.block)
 		blocks := (n + p.block - 1) / p.block
-		of := p.coefficients(first, blocks)
+		sumMap := p.coefficients(first, blocks)
 		for i, part := range parts {
 			p.blocks = p.blocks[:0]
-			for block := range slices.Chunk(part[at:at+n], p.block) {
+			for block := range slices.Chunk(part[offset:offset+n], p.block) {
 				if len(block) < p.block {
 					p.tail = append(append(p.tail[:0], block...), make([]byte, p.block-len(block))...)
 					block = p.tail
 				}
 				p.blocks = append(p.blocks, block)
 			}
-			of.Apply(p.batch[i], p.blocks, first > 0)
+			sumMap.Apply(p.batch[i], p.blocks, first > 0)
 		}
-		at += n
+		offset += n
 		if p.number += blocks; p.number%batch == 0 {
 			p.complete()
 		}
@@ -176,18 +176,18 @@ func (p *Fingerprints) coefficients(first, blocks int) field.Map {
 			p.inner[c] = append(p.inner[c], e)
 		}
 	}
-	if blocks == batch && p.of != nil {
-		return p.of
+	if blocks == batch && p.batchMap != nil {
+		return p.batchMap
 	}
 	rows := make([][]field.Element, len(p.inner))
 	for c, row := range p.inner {
 		rows[c] = row[first:][:blocks]
 	}
-	of := p.field.Map(rows)
+	sumMap := p.field.Map(rows)
 	if blocks == batch {
-		p.of = of
+		p.batchMap = sumMap
 	}
-	return of
+	return sumMap
 }
 
 // complete adds the batches to the sums.
@@ -204,9 +204,9 @@ func (p *Fingerprints) complete() {
 
 // end returns the sums of every packet, as if zeros filled the batch.
 func (p *Fingerprints) end() [][][]byte {
-	if over := p.number % batch; over > 0 {
+	if partial := p.number % batch; partial > 0 {
 		p.complete()
-		p.number += batch - over
+		p.number += batch - partial
 	}
 	return p.sums
 }
@@ -217,28 +217,28 @@ func (p *Fingerprints) Bytes() [][]byte {
 	seed := p.seed
 	seed[len(seed)-1] ^= 1 // other numbers than those of the blocks
 	short := newFingerprints(f, seed, max(1, shortBytes/n), len(p.sums), symbols(f, 4))
-	all := make([][]byte, len(p.sums))
+	fingerprints := make([][]byte, len(p.sums))
 	for i, sums := range p.end() {
-		all[i] = slices.Concat(sums...)
+		fingerprints[i] = slices.Concat(sums...)
 	}
-	short.Add(all...)
-	sums, total := short.end(), make([]byte, len(all)*n)
-	clear(all)
+	short.Add(fingerprints...)
+	sums, total := short.end(), make([]byte, len(fingerprints)*n)
+	clear(fingerprints)
 	for c := range short.inner {
 		weights := short.elements(short.block / n)
 		p.tail = p.tail[:0] // a symbol of each packet, then the next
 		for s := range weights {
-			for _, of := range sums {
-				p.tail = append(p.tail, of[c][s*n:][:n]...)
+			for _, packetSums := range sums {
+				p.tail = append(p.tail, packetSums[c][s*n:][:n]...)
 			}
 		}
 		p.blocks = slices.AppendSeq(p.blocks[:0], slices.Chunk(p.tail, len(total)))
 		f.Combine(total, weights, p.blocks)
-		for i := range all {
-			all[i] = append(all[i], total[i*n:][:n]...)
+		for i := range fingerprints {
+			fingerprints[i] = append(fingerprints[i], total[i*n:][:n]...)
 		}
 	}
-	return all
+	return fingerprints
 }
 
 // shortBytes is how long the sums of sums are, by measurement.

@@ -21,7 +21,7 @@ import (
 // A relation is a linear map with e outputs, all of which are to be zero: it reads every packet and result once. It is
 // safe for concurrent use.
 type Relation struct {
-	of     []field.Map // of so many packets and results each, the last one of the rest
+	maps   []field.Map // of so many packets and results each, the last one of the rest
 	sums   int         // e
 	block  int         // bytes
 	symbol int
@@ -41,8 +41,8 @@ var zeros [relationBytes]byte
 
 // relationScratch is for one block: its sums, and its part of every packet.
 type relationScratch struct {
-	memory    [relationBytes]byte
-	sums, all [][]byte
+	memory      [relationBytes]byte
+	sums, parts [][]byte
 }
 
 var relationPool = sync.Pool{New: func() any { return new(relationScratch) }}
@@ -85,7 +85,7 @@ func NewRelation(f field.Field, products, weights [][]byte) *Relation {
 		for c, row := range rows {
 			part[c], rows[c] = row[:columns], row[columns:]
 		}
-		r.of = append(r.of, f.Map(part))
+		r.maps = append(r.maps, f.Map(part))
 	}
 	return r
 }
@@ -95,28 +95,28 @@ func NewRelation(f field.Field, products, weights [][]byte) *Relation {
 func (r *Relation) Wrong(packets, results [][]byte) int {
 	s := relationPool.Get().(*relationScratch)
 	defer func() {
-		clear(s.all)
+		clear(s.parts)
 		relationPool.Put(s)
 	}()
-	s.sums, s.all = slices.Grow(s.sums[:0], r.sums)[:r.sums], slices.Grow(s.all[:0], len(packets)+len(results))[:len(packets)+len(results)]
-	for from, all := 0, len(packets[0]); from < all; from += r.block {
-		n := min(r.block, all-from)
+	s.sums, s.parts = slices.Grow(s.sums[:0], r.sums)[:r.sums], slices.Grow(s.parts[:0], len(packets)+len(results))[:len(packets)+len(results)]
+	for offset, size := 0, len(packets[0]); offset < size; offset += r.block {
+		n := min(r.block, size-offset)
 		for i, p := range packets {
-			s.all[i] = p[from:][:n]
+			s.parts[i] = p[offset:][:n]
 		}
 		for j, y := range results {
-			s.all[len(packets)+j] = y[from:][:n]
+			s.parts[len(packets)+j] = y[offset:][:n]
 		}
 		for c := range s.sums {
 			s.sums[c] = s.memory[c*n:][:n]
 		}
-		for i, of := range r.of {
-			all := s.all[i*relationColumns:]
-			of.Apply(s.sums, all[:min(relationColumns, len(all))], i > 0)
+		for i, sumMap := range r.maps {
+			parts := s.parts[i*relationColumns:]
+			sumMap.Apply(s.sums, parts[:min(relationColumns, len(parts))], i > 0)
 		}
 		if sums := s.memory[:r.sums*n]; !bytes.Equal(sums, zeros[:len(sums)]) {
 			first := slices.IndexFunc(sums, func(b byte) bool { return b != 0 }) % n
-			return from + first/r.symbol*r.symbol
+			return offset + first/r.symbol*r.symbol
 		}
 	}
 	return -1

@@ -65,7 +65,7 @@ func Check(ctx context.Context, p plan.Plan, a matrix.Matrix) (err error) {
 		return fmt.Errorf("verify: a plan of %d rows and %d columns and a matrix of %d and %d", info.Rows, info.Columns, a.Rows(), a.Cols())
 	}
 	poll.Must(matrix.StructureOf(a).Ready(ctx))
-	p = &remembered{poll.Under(ctx, p), map[int]*plan.Program{}}
+	p = &remembered{poll.WithContext(ctx, p), map[int]*plan.Program{}}
 	if err := plan.Validate(ctx, p); err != nil {
 		return err
 	}
@@ -174,29 +174,29 @@ func (m *Memory) compute(steps *poll.Poller, list []plan.Combination) {
 	for _, c := range list {
 		steps.Steps(1 + len(c))
 		coefs := make([]field.Element, len(c))
-		from := make([][]byte, len(c))
+		sources := make([][]byte, len(c))
 		for i, term := range c {
-			coefs[i], from[i] = term.Coef, m.slots[term.Slot]
+			coefs[i], sources[i] = term.Coef, m.slots[term.Slot]
 		}
 		packet := make([]byte, m.bytes)
-		m.field.Combine(packet, coefs, from)
+		m.field.Combine(packet, coefs, sources)
 		m.slots = append(m.slots, packet)
 	}
 }
 
 // Trace runs a valid plan on unit vectors and returns all memories in the end. The error is the cause of ctx.
-func Trace(ctx context.Context, p *plan.Materialized) (all []*Memory, err error) {
+func Trace(ctx context.Context, p *plan.Materialized) (memories []*Memory, err error) {
 	defer poll.Catch(&err)
 	steps := poll.New(ctx)
 	f := p.Common.Field
-	all = make([]*Memory, p.Common.Processors)
-	for k := range all {
-		all[k] = &Memory{field: f, bytes: p.Common.Rows * f.SymbolBytes()}
+	memories = make([]*Memory, p.Common.Processors)
+	for k := range memories {
+		memories[k] = &Memory{field: f, bytes: p.Common.Rows * f.SymbolBytes()}
 		for i := range p.Programs[k].Inputs {
 			steps.Steps(1)
-			unit := make([]byte, all[k].bytes)
+			unit := make([]byte, memories[k].bytes)
 			field.PutSymbol(f, unit[p.Row(k, i)*f.SymbolBytes():], field.One)
-			all[k].slots = append(all[k].slots, unit)
+			memories[k].slots = append(memories[k].slots, unit)
 		}
 	}
 	for t, messages := range p.Messages() {
@@ -204,17 +204,17 @@ func Trace(ctx context.Context, p *plan.Materialized) (all []*Memory, err error)
 			return nil, context.Cause(ctx)
 		}
 		for k, prog := range p.Programs {
-			all[k].compute(steps, prog.Rounds[t].Compute)
+			memories[k].compute(steps, prog.Rounds[t].Compute)
 		}
 		for _, x := range messages {
 			for _, slot := range x.Slots {
 				steps.Steps(1)
-				all[x.Dst].slots = append(all[x.Dst].slots, all[x.Src].slots[slot])
+				memories[x.Dst].slots = append(memories[x.Dst].slots, memories[x.Src].slots[slot])
 			}
 		}
 	}
 	for k, prog := range p.Programs {
-		all[k].compute(steps, prog.Compute)
+		memories[k].compute(steps, prog.Compute)
 	}
-	return all, nil
+	return memories, nil
 }

@@ -32,8 +32,8 @@ type Builder struct {
 
 // A total is what [Builder.Total] has added up.
 type total struct {
-	slot plan.Slot
-	of   []Addend
+	slot  plan.Slot
+	terms []Addend
 }
 
 // Steps counts steps of what adds nothing to the program, such as a search, so that a context can end it.
@@ -97,10 +97,10 @@ func (b *Builder) EndRound() {
 }
 
 // since returns what a list has from an index on, nil for nothing, and moves the index to its end.
-func since[T any](list []T, from *int) (part []T) {
-	if n := len(list); n > *from {
-		part = list[*from:n:n]
-		*from = n
+func since[T any](list []T, index *int) (part []T) {
+	if n := len(list); n > *index {
+		part = list[*index:n:n]
+		*index = n
 	}
 	return part
 }
@@ -190,16 +190,16 @@ func (a Addend) weight(i int) field.Element {
 
 // Transposed writes a part of a program backwards: what the part would send is received, what it would receive is sent,
 // and what it would copy is added up. Write makes inputs, computes by [Builder.Total] of slots, weighted or not, and
-// returns outputs of the part as it is forwards, -1 for none. Own has an input of the transposed part for each of these
+// returns outputs of the part as it is forwards, -1 for none. Addends has an input of the transposed part for each of these
 // outputs, nil for none. Transposed returns the slot of a sum for each of these inputs.
-func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, own [][]Addend)) []plan.Slot {
+func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, addends [][]Addend)) []plan.Slot {
 	forward := &Builder{backwards: true, poller: b.poller}
-	outputs, own := write(forward)
-	sums := forward.roomForSums(outputs, own)
+	outputs, addends := write(forward)
+	sums := forward.roomForSums(outputs, addends)
 	for i, slot := range outputs {
 		if slot >= 0 {
-			b.Steps(len(own[i]))
-			sums[slot] = append(sums[slot], own[i]...)
+			b.Steps(len(addends[i]))
+			sums[slot] = append(sums[slot], addends[i]...)
 		}
 	}
 	end := forward.slots
@@ -224,13 +224,13 @@ func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, 
 		for _, x := range r.Recvs {
 			end -= x.Count
 		}
-		at := end
+		start := end
 		for _, x := range r.Recvs {
 			slots := b.list(x.Count)
 			for i := range slots {
-				slots[i] = b.Total(sums[at+i])
+				slots[i] = b.Total(sums[start+i])
 			}
-			at += x.Count
+			start += x.Count
 			b.Send(x.Port, x.Src, slots)
 		}
 		for _, x := range r.Sends {
@@ -249,16 +249,16 @@ func (b *Builder) Transposed(write func(forward *Builder) (outputs []plan.Slot, 
 }
 
 // roomForSums returns an empty list for each slot, with room for all that [Builder.Transposed] adds up.
-func (b *Builder) roomForSums(outputs []plan.Slot, own [][]Addend) [][]Addend {
-	counts, all := make([]int, b.slots), 0
+func (b *Builder) roomForSums(outputs []plan.Slot, addends [][]Addend) [][]Addend {
+	counts, sum := make([]int, b.slots), 0
 	count := func(slot plan.Slot, n int) {
 		b.Steps(1)
 		counts[slot] += n
-		all += n
+		sum += n
 	}
 	for i, slot := range outputs {
 		if slot >= 0 {
-			count(slot, len(own[i]))
+			count(slot, len(addends[i]))
 		}
 	}
 	for _, x := range b.sends {
@@ -267,13 +267,13 @@ func (b *Builder) roomForSums(outputs []plan.Slot, own [][]Addend) [][]Addend {
 		}
 	}
 	for _, t := range b.totals {
-		for _, a := range t.of {
+		for _, a := range t.terms {
 			for _, slot := range a.slots {
 				count(slot, 1)
 			}
 		}
 	}
-	sums, room := make([][]Addend, b.slots), make([]Addend, all)
+	sums, room := make([][]Addend, b.slots), make([]Addend, sum)
 	for slot, n := range counts {
 		b.Steps(1)
 		sums[slot], room = room[:0:n], room[n:]
@@ -287,7 +287,7 @@ func (b *Builder) total(slot plan.Slot) []Addend {
 	if last < 0 || b.totals[last].slot != slot {
 		return nil
 	}
-	list := b.totals[last].of
+	list := b.totals[last].terms
 	b.totals = b.totals[:last]
 	return list
 }

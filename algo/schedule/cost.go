@@ -31,14 +31,14 @@ func Undominated(ctx context.Context, plans []plan.Plan) []plan.Plan {
 		if c, known := Least(p); known {
 			return c
 		}
-		return sim.Count(poll.Under(ctx, p))
+		return sim.Count(poll.WithContext(ctx, p))
 	})
 }
 
 // Least returns the C1 and C2 of a plan and a bound of what else it costs, where these are known without counting.
 func Least(p plan.Plan) (c sim.Cost, known bool) {
-	if own, ok := p.(*Plan); ok && own.Least.Nodes != nil {
-		return own.Least, true
+	if scheduled, ok := p.(*Plan); ok && scheduled.Least.Nodes != nil {
+		return scheduled.Least, true
 	}
 	return sim.Cost{}, false
 }

@@ -22,7 +22,7 @@ func (pairwise) Parameters() (string, []int) { return "", nil }
 
 func (s pairwise) Phases() []plan.Phase { return []plan.Phase{{Name: "exchange", Rounds: s.size - 1}} }
 
-func (s pairwise) Classes() []plan.Class { return schedule.Alike(s.size) }
+func (s pairwise) Classes() []plan.Class { return schedule.OneClass(s.size) }
 
 func (s pairwise) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	scaled := func(j int) []schedule.Addend { // x_k times its coefficient in result j

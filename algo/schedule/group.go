@@ -37,8 +37,8 @@ type Step interface {
 	// Classes partitions the processors of a largest group by their schedules, as plan.Plan's does the processors.
 	Classes() []plan.Class
 
-	// Encode writes the rounds of a processor, with its packet in slot in, and returns the slot of Σ_i At(i, Index)·x_i.
-	Encode(b *Builder, g Group, in plan.Slot) plan.Slot
+	// Encode writes the rounds of a processor, with its packet in slot input, and returns the slot of Σ_i At(i, Index)·x_i.
+	Encode(b *Builder, g Group, input plan.Slot) plan.Slot
 }
 
 // A Partition is a partition of the processors into groups that run one step side by side.
@@ -47,21 +47,21 @@ type Partition struct {
 	Group func(proc int) Group // as the processor sees it
 	// Ready, unless nil, makes what the entries of a processor's group take long to make; see [Builder.Ready].
 	Ready   func(b *Builder, proc int)
-	Whole   bool // all processors are one group
+	Single  bool // all processors are one group
 	Uniform bool // all groups are as large as the step's largest
 }
 
-// Whole returns the partition that runs a step on all as one group; its entries at may be nil for a schedule alone.
-func Whole(s Step, size int, at func(i, j int) field.Element) Partition {
-	return Partition{Step: s, Whole: true, Uniform: true, Group: func(proc int) Group {
+// OneGroup returns the partition that runs a step on all as one group; entry may be nil for a schedule alone.
+func OneGroup(s Step, size int, entry func(i, j int) field.Element) Partition {
+	return Partition{Step: s, Single: true, Uniform: true, Group: func(proc int) Group {
 		g := Everyone(size, proc)
-		g.At = at
+		g.At = entry
 		return g
 	}}
 }
 
-// Alike is the classes of a group whose processors all have the same schedule.
-func Alike(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
+// OneClass is the classes of a group whose processors all have the same schedule.
+func OneClass(size int) []plan.Class { return []plan.Class{{Representative: 0, Count: size}} }
 
 // Compile returns the plan that runs the layers in order: A is the product of their block matrices, first leftmost.
 // Every processor is source and sink; the phases are those of the layers.
@@ -107,21 +107,21 @@ func least(layers []Partition) sim.Cost {
 
 // kinds returns the classes of the one layer with several schedules, if it spans all processors, and else nil.
 func kinds(ctx context.Context, processors int, layers []Partition) []plan.Class {
-	classes := Alike(processors)
+	classes := OneClass(processors)
 	differ := 0
 	for _, l := range layers {
-		var of []plan.Class
+		var layerClasses []plan.Class
 		if step, ok := l.Step.(interface {
 			ClassesUnder(context.Context) []plan.Class
 		}); ok {
-			of = step.ClassesUnder(ctx) // there are many processors to look at
+			layerClasses = step.ClassesUnder(ctx) // there are many processors to look at
 		} else {
-			of = l.Step.Classes()
+			layerClasses = l.Step.Classes()
 		}
 		switch {
-		case l.Uniform && len(of) == 1:
-		case l.Whole:
-			classes = of
+		case l.Uniform && len(layerClasses) == 1:
+		case l.Single:
+			classes = layerClasses
 			differ++
 		default:
 			differ = 2
@@ -136,7 +136,7 @@ func kinds(ctx context.Context, processors int, layers []Partition) []plan.Class
 // OnAll returns the plan that runs one step on all processors of a square task.
 func OnAll(name string, s Step, t Task) *Plan {
 	text, arguments := s.Parameters()
-	p := Compile(t.Info(name, 0, text, arguments), Whole(s, t.Matrix.Rows(), t.Matrix.At))
+	p := Compile(t.Info(name, 0, text, arguments), OneGroup(s, t.Matrix.Rows(), t.Matrix.At))
 	p.Matrix = t.Matrix
 	return p
 }

@@ -16,8 +16,8 @@ type Plan struct {
 	// Write writes the program of a processor, from its inputs if any, and returns the slots of its outputs.
 	Write func(b *Builder, proc int) (outputs []plan.Slot)
 
-	// Together is that of [plan.Joint], or nil.
-	Together *plan.Together
+	// JointProgram is that of [plan.Joint], or nil.
+	JointProgram *plan.JointProgram
 
 	// Kinds returns the classes, until the context ends, which may be nil. Where it is nil, or returns nil, every processor
 	// is on its own.
@@ -34,9 +34,9 @@ type Plan struct {
 	ctx context.Context // see Under; or nil
 }
 
-// Under returns the plan for what a context may end, such as to plan or to compile. Once the context has ended, Program
+// WithContext returns the plan for what a context may end, such as to plan or to compile. Once the context has ended, Program
 // returns its cause. The other methods unwind to the algo or executor function that called them, which returns the cause.
-func (p *Plan) Under(ctx context.Context) plan.Plan {
+func (p *Plan) WithContext(ctx context.Context) plan.Plan {
 	bound := *p
 	bound.ctx = ctx
 	return &bound
@@ -66,7 +66,7 @@ func (p *Plan) Program(proc int) (program *plan.Program, err error) {
 }
 
 // Joint returns what all processors compute together, or nil.
-func (p *Plan) Joint() *plan.Together { return p.Together }
+func (p *Plan) Joint() *plan.JointProgram { return p.JointProgram }
 
 // Classes partitions the processors by their schedules.
 func (p *Plan) Classes() []plan.Class {

@@ -5,36 +5,36 @@ import (
 	"volley/plan"
 )
 
-// A WindowRound is one round of a window schedule: the window of offsets grows from [0, from) to [0, to), or shrinks
+// A WindowRound is one round of a window schedule: the window of offsets grows from [0, Start) to [0, End), or shrinks
 // the other way, and ranges hold the offsets in between, one for each port.
 type WindowRound struct {
-	From, To int
-	Ranges   []Range
+	Start, End int
+	Ranges     []Range
 }
 
-// A Range is the offsets [at, at+count).
-type Range struct{ At, Count int }
+// A Range is the offsets [Offset, Offset+Count).
+type Range struct{ Offset, Count int }
 
 // WindowRounds grows a window from 1 to m in clog(m) rounds: each round takes it (p+1)-fold, only the last one stops
 // short. The new offsets are dealt to the ports in ranges of equal size, so that the round's largest message has
-// ⌈(to-from)/p⌉ elements and all of them together ⌈(m-1)/p⌉.
+// ⌈(end-start)/p⌉ elements and all of them together ⌈(m-1)/p⌉.
 func WindowRounds(m, ports int) []WindowRound {
 	var list []WindowRound
-	for from := 1; from < m; {
-		to := min(m, from*(ports+1))
-		s := WindowRound{From: from, To: to}
-		size := Ceil(to-from, ports)
-		for at := from; at < to; at += size {
-			s.Ranges = append(s.Ranges, Range{at, min(size, to-at)})
+	for start := 1; start < m; {
+		end := min(m, start*(ports+1))
+		s := WindowRound{Start: start, End: end}
+		size := Ceil(end-start, ports)
+		for offset := start; offset < end; offset += size {
+			s.Ranges = append(s.Ranges, Range{offset, min(size, end-offset)})
 		}
 		list = append(list, s)
-		from = to
+		start = end
 	}
 	return list
 }
 
 // Cut returns the part of the range below limit; its count is 0 or less when there is none.
-func (r Range) Cut(limit int) Range { return Range{r.At, min(r.Count, limit-r.At)} }
+func (r Range) Cut(limit int) Range { return Range{r.Offset, min(r.Count, limit-r.Offset)} }
 
 // A Window is the slots of what the processors 0, 1, … places back have: a packet each, or a unit of several.
 type Window []plan.Slot
@@ -54,23 +54,23 @@ func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 	return sums
 }
 
-// Gather runs the rounds as an allgather of windows: it returns the slots of what the processors 0 … most-1 strides
-// back have, in as many slots as the unit in. Rounds that would take the window beyond most are empty.
-func Gather(b *Builder, g Group, stages []WindowRound, stride, most int, in []plan.Slot) Window {
-	unit := len(in)
-	have := append(make(Window, 0, most*unit), in...)
+// Gather runs the rounds as an allgather of windows: it returns the slots of what the processors 0 … limit-1 strides
+// back have, in as many slots as the unit inputs. Rounds that would take the window beyond limit are empty.
+func Gather(b *Builder, g Group, stages []WindowRound, stride, limit int, inputs []plan.Slot) Window {
+	unit := len(inputs)
+	held := append(make(Window, 0, limit*unit), inputs...)
 	for _, st := range stages {
 		for port, c := range st.Ranges {
-			if c = c.Cut(most); c.Count > 0 {
-				b.Send(port, g.Processor(g.Around(c.At*stride)), have[:c.Count*unit:c.Count*unit])
+			if c = c.Cut(limit); c.Count > 0 {
+				b.Send(port, g.Processor(g.Around(c.Offset*stride)), held[:c.Count*unit:c.Count*unit])
 			}
 		}
 		for port, c := range st.Ranges {
-			if c = c.Cut(most); c.Count > 0 {
-				have = append(have, b.Receive(port, g.Processor(g.Around(-c.At*stride)), c.Count*unit)...)
+			if c = c.Cut(limit); c.Count > 0 {
+				held = append(held, b.Receive(port, g.Processor(g.Around(-c.Offset*stride)), c.Count*unit)...)
 			}
 		}
 		b.EndRound()
 	}
-	return have
+	return held
 }

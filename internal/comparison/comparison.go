@@ -217,7 +217,7 @@ func (c *Comparison) nothing(missing error) error {
 
 func (c *Comparison) matrix(k, ports int) (matrix.Matrix, error) {
 	if c.Given {
-		return c.Selection.BuildFor(c.Spec.For(ports), c.Field, k)
+		return c.Selection.BuildFor(c.Spec.ForPorts(ports), c.Field, k)
 	}
 	a, err := c.example(k)
 	return withoutZeros{a}, err
@@ -240,7 +240,7 @@ func (m withoutZeros) At(i, j int) field.Element {
 
 func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
-	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, Whole: o.Whole, Context: ctx}
+	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, WholePackets: o.Whole, Context: ctx}
 	p.Limits.Rounds = algo.FewestPlus(s.Over)
 	if c.Model.Paper() { // which has ports
 		if _, err := algo.Ports(1, s.Ports); err != nil {
@@ -250,7 +250,7 @@ func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*
 	if err := p.Prepare(); err != nil {
 		return nil, selection.Mark("ports", err)
 	}
-	p.Whole = p.WholeFor(cmp.Or(o.Algorithm, algo.Auto))
+	p.WholePackets = p.WholeFor(cmp.Or(o.Algorithm, algo.Auto))
 	return p, nil
 }
 
@@ -337,8 +337,8 @@ func (c *Comparison) choose(p *algo.Problem) *Plan {
 		return nil
 	}
 	own := *p
-	own.Whole = c.Selection.Whole // whatever algorithms to compare are named
-	own.Whole = own.WholeFor(c.Planner)
+	own.WholePackets = c.Selection.Whole // whatever algorithms to compare are named
+	own.WholePackets = own.WholeFor(c.Planner)
 	q, err := algo.ChooseAmong(list, &own, c.Model)
 	if err != nil {
 		return nil

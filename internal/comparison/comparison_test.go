@@ -35,7 +35,7 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	s.SetDefaults()
 	c := &comparison.Comparison{
 		Selection: s, Given: f.Changed("matrix"), Processors: []int{s.Processors},
-		Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Over()}}, Planner: s.Algorithm, AllPlans: true,
+		Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm, AllPlans: true,
 	}
 	if s.Algorithm == algo.Auto {
 		s.Algorithm = ""

@@ -77,12 +77,12 @@ func Catch(err *error) {
 	}
 }
 
-// Under returns a plan, or whatever else has a method Under, bound to a context. The methods of the result poll the
+// WithContext returns a plan, or whatever else has a method WithContext, bound to a context. The methods of the result poll the
 // context: those that return an error return its cause, and the others unwind to a [Catch]. What has no such method, or
 // is bound to no context, is returned as it is.
-func Under[P any](ctx context.Context, of P) P {
-	if u, ok := any(of).(interface{ Under(context.Context) P }); ok && ctx != nil {
-		return u.Under(ctx)
+func WithContext[P any](ctx context.Context, of P) P {
+	if u, ok := any(of).(interface{ WithContext(context.Context) P }); ok && ctx != nil {
+		return u.WithContext(ctx)
 	}
 	return of
 }

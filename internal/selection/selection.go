@@ -251,7 +251,7 @@ func (s *Selection) Spec() (matrices.Spec, error) {
 	}
 	spec.Omega, spec.Alpha, spec.Order, spec.Inverse, spec.Open = s.Omega, s.Alpha, s.Order, s.Inverse, s.Open
 	if s.ByModel == PaperModel {
-		spec = spec.For(s.Ports)
+		spec = spec.ForPorts(s.Ports)
 	}
 	if word, _, _ := strings.Cut(s.Order, ":"); !slices.Contains(orders, word) {
 		return spec, Markf("order", "--order %q: want one of %s", s.Order, strings.Join(orders, ", "))
@@ -414,8 +414,8 @@ func (s *Selection) Options(m sim.Model) []volley.Option {
 
 // PlanOrder returns what the planner may do about the order.
 func (s *Selection) PlanOrder() algo.Order {
-	if s.Order == algo.Any.String() {
-		return algo.Any
+	if s.Order == algo.AnyOrder.String() {
+		return algo.AnyOrder
 	}
 	return algo.Natural // of the matrix, which may be reversed
 }
@@ -488,7 +488,7 @@ func (f roundsOver) String() string {
 	if f.limit == nil {
 		return ""
 	}
-	n := f.limit.Over()
+	n := f.limit.Excess()
 	return AtLeast{&n, 0, -1}.String()
 }
 

@@ -234,7 +234,7 @@ func TestLabel(t *testing.T) {
 		return plan.Content{Rows: rows, Columns: []int{column}}
 	}
 	whole := func(column int) plan.Content {
-		return plan.Content{Rows: []int{0, 1}, Columns: []int{column}, Whole: true}
+		return plan.Content{Rows: []int{0, 1}, Columns: []int{column}, Complete: true}
 	}
 	for _, c := range []struct {
 		content []plan.Content

@@ -19,7 +19,7 @@ func label(content []plan.Content, lines int, wide float64) []string {
 		switch {
 		case c.Raw:
 			rows = append(rows, c.Rows[0])
-		case c.Whole && len(c.Rows) > 0:
+		case c.Complete && len(c.Rows) > 0:
 			columns = append(columns, c.Columns[0])
 		default:
 			sums = append(sums, c.String())

@@ -80,7 +80,7 @@ func bounded(s *selection.Selection, mostK int) error {
 		{"processors", s.Processors, "processors", mostK},
 		{"sinks", s.Sinks, "sinks", mostK},
 		{"ports", s.Ports, "ports", largestCompared},
-		{"rounds-over", s.Limits.Rounds.Over(), "rounds", math.MaxInt32},
+		{"rounds-over", s.Limits.Rounds.Excess(), "rounds", math.MaxInt32},
 		{"max-memory", s.Limits.Memory, "packets", math.MaxInt32},
 		{"max-compute", s.Limits.Compute, "multiply-adds", math.MaxInt32},
 	} {

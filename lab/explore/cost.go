@@ -203,7 +203,7 @@ func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error
 		return nil, err
 	}
 	c := &comparison.Comparison{
-		Processors: ks, Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Over()}}, Planner: s.Algorithm,
+		Processors: ks, Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm,
 	}
 	s.Algorithm = names
 	bytes, err := s.Bytes()

@@ -53,7 +53,7 @@ func (s central) Classes() []plan.Class {
 				}
 				child := kind{t, c.Count}
 				if known[child] == nil {
-					known[child] = &class{child, plan.Class{Representative: parent.Representative + c.At}}
+					known[child] = &class{child, plan.Class{Representative: parent.Representative + c.Offset}}
 					classes = append(classes, known[child])
 				}
 				known[child].Count += parent.Count
@@ -85,21 +85,21 @@ func (s central) tree(g schedule.Group) []branch {
 		st := s.Stages[len(s.Stages)-1-t]
 		br := branch{parent: -1}
 		offset := g.Index - base
-		stays := schedule.Range{At: 0, Count: min(count, st.From)}
+		stays := schedule.Range{Offset: 0, Count: min(count, st.Start)}
 		for port, c := range st.Ranges {
 			if c = c.Cut(count); c.Count <= 0 {
 				break
 			}
 			if offset == 0 {
 				br.children = append(br.children, c)
-			} else if c.At <= offset && offset < c.At+c.Count {
+			} else if c.Offset <= offset && offset < c.Offset+c.Count {
 				stays = c
-				if offset == c.At {
+				if offset == c.Offset {
 					br.parent, br.port = base, port
 				}
 			}
 		}
-		base, count = base+stays.At, stays.Count
+		base, count = base+stays.Offset, stays.Count
 		br.count = count
 		list[t] = br
 	}
@@ -111,7 +111,7 @@ func (s central) tree(g schedule.Group) []branch {
 func (s central) scatter(b *schedule.Builder, g schedule.Group, slots []plan.Slot) plan.Slot {
 	for _, br := range s.tree(g) {
 		for port, c := range br.children {
-			b.Send(port, g.Processor(g.Index+c.At), slots[c.At:c.At+c.Count])
+			b.Send(port, g.Processor(g.Index+c.Offset), slots[c.Offset:c.Offset+c.Count])
 		}
 		if br.parent >= 0 {
 			slots = b.Receive(br.port, g.Processor(br.parent), br.count)

@@ -20,7 +20,7 @@ func (s direct) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "exchange", Rounds: (s.Size - 1 + s.Ports - 1) / s.Ports}}
 }
 
-func (s direct) Classes() []plan.Class { return schedule.Alike(s.Size) }
+func (s direct) Classes() []plan.Class { return schedule.OneClass(s.Size) }
 
 func (s direct) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	scaled := func(j int) []schedule.Addend {

@@ -18,7 +18,7 @@ func (ringAllgather) Parameters() (string, []int) { return "", nil }
 
 func (s ringAllgather) Phases() []plan.Phase { return []plan.Phase{{Name: "ring", Rounds: s.Size - 1}} }
 
-func (s ringAllgather) Classes() []plan.Class { return schedule.Alike(s.Size) }
+func (s ringAllgather) Classes() []plan.Class { return schedule.OneClass(s.Size) }
 
 func (s ringAllgather) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	have := schedule.Window{in} // have[i] is the packet of the processor i places back

@@ -123,7 +123,7 @@ func (s *shifts) Parameters() (string, []int) {
 
 func (s *shifts) Phases() []plan.Phase { return []plan.Phase{{Name: "shift", Rounds: len(s.rounds)}} }
 
-func (s *shifts) Classes() []plan.Class { return schedule.Alike(s.size) }
+func (s *shifts) Classes() []plan.Class { return schedule.OneClass(s.size) }
 
 // c2 returns the elements of the largest messages, summed.
 func (s *shifts) c2() int {

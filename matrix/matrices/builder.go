@@ -19,9 +19,9 @@ type builder struct {
 	k int // rows: sources
 	r int // columns: sinks
 
-	given   bool // sets and entries, instead of words and files
-	sets    []matrix.PointSet
-	entries matrix.Matrix
+	explicit bool // sets and entries, instead of words and files
+	sets     []matrix.PointSet
+	entries  matrix.Matrix
 }
 
 // pointWords lists the words for point sets. After "coset" there may be a colon and a radix, as in [pointset.UpTo].
@@ -39,16 +39,16 @@ func cutRadix(text string) (word string, r pointset.Radices, err error) {
 	if !found {
 		return word, nil, nil
 	}
-	most, err := strconv.Atoi(radix)
-	if err == nil && most < 2 {
+	limit, err := strconv.Atoi(radix)
+	if err == nil && limit < 2 {
 		err = strconv.ErrRange
 	}
-	return word, pointset.UpTo(most), err
+	return word, pointset.UpTo(limit), err
 }
 
 // points returns the given set or, if none, what name stands for: one of [pointWords], by meaning, or a file.
 func (b *builder) points(set, name string, meaning func(word string) (matrix.Points, error)) (matrix.Points, error) {
-	if b.given {
+	if b.explicit {
 		return b.set(set, meaning)
 	}
 	if isPointWord(name) {
@@ -101,18 +101,18 @@ func (b *builder) set(name string, meaning func(word string) (matrix.Points, err
 	return p, nil
 }
 
-// letter returns the name of a number of points for people: what, but "K" for a square matrix.
-func (b *builder) letter(what string) string {
+// letter returns the name of a number of points for people: number, but "K" for a square matrix.
+func (b *builder) letter(number string) string {
 	if b.k == b.r {
 		return "K"
 	}
-	return what
+	return number
 }
 
-// firstPoints returns what a word means for the first n points, on cosets of z elements. What names n, "K" or "R".
-func (b *builder) firstPoints(word, what string, n, z int) (matrix.Points, error) {
+// firstPoints returns what a word means for the first n points, on cosets of z elements. Number names n, "K" or "R".
+func (b *builder) firstPoints(word, number string, n, z int) (matrix.Points, error) {
 	word, r := b.radices(word)
-	err := pointset.CheckElements(word+" points", b.f, b.letter(what), int64(n), 0, word != "codes")
+	err := pointset.CheckElements(word+" points", b.f, b.letter(number), int64(n), 0, word != "codes")
 	switch {
 	case err != nil:
 		return nil, err

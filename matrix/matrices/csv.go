@@ -32,17 +32,17 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*matrix.Dense, 
 		return nil, 0, fmt.Errorf("matrix: %s line %d: %w", name, line, fmt.Errorf(format, args...))
 	}
 	limit := &limitedReader{r: r}
-	in := csv.NewReader(limit)
-	in.Comment = '#'
-	in.FieldsPerRecord = -1
-	in.TrimLeadingSpace = true
-	in.ReuseRecord = true
+	reader := csv.NewReader(limit)
+	reader.Comment = '#'
+	reader.FieldsPerRecord = -1
+	reader.TrimLeadingSpace = true
+	reader.ReuseRecord = true
 
 	var kept [][]byte // rows
 	rows, cols, line, firstLine := 0, 0, 0, 0
 	for {
-		limit.left = maxRow
-		cells, err := in.Read()
+		limit.remaining = maxRow
+		cells, err := reader.Read()
 		if err == io.EOF {
 			break
 		}
@@ -52,7 +52,7 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*matrix.Dense, 
 		if err != nil {
 			return nil, 0, fmt.Errorf("matrix: %s after line %d: %w", name, line, err)
 		}
-		line, _ = in.FieldPos(0)
+		line, _ = reader.FieldPos(0)
 		if len(cells) == 1 && strings.TrimSpace(cells[0]) == "" {
 			continue
 		}
@@ -92,37 +92,37 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*matrix.Dense, 
 	return d, rows, nil
 }
 
-// A limitedReader reads left bytes more, and then fails.
+// A limitedReader reads so many more bytes as remain, and then fails.
 type limitedReader struct {
-	r    io.Reader
-	left int
+	r         io.Reader
+	remaining int
 }
 
 func (l *limitedReader) Read(p []byte) (int, error) {
-	if l.left <= 0 {
+	if l.remaining <= 0 {
 		return 0, fmt.Errorf("a row of more than %d MiB", maxRow>>20)
 	}
-	n, err := l.r.Read(p[:min(len(p), l.left)])
-	l.left -= n
+	n, err := l.r.Read(p[:min(len(p), l.remaining)])
+	l.remaining -= n
 	return n, err
 }
 
 // WriteCSV writes m as [FromCSV] reads it: a line of decimal values with commas per row, of which it stores one.
 func WriteCSV(w io.Writer, m matrix.Matrix) error {
-	out := bufio.NewWriter(w)
+	writer := bufio.NewWriter(w)
 	for i := range m.Rows() {
 		for j := range m.Cols() {
 			if j > 0 {
-				out.WriteByte(',')
+				writer.WriteByte(',')
 			}
-			out.WriteString(m.At(i, j).String())
+			writer.WriteString(m.At(i, j).String())
 		}
 		// The writer keeps its first error; here it ends a large matrix early.
-		if err := out.WriteByte('\n'); err != nil {
+		if err := writer.WriteByte('\n'); err != nil {
 			return fmt.Errorf("matrix: writing %s: %w", m.ID(), err)
 		}
 	}
-	if err := out.Flush(); err != nil {
+	if err := writer.Flush(); err != nil {
 		return fmt.Errorf("matrix: writing %s: %w", m.ID(), err)
 	}
 	return nil
@@ -135,11 +135,11 @@ func WriteCSV(w io.Writer, m matrix.Matrix) error {
 func ReadPoints(f field.Field, r io.Reader, name string) (matrix.Points, error) {
 	var points []field.Element
 	seen := make(map[field.Element]int) // line of each point
-	in := bufio.NewScanner(r)
-	in.Buffer(nil, maxLine)
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(nil, maxLine)
 	line := 1
-	for ; in.Scan(); line++ {
-		texts := strings.FieldsFunc(in.Text(), func(c rune) bool { return strings.ContainsRune(" \t\r,", c) })
+	for ; scanner.Scan(); line++ {
+		texts := strings.FieldsFunc(scanner.Text(), func(c rune) bool { return strings.ContainsRune(" \t\r,", c) })
 		if len(texts) > 0 && texts[0][0] == '#' {
 			continue
 		}
@@ -158,7 +158,7 @@ func ReadPoints(f field.Field, r io.Reader, name string) (matrix.Points, error) 
 			points = append(points, e)
 		}
 	}
-	if err := in.Err(); err != nil {
+	if err := scanner.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
 			err = fmt.Errorf("a line of more than %d MiB", maxLine>>20)
 		}

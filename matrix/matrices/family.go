@@ -150,8 +150,8 @@ var families = []Family{
 }
 
 // shaped builds a matrix that depends on the field and the shape alone.
-func shaped(of func(f field.Field, k, r int) (matrix.Matrix, error)) func(b *builder) (matrix.Matrix, error) {
-	return func(b *builder) (matrix.Matrix, error) { return of(b.f, b.k, b.r) }
+func shaped(build func(f field.Field, k, r int) (matrix.Matrix, error)) func(b *builder) (matrix.Matrix, error) {
+	return func(b *builder) (matrix.Matrix, error) { return build(b.f, b.k, b.r) }
 }
 
 func buildCauchy(b *builder) (matrix.Matrix, error) {
@@ -224,9 +224,9 @@ func (f Family) checkArgument(argument string) error {
 
 // quote returns s in quotes, shortened where it is long.
 func quote(s string) string {
-	const most = 40
-	if len(s) <= most {
+	const limit = 40
+	if len(s) <= limit {
 		return strconv.Quote(s)
 	}
-	return strconv.Quote(s[:most]) + "…"
+	return strconv.Quote(s[:limit]) + "…"
 }

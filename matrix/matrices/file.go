@@ -8,7 +8,7 @@ import (
 
 // stored returns the matrix of a file, or the given one.
 func (b *builder) stored() (matrix.Matrix, error) {
-	if !b.given {
+	if !b.explicit {
 		return b.read(b.Argument)
 	}
 	if b.entries == nil {

@@ -41,12 +41,12 @@ type Spec struct {
 	// Open opens the files that Build reads; nil is [os.Open].
 	Open func(name string) (io.ReadCloser, error)
 
-	ports int // see [Spec.For]
+	ports int // see [Spec.ForPorts]
 }
 
-// For returns the Spec for processors with that many ports: "reversed" and "coset" are then "reversed:R" and "coset:R"
+// ForPorts returns the Spec for processors with that many ports: "reversed" and "coset" are then "reversed:R" and "coset:R"
 // with R = p+1 if they name no R.
-func (s Spec) For(ports int) Spec {
+func (s Spec) ForPorts(ports int) Spec {
 	s.ports = ports
 	return s
 }
@@ -59,7 +59,7 @@ func (s Spec) radices(text string) (word string, r pointset.Radices) {
 	return word, r
 }
 
-// OrderOf returns the Order of the matrix that is built for k processors, in words that need no [Spec.For]: "reversed",
+// OrderOf returns the Order of the matrix that is built for k processors, in words that need no [Spec.ForPorts]: "reversed",
 // "reversed:R" where that is another matrix, and "" for all others.
 func (s Spec) OrderOf(k int) string {
 	word, r := s.radices(s.Order)
@@ -147,7 +147,7 @@ func (s Spec) Build(f field.Field, k, r int) (matrix.Matrix, error) {
 // a file or are called so by two words.
 func (s Spec) BuildFrom(f field.Field, k, r int, sets []matrix.PointSet, entries matrix.Matrix) (matrix.Matrix, error) {
 	s.Points, s.Omega, s.Alpha = "", "", ""
-	return s.build(&builder{Spec: s, f: f, k: k, r: r, given: true, sets: sets, entries: entries})
+	return s.build(&builder{Spec: s, f: f, k: k, r: r, explicit: true, sets: sets, entries: entries})
 }
 
 func (s Spec) build(b *builder) (matrix.Matrix, error) {

@@ -10,54 +10,54 @@ import (
 // A communicator is the processors that add up parts of one packet, or all obtain one; at position 0 it begins or ends.
 type communicator struct {
 	Size      int
-	At        int               // this one's position
+	Position  int               // this one's position
 	Processor func(pos int) int // the processor at a position
-	Have      plan.Slot         // that of its own part; -1: none
+	Slot      plan.Slot         // that of its own part; -1: none
 }
 
 // broadcast writes broadcasts in communicators on (p+1)-ary trees, all at once, in as many rounds as the largest takes:
 // C1 = C2 = clog(size). Position 0 of each has a packet, and all get it. A processor may be in two communicators if it
 // is in the last position of one of them and the first of the other. It returns the slot of the packet of each.
 func broadcast(b *schedule.Builder, rounds []schedule.WindowRound, comms []communicator) []plan.Slot {
-	have := make([]plan.Slot, len(comms))
+	slots := make([]plan.Slot, len(comms))
 	for i, c := range comms {
-		have[i] = c.Have
+		slots[i] = c.Slot
 	}
-	for _, st := range rounds { // positions below st.From have it
+	for _, st := range rounds { // positions below st.Start have it
 		for port, ch := range st.Ranges {
 			for i, c := range comms {
-				if c.At < ch.Count && c.At+ch.At < c.Size {
-					b.Send(port, c.Processor(c.At+ch.At), []plan.Slot{have[i]})
+				if c.Position < ch.Count && c.Position+ch.Offset < c.Size {
+					b.Send(port, c.Processor(c.Position+ch.Offset), []plan.Slot{slots[i]})
 				}
 			}
 		}
 		for port, ch := range st.Ranges {
 			for i, c := range comms {
-				if ch.At <= c.At && c.At < ch.At+ch.Count {
-					have[i] = b.Receive(port, c.Processor(c.At-ch.At), 1)[0]
+				if ch.Offset <= c.Position && c.Position < ch.Offset+ch.Count {
+					slots[i] = b.Receive(port, c.Processor(c.Position-ch.Offset), 1)[0]
 				}
 			}
 		}
 		b.EndRound()
 	}
-	return have
+	return slots
 }
 
 // reduce is a transposed broadcast: it adds up parts and returns the sum's slot at position 0, and else -1.
 func reduce(b *schedule.Builder, rounds []schedule.WindowRound, comms []communicator) plan.Slot {
-	own := make([][]schedule.Addend, len(comms))
-	lead := slices.IndexFunc(comms, func(c communicator) bool { return c.At == 0 })
+	parts := make([][]schedule.Addend, len(comms))
+	lead := slices.IndexFunc(comms, func(c communicator) bool { return c.Position == 0 })
 	for i, c := range comms {
-		if c.Have >= 0 {
-			own[i] = schedule.InSlot(c.Have)
+		if c.Slot >= 0 {
+			parts[i] = schedule.InSlot(c.Slot)
 		}
 	}
 	sums := b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		comms := slices.Clone(comms)
 		if lead >= 0 {
-			comms[lead].Have = forward.Inputs(1)[0]
+			comms[lead].Slot = forward.Inputs(1)[0]
 		}
-		return broadcast(forward, rounds, comms), own
+		return broadcast(forward, rounds, comms), parts
 	})
 	if lead < 0 {
 		return -1

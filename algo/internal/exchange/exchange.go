@@ -35,20 +35,20 @@ import (
 // Of a matrix that is a product of layers, which fact is unless it is nil, a helper computes its slice by the layers,
 // one after the other: it multiplies by Σ of their sizes per symbol, not by K.
 func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, error) {
-	there, back := exchanges(t)
-	if err := there.small(t, fact); err != nil {
+	outbound, inbound := exchanges(t)
+	if err := outbound.small(t, fact); err != nil {
 		return nil, err
 	}
 	type option struct {
-		there, back []int
+		outbound, inbound []int
 		sim.Cost
 	}
 	var options []option
-	lists, steps := radices(there.helpers, t.Ports), poll.New(t.Context)
+	lists, steps := radices(outbound.helpers, t.Ports), poll.New(t.Context)
 	for _, first := range lists {
 		for _, last := range lists {
-			a, b := there.estimate(steps, first), back.estimate(steps, last)
-			options = append(options, option{first, last, sim.Cost{C1: a.C1 + b.C1, C2: a.C2 + b.C2, Pieces: there.helpers, Nodes: slices.Concat(a.Nodes, b.Nodes)}})
+			a, b := outbound.estimate(steps, first), inbound.estimate(steps, last)
+			options = append(options, option{first, last, sim.Cost{C1: a.C1 + b.C1, C2: a.C2 + b.C2, Pieces: outbound.helpers, Nodes: slices.Concat(a.Nodes, b.Nodes)}})
 		}
 	}
 	slices.SortStableFunc(options, func(a, b option) int {
@@ -59,7 +59,7 @@ func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, er
 	for _, o := range options {
 		if len(plans) == 0 || 20*o.C2 < 19*least { // not many that are nearly the same
 			least = o.C2
-			p := exchangePlan(t, fact, o.there, o.back)
+			p := exchangePlan(t, fact, o.outbound, o.inbound)
 			if t.Square() { // all processors take part
 				p.Least = o.Cost
 			}
@@ -71,15 +71,15 @@ func ExchangePlans(t schedule.Task, fact *matrix.Factorisation) ([]plan.Plan, er
 
 // ExchangeWith returns the plan with the radices of parameters: of the way there and, unless the same, of the way back.
 func ExchangeWith(t schedule.Task, fact *matrix.Factorisation, parameters [][]int) (plan.Plan, error) {
-	there, _ := exchanges(t)
-	if err := there.small(t, fact); err != nil {
+	outbound, _ := exchanges(t)
+	if err := outbound.small(t, fact); err != nil {
 		return nil, err
 	}
 	if len(parameters) > 2 {
 		return nil, schedule.Misfit(fmt.Sprintf("algo: exchange with %d lists of radices: want one, or two, there and back", len(parameters)))
 	}
 	for _, list := range parameters {
-		if err := there.fits(list); err != nil {
+		if err := outbound.fits(list); err != nil {
 			return nil, err
 		}
 	}
@@ -104,18 +104,18 @@ func (e exchange) fits(radices []int) error {
 // small returns an error unless there are 2 slices of a packet or more, and not too many: programs combine all packets
 // for every slice, by layers in few terms; where processors are not all alike their schedules are counted one by one.
 func (e exchange) small(t schedule.Task, fact *matrix.Factorisation) error {
-	most := 256
+	limit := 256
 	if t.Square() {
-		most = 512
+		limit = 512
 	}
 	if local(fact) != nil {
-		most = 1024
+		limit = 1024
 	}
-	if e.helpers >= 2 && e.helpers <= most {
+	if e.helpers >= 2 && e.helpers <= limit {
 		return nil
 	}
 	return schedule.Misfit(fmt.Sprintf("algo: exchange for K = %d and R = %d: %d slices of a packet are not in 2 to %d: take another algorithm, such as universal, split or sinks",
-		e.ends, e.others, e.helpers, most))
+		e.ends, e.peers, e.helpers, limit))
 }
 
 // local returns the layers by which a helper computes its slice, fused where that saves work; nil: the whole matrix does.
@@ -182,28 +182,28 @@ func power(r, n int) int {
 // Positions 0 … M-1 are the helpers'; ends are at positions 0, 1, … as well, whatever processors they are.
 type exchange struct {
 	helpers, ports int
-	ends, others   int  // others are those at the other end of the other way
+	ends, peers    int  // peers are those at the other end of the other way
 	away           bool // ends are other processors than the helpers at their positions
 	step           int  // 1 or -1: which way slices move by their digits
 	firstEnd       int  // processor
 	firstHelper    int
-	coef           func(end, other int) field.Element
+	coef           func(end, peer int) field.Element
 	stages         []digitStage
 }
 
-func exchanges(t schedule.Task) (there, back exchange) {
+func exchanges(t schedule.Task) (outbound, inbound exchange) {
 	k, r, a := t.Matrix.Rows(), t.Matrix.Cols(), t.Matrix
-	there = exchange{helpers: max(k, r), ports: t.Ports, ends: k, others: r, away: t.Separate && k < r, step: 1, coef: a.At}
-	if there.away {
-		there.firstHelper = k
+	outbound = exchange{helpers: max(k, r), ports: t.Ports, ends: k, peers: r, away: t.Separate && k < r, step: 1, coef: a.At}
+	if outbound.away {
+		outbound.firstHelper = k
 	}
-	back = there
-	back.ends, back.others, back.away, back.step = r, k, t.Separate && k >= r, -1
-	back.coef = func(sink, source int) field.Element { return a.At(source, sink) }
+	inbound = outbound
+	inbound.ends, inbound.peers, inbound.away, inbound.step = r, k, t.Separate && k >= r, -1
+	inbound.coef = func(sink, source int) field.Element { return a.At(source, sink) }
 	if t.Separate {
-		back.firstEnd = k
+		inbound.firstEnd = k
 	}
-	return there, back
+	return outbound, inbound
 }
 
 // around returns the position d places on, cyclically; d > -M.
@@ -217,10 +217,10 @@ func (e exchange) behind(v, n int) int {
 	return overlap(v, n, e.ends, e.helpers)
 }
 
-// overlap counts the numbers of from, …, from+n-1 that are below limit modulo m; n <= m.
-func overlap(from, n, limit, m int) int {
-	from = (from%m + m) % m
-	return max(0, min(from+n, limit)-from) + max(0, min(from+n-m, limit))
+// overlap counts the numbers of start, …, start+n-1 that are below limit modulo m; n <= m.
+func overlap(start, n, limit, m int) int {
+	start = (start%m + m) % m
+	return max(0, min(start+n, limit)-start) + max(0, min(start+n-m, limit))
 }
 
 // A digit stage moves slices by a digit of their offset, ρ·weight positions for digit ρ.
@@ -272,18 +272,18 @@ func (e exchange) estimate(steps *poll.Poller, radices []int) sim.Cost {
 	var c sim.Cost
 	for _, st := range e.digitStages(radices) {
 		for _, round := range st.rounds {
-			most, all := 0, 0
+			largest, total := 0, 0
 			for _, digit := range round {
 				n := 0
 				for _, offset := range e.offsets(st, digit) {
 					steps.Steps(1)
-					n += min(e.window(st, offset), e.ends, e.others)
+					n += min(e.window(st, offset), e.ends, e.peers)
 				}
-				most, all = max(most, n), all+n
+				largest, total = max(largest, n), total+n
 			}
 			c.C1++
-			c.C2 += most
-			c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(round), Elements: all})
+			c.C2 += largest
+			c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(round), Elements: total})
 		}
 	}
 	return c
@@ -291,25 +291,25 @@ func (e exchange) estimate(steps *poll.Poller, radices []int) sim.Cost {
 
 // exchangePlan returns the plan with these radices for the ways there and back.
 func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int) *schedule.Plan {
-	there, back := exchanges(t)
-	there.stages, back.stages = there.digitStages(first), back.digitStages(last)
-	m, byLayers := there.helpers, local(fact)
+	outbound, inbound := exchanges(t)
+	outbound.stages, inbound.stages = outbound.digitStages(first), inbound.digitStages(last)
+	m, byLayers := outbound.helpers, local(fact)
 	radices := [][]int{first, last}
 	if slices.Equal(first, last) {
 		radices = radices[:1]
 	}
 	common := t.Info("exchange", m, fmt.Sprintf("pieces=%d radices %s, %s", m, layers.Dotted(first), layers.Dotted(last)), radices...)
-	common.Phases = []plan.Phase{{Name: "hand out", Rounds: there.rounds()}, {Name: "hand back", Rounds: back.rounds()}}
+	common.Phases = []plan.Phase{{Name: "hand out", Rounds: outbound.rounds()}, {Name: "hand back", Rounds: inbound.rounds()}}
 	p := &schedule.Plan{
 		Matrix: t.Matrix,
 		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
-			var own []plan.Slot
-			if proc < there.ends {
-				own = b.Inputs(m)
+			var inputs []plan.Slot
+			if proc < outbound.ends {
+				inputs = b.Inputs(m)
 			}
-			slice := there.collect(b, proc, own)
-			result := func(sink int) []schedule.Addend { return slice.sum(sink, there.coef) }
+			slice := outbound.collect(b, proc, inputs)
+			result := func(sink int) []schedule.Addend { return slice.sum(sink, outbound.coef) }
 			if slice != nil && byLayers != nil {
 				results := slice.throughLayers(b, fact, byLayers)
 				result = func(sink int) []schedule.Addend { return schedule.InSlot(results[sink]) }
@@ -319,7 +319,7 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 				if _, ok := t.Sink(proc); ok {
 					results = forward.Inputs(m)
 				}
-				return back.collect(forward, proc, results).transposed(slice, result)
+				return inbound.collect(forward, proc, results).transposed(slice, result)
 			})
 		},
 	}
@@ -328,7 +328,7 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 		p.Common.Notes = []string{"structure: " + fact.Structure, "by its layers each processor computes its slice of the results"}
 	}
 	if t.Square() {
-		p.Kinds = func(context.Context) []plan.Class { return schedule.Alike(m) }
+		p.Kinds = func(context.Context) []plan.Class { return schedule.OneClass(m) }
 	}
 	return p
 }
@@ -349,62 +349,62 @@ type bundle struct {
 }
 
 // sum returns all that the bundle knows of what one of the others wants.
-func (u *bundle) sum(other int, coef func(end, other int) field.Element) []schedule.Addend {
-	list := schedule.Weighted(u.raw, func(i int) field.Element { return coef(u.ends[i], other) })
+func (u *bundle) sum(peer int, coef func(end, peer int) field.Element) []schedule.Addend {
+	list := schedule.Weighted(u.raw, func(i int) field.Element { return coef(u.ends[i], peer) })
 	if u.sums != nil {
-		list = append(list, schedule.Weighted(u.sums[other], nil)...)
+		list = append(list, schedule.Weighted(u.sums[peer], nil)...)
 	}
 	return list
 }
 
 // throughLayers returns the slots of the results of all sinks, of a bundle of all packets.
 func (u *bundle) throughLayers(b *schedule.Builder, fact *matrix.Factorisation, layers []matrix.Layer) []plan.Slot {
-	at := make([]plan.Slot, len(u.ends)) // by label
+	current := make([]plan.Slot, len(u.ends)) // by label
 	for i, source := range u.ends {
-		at[fact.In.Label(source)] = u.raw[i]
+		current[fact.Input.Label(source)] = u.raw[i]
 	}
 	for _, l := range layers {
-		next, all := make([]plan.Slot, len(at)), make([]plan.Slot, len(at)*l.Size())
+		next, backing := make([]plan.Slot, len(current)), make([]plan.Slot, len(current)*l.Size())
 		for label := range next {
 			group, index := l.Group(label), l.Index(label)
 			b.Ready(l, group)
-			slots := all[label*l.Size():][:l.Size():l.Size()]
+			slots := backing[label*l.Size():][:l.Size():l.Size()]
 			for i := range slots {
-				slots[i] = at[l.Label(group, i)]
+				slots[i] = current[l.Label(group, i)]
 			}
 			next[label] = b.Total(schedule.Weighted(slots, func(i int) field.Element { return l.At(group, i, index) }))
 		}
-		at = next
+		current = next
 	}
-	results := make([]plan.Slot, len(at))
-	for label, slot := range at {
-		results[fact.Out.Processor(label)] = slot
+	results := make([]plan.Slot, len(current))
+	for label, slot := range current {
+		results[fact.Output.Processor(label)] = slot
 	}
 	return results
 }
 
 // transposed returns the slots of the bundle of sinks, and what each gets from the slice of
 // all packets: its result or, where it is a part of all results, the packet.
-func (u *bundle) transposed(slice *bundle, result func(sink int) []schedule.Addend) (slots []plan.Slot, own [][]schedule.Addend) {
+func (u *bundle) transposed(slice *bundle, result func(sink int) []schedule.Addend) (slots []plan.Slot, addends [][]schedule.Addend) {
 	if u == nil {
 		return nil, nil
 	}
 	for i, sink := range u.ends {
-		slots, own = append(slots, u.raw[i]), append(own, result(sink))
+		slots, addends = append(slots, u.raw[i]), append(addends, result(sink))
 	}
 	if u.sums != nil {
 		for i, source := range slice.ends {
 			for _, slot := range u.sums[source] {
-				slots, own = append(slots, slot), append(own, schedule.InSlot(slice.raw[i]))
+				slots, addends = append(slots, slot), append(addends, schedule.InSlot(slice.raw[i]))
 			}
 		}
 	}
-	return slots, own
+	return slots, addends
 }
 
-// collect writes the way from the ends, of which a processor has the slices own if it is
+// collect writes the way from the ends, of which a processor has the slices inputs if it is
 // one, and returns what it knows of its slice in the end if it is a helper, else nil.
-func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundle {
+func (e exchange) collect(b *schedule.Builder, proc int, inputs []plan.Slot) *bundle {
 	m := e.helpers
 	helper := proc - e.firstHelper
 	if helper < 0 || helper >= m {
@@ -412,12 +412,12 @@ func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundl
 	}
 	carried := make([]*bundle, m) // by the offset to go
 	sender := -1                  // position
-	if own != nil {
+	if inputs != nil {
 		sender = proc - e.firstEnd
 		bundles, alone := make([]bundle, m), []int{sender}
 		for offset := range carried {
 			i := e.around(sender, offset)
-			bundles[offset] = bundle{ends: alone, raw: own[i : i+1 : i+1]}
+			bundles[offset] = bundle{ends: alone, raw: inputs[i : i+1 : i+1]}
 			carried[offset] = &bundles[offset]
 		}
 	}
@@ -458,46 +458,46 @@ func (e exchange) collect(b *schedule.Builder, proc int, own []plan.Slot) *bundl
 
 // handOn returns the slots of a bundle that n ends share: of their slices, or of what others want of them if less.
 func (e exchange) handOn(b *schedule.Builder, u *bundle, n int) []plan.Slot {
-	if n <= e.others {
+	if n <= e.peers {
 		return u.raw
 	}
-	slots := make([]plan.Slot, e.others)
-	for other := range slots {
-		slots[other] = b.Total(u.sum(other, e.coef))
+	slots := make([]plan.Slot, e.peers)
+	for peer := range slots {
+		slots[peer] = b.Total(u.sum(peer, e.coef))
 	}
 	return slots
 }
 
 // receive receives what moves to a helper by a digit, and puts it in the bundles next.
 func (e exchange) receive(b *schedule.Builder, st digitStage, t, port, digit, helper int, next []*bundle) {
-	from := e.around(helper, -digit*st.weight)
+	sender := e.around(helper, -digit*st.weight)
 	count := 0
 	for _, offset := range e.offsets(st, digit) {
-		count += min(e.others, e.behind(from, e.window(st, offset)))
+		count += min(e.peers, e.behind(sender, e.window(st, offset)))
 	}
 	if count == 0 {
 		return
 	}
-	src := e.firstEnd + from
+	src := e.firstEnd + sender
 	if t > 0 {
-		src = e.firstHelper + from
+		src = e.firstHelper + sender
 	}
 	slots := b.Receive(port, src, count)
 	for _, offset := range e.offsets(st, digit) {
 		u := next[offset-digit*st.weight]
 		window := e.window(st, offset)
-		if e.behind(from, window) > e.others {
+		if e.behind(sender, window) > e.peers {
 			if u.sums == nil {
-				u.sums = make([][]plan.Slot, e.others)
+				u.sums = make([][]plan.Slot, e.peers)
 			}
-			for other := range e.others {
-				u.sums[other] = append(u.sums[other], slots[other])
+			for peer := range e.peers {
+				u.sums[peer] = append(u.sums[peer], slots[peer])
 			}
-			slots = slots[e.others:]
+			slots = slots[e.peers:]
 			continue
 		}
 		for j := range window {
-			if end := e.around(from, -j); end < e.ends {
+			if end := e.around(sender, -j); end < e.ends {
 				u.ends, u.raw = append(u.ends, end), append(u.raw, slots[0])
 				slots = slots[1:]
 			}

@@ -58,43 +58,43 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 		Matrix: t.Matrix,
 		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
-			var own, result []plan.Slot
+			var inputs, result []plan.Slot
 			if _, ok := t.Source(proc); ok {
-				own = b.Inputs(pieces)
+				inputs = b.Inputs(pieces)
 			}
 			_, sink := t.Sink(proc)
 			if sink {
 				result = make([]plan.Slot, pieces)
 			}
 			h, helps := helper(proc)
-			var before []plan.Slot // of the batch before, the slices of all sources
+			var previous []plan.Slot // of the batch before, the slices of all sources
 			for pass := range batches + 1 {
 				var slices []plan.Slot
 				if helps && pass < batches {
 					slices = make([]plan.Slot, k)
-					slices[proc] = own[pass*helpers+h]
+					slices[proc] = inputs[pass*helpers+h]
 				}
 				for first := 1; first < n; first += t.Ports {
 					last := min(first+t.Ports, n)
 					for d := first; d < last; d++ {
-						to := (proc + d) % n
-						if h, ok := helper(to); ok && own != nil && pass < batches {
-							b.Send(d-first, to, own[pass*helpers+h:][:1])
-						} else if s, ok := t.Sink(to); ok && before != nil {
-							b.Send(d-first, to, []plan.Slot{b.Total(schedule.Weighted(before, func(i int) field.Element { return t.Matrix.At(i, s) }))})
+						receiver := (proc + d) % n
+						if h, ok := helper(receiver); ok && inputs != nil && pass < batches {
+							b.Send(d-first, receiver, inputs[pass*helpers+h:][:1])
+						} else if s, ok := t.Sink(receiver); ok && previous != nil {
+							b.Send(d-first, receiver, []plan.Slot{b.Total(schedule.Weighted(previous, func(i int) field.Element { return t.Matrix.At(i, s) }))})
 						}
 					}
 					for d := first; d < last; d++ {
-						from := (proc - d + n) % n
-						if _, ok := t.Source(from); ok && slices != nil {
-							slices[from] = b.Receive(d-first, from, 1)[0]
-						} else if h, ok := helper(from); ok && sink && pass > 0 {
-							result[(pass-1)*helpers+h] = b.Receive(d-first, from, 1)[0]
+						sender := (proc - d + n) % n
+						if _, ok := t.Source(sender); ok && slices != nil {
+							slices[sender] = b.Receive(d-first, sender, 1)[0]
+						} else if h, ok := helper(sender); ok && sink && pass > 0 {
+							result[(pass-1)*helpers+h] = b.Receive(d-first, sender, 1)[0]
 						}
 					}
 					b.EndRound()
 				}
-				before = slices
+				previous = slices
 			}
 			return result
 		},

@@ -44,17 +44,17 @@ func StructuredPlans(t schedule.Task) ([]plan.Plan, error) {
 }
 
 // structuredWays returns the undominated ways to fuse the layers of the groups' matrices, but for a single layer.
-func structuredWays(t schedule.Task, name string) ([]*way, error) {
+func structuredWays(t schedule.Task, name string) ([]*scheme, error) {
 	g := sides(t)
-	none := func(why string) error {
+	unusable := func(reason string) error {
 		return fmt.Errorf("algo: %s for matrix %s over %s with K = %d and R = %d: %w: %s: take another algorithm, such as sinks",
-			name, layers.Short(t.Matrix.ID()), t.Matrix.Field().Name(), g.sources, g.sinks, schedule.ErrStructure, why)
+			name, layers.Short(t.Matrix.ID()), t.Matrix.Field().Name(), g.sources, g.sinks, schedule.ErrStructure, reason)
 	}
-	orders, why := blockOrders(t)
-	if why != "" {
-		return nil, none(why)
+	orders, reason := blockOrders(t)
+	if reason != "" {
+		return nil, unusable(reason)
 	}
-	var list []*way
+	var list []*scheme
 	for _, facts := range orders {
 		g.n = len(facts)
 		for _, cuts := range layers.Fusions(t.Context, facts[0].Layers, t.Ports, func(_, _ int) bool { return true }) {
@@ -62,20 +62,20 @@ func structuredWays(t schedule.Task, name string) ([]*way, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, none("a layer is as large as a block")
+		return nil, unusable("a layer is as large as a block")
 	}
 	return list, nil
 }
 
 // blockOrders returns the factorisations of the groups' matrices in the order of the matrix itself and, where they have
 // other layers with radices up to p+1, those, or why they are of no use.
-func blockOrders(t schedule.Task) (orders [][]*matrix.Factorisation, why string) {
-	own, why := blockFactors(t, nil)
-	if why != "" {
-		return nil, why
+func blockOrders(t schedule.Task) (orders [][]*matrix.Factorisation, reason string) {
+	natural, reason := blockFactors(t, nil)
+	if reason != "" {
+		return nil, reason
 	}
-	orders = append(orders, own)
-	if byPorts, why := blockFactors(t, pointset.UpTo(t.Ports+1)); why == "" && !byPorts[0].SameRadices(own[0]) {
+	orders = append(orders, natural)
+	if byPorts, reason := blockFactors(t, pointset.UpTo(t.Ports+1)); reason == "" && !byPorts[0].SameRadices(natural[0]) {
 		orders = append(orders, byPorts)
 	}
 	return orders, ""
@@ -83,24 +83,24 @@ func blockOrders(t schedule.Task) (orders [][]*matrix.Factorisation, why string)
 
 // BlockFactors returns the factorisations of the groups' matrices, or why they are of no use. The error is the cause of
 // the task's context.
-func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, why string, err error) {
+func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, reason string, err error) {
 	defer poll.Catch(&err)
-	facts, why = blockFactors(t, nil)
-	return facts, why, nil
+	facts, reason = blockFactors(t, nil)
+	return facts, reason, nil
 }
 
 // blockFactors is BlockFactors with radices.
-func blockFactors(t schedule.Task, r pointset.Radices) (facts []*matrix.Factorisation, why string) {
+func blockFactors(t schedule.Task, r pointset.Radices) (facts []*matrix.Factorisation, reason string) {
 	g := sides(t)
-	size := g.few()
-	if g.many()%size != 0 {
+	size := g.fewCount()
+	if g.manyCount()%size != 0 {
 		return nil, "the larger number is no multiple of the smaller one"
 	}
 	blocks := t.Matrix
 	if !g.gather() {
 		blocks = matrix.Transpose(blocks)
 	}
-	for group := range g.many() / size {
+	for group := range g.manyCount() / size {
 		block := matrix.Block(blocks, group*size, size)
 		if !g.gather() {
 			block = matrix.Transpose(block)
@@ -134,15 +134,15 @@ func sameShape(a, b []matrix.Layer) bool {
 }
 
 // fusedGroups returns the way to run the layers of all groups, fused up to each of the cuts.
-func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cuts []int) *way {
-	w := &way{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
+func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cuts []int) *scheme {
+	w := &scheme{grouping: g, notes: []string{"structure of the blocks: " + facts[0].Structure}}
 	var sizes []int
 	steps := poll.New(t.Context)
 	for group, fact := range facts {
 		steps.Steps(len(cuts))
-		labels := fact.In
+		labels := fact.Input
 		if !g.gather() {
-			labels = fact.Out // where the results are to be
+			labels = fact.Output // where the results are to be
 		}
 		var parts []schedule.Partition
 		var blocks []matrix.Layer
@@ -154,7 +154,7 @@ func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cut
 			parts = append(parts, layers.OnGroups(block, universal.Tuned(block.Size(), t.Ports), labels))
 		}
 		w.layers = append(w.layers, parts)
-		w.in, w.out = append(w.in, fact.In), append(w.out, fact.Out)
+		w.inputs, w.outputs = append(w.inputs, fact.Input), append(w.outputs, fact.Output)
 	}
 	for _, l := range w.layers[0] {
 		c := l.Step.(*universal.Step).Cost(t.Ports)

@@ -64,7 +64,7 @@ func TestSinksStructured(t *testing.T) {
 			var got []string
 			for _, q := range plans {
 				got = append(got, fmt.Sprintf("%d/%d", costOf(q).C1, costOf(q).C2))
-				if w := q.(*groupPlan).way; !separate && w.most() > w.n {
+				if w := q.(*groupPlan).scheme; !separate && w.communicatorSize() > w.n {
 					scattered++
 				}
 			}
@@ -147,11 +147,11 @@ func TestSinksStructuredDigits(t *testing.T) {
 						}
 						g := sides(p)
 						g.n = len(own)
-						var ways []*way
+						var ways []*scheme
 						for _, cuts := range layers.Fusions(p.Context, own[0].Layers, p.Ports, func(_, _ int) bool { return true }) {
 							ways = append(ways, fusedGroups(p, g, own, cuts))
 						}
-						least := func(w *way) string { return fmt.Sprint(costOf(grouped(p, "", w))) }
+						least := func(w *scheme) string { return fmt.Sprint(costOf(grouped(p, "", w))) }
 						for _, w := range worthwhile(p, ways) {
 							before, beaten := costOf(grouped(p, "", w)), false
 							for _, q := range plans {

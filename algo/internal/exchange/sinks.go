@@ -61,9 +61,9 @@ func sides(t schedule.Task) grouping {
 	return grouping{sources: t.Matrix.Rows(), sinks: t.Matrix.Cols(), separate: t.Separate}
 }
 
-func (g grouping) many() int    { return max(g.sources, g.sinks) }
-func (g grouping) few() int     { return min(g.sources, g.sinks) }
-func (g grouping) gather() bool { return g.sources >= g.sinks } // else packets go out to groups
+func (g grouping) manyCount() int { return max(g.sources, g.sinks) }
+func (g grouping) fewCount() int  { return min(g.sources, g.sinks) }
+func (g grouping) gather() bool   { return g.sources >= g.sinks } // else packets go out to groups
 
 // manyAt and fewAt return processor i of the larger and of the smaller side.
 func (g grouping) manyAt(i int) int {
@@ -83,9 +83,9 @@ func (g grouping) fewAt(i int) int {
 // first returns the first of the larger side in a group.
 func (g grouping) first(group int) int {
 	if g.padded {
-		return min(group*g.few(), g.many())
+		return min(group*g.fewCount(), g.manyCount())
 	}
-	return group * g.many() / g.n
+	return group * g.manyCount() / g.n
 }
 
 // real returns how many of the larger side are in a group.
@@ -94,16 +94,16 @@ func (g grouping) real(group int) int { return g.first(group+1) - g.first(group)
 // size returns how many processors a group has, and largest how many the largest has.
 func (g grouping) size(group int) int {
 	if g.padded {
-		return g.few()
+		return g.fewCount()
 	}
 	return g.real(group)
 }
 
 func (g grouping) largest() int {
 	if g.padded {
-		return g.few()
+		return g.fewCount()
 	}
-	return (g.many() + g.n - 1) / g.n
+	return (g.manyCount() + g.n - 1) / g.n
 }
 
 func (g grouping) processor(group, i int) int {
@@ -115,48 +115,48 @@ func (g grouping) processor(group, i int) int {
 
 // groupOf returns at which index of which group a processor is, and false for none.
 func (g grouping) groupOf(proc int) (group, i int, ok bool) {
-	at := proc - g.manyAt(0)
+	position := proc - g.manyAt(0)
 	switch {
-	case at >= 0 && at < g.many() && g.padded:
-		group = at / g.few()
-	case at >= 0 && at < g.many():
-		group = ((at+1)*g.n - 1) / g.many()
+	case position >= 0 && position < g.manyCount() && g.padded:
+		group = position / g.fewCount()
+	case position >= 0 && position < g.manyCount():
+		group = ((position+1)*g.n - 1) / g.manyCount()
 	default: // of the smaller side
 		i := proc - g.fewAt(0)
 		return g.n - 1, i, g.padded && i >= g.real(g.n-1)
 	}
-	return group, at - g.first(group), true
+	return group, position - g.first(group), true
 }
 
 // group returns a group as the processor at index i sees it, for the groups' parts of a.
 func (g grouping) group(a matrix.Matrix, group, i int) universal.SparseGroup {
 	first, inside := g.first(group), g.real(group)
 	isMany := func(i int) bool { return i < inside }
-	isFew := func(i int) bool { return i < g.few() }
-	whole := schedule.Group{Size: g.size(group), Index: i, Processor: func(i int) int { return g.processor(group, i) }}
+	isFew := func(i int) bool { return i < g.fewCount() }
+	dense := schedule.Group{Size: g.size(group), Index: i, Processor: func(i int) int { return g.processor(group, i) }}
 	if g.gather() {
-		whole.At = func(i, j int) field.Element { return a.At(first+i, j) }
-		return universal.SparseGroup{Group: whole, Has: isMany, Wants: isFew}
+		dense.At = func(i, j int) field.Element { return a.At(first+i, j) }
+		return universal.SparseGroup{Group: dense, Holds: isMany, Wants: isFew}
 	}
-	whole.At = func(i, j int) field.Element { return a.At(i, first+j) }
-	return universal.SparseGroup{Group: whole, Has: isFew, Wants: isMany}
+	dense.At = func(i, j int) field.Element { return a.At(i, first+j) }
+	return universal.SparseGroup{Group: dense, Holds: isFew, Wants: isMany}
 }
 
-// A way is how the groups compute their parts, and in which groups.
-type way struct {
+// A scheme is how the groups compute their parts, and in which groups.
+type scheme struct {
 	grouping
-	sim.Cost                          // of the groups' steps
-	step       universal.Rectangular  // one step, or
-	layers     [][]schedule.Partition // for each group those of its own
-	in, out    []matrix.Labels
-	parameters string
-	arguments  []int
-	notes      []string
-	layerNotes []string
+	sim.Cost                               // of the groups' steps
+	step            universal.Rectangular  // one step, or
+	layers          [][]schedule.Partition // for each group those of its own
+	inputs, outputs []matrix.Labels
+	parameters      string
+	arguments       []int
+	notes           []string
+	layerNotes      []string
 }
 
 // phases names the rounds of the groups' steps.
-func (w *way) phases() []plan.Phase {
+func (w *scheme) phases() []plan.Phase {
 	if w.layers == nil {
 		return w.step.Phases()
 	}
@@ -167,45 +167,45 @@ func (w *way) phases() []plan.Phase {
 	return list
 }
 
-// encode writes the rounds of a processor in a group, with its packet in slot in if any, and returns its result's slot
+// encode writes the rounds of a processor in a group, with its packet in slot input if any, and returns its result's slot
 // or -1.
-func (w *way) encode(b *schedule.Builder, a matrix.Matrix, group, i int, in plan.Slot) plan.Slot {
+func (w *scheme) encode(b *schedule.Builder, a matrix.Matrix, group, i int, input plan.Slot) plan.Slot {
 	if w.layers == nil {
-		return w.step.Encode(b, w.group(a, group, i), in)
+		return w.step.Encode(b, w.group(a, group, i), input)
 	}
 	for _, l := range w.layers[group] {
 		l.Ready(b, i)
 		g := l.Group(i)
 		index := g.Processor
 		g.Processor = func(i int) int { return w.processor(group, index(i)) }
-		in = l.Step.Encode(b, g, in)
+		input = l.Step.Encode(b, g, input)
 	}
-	return in
+	return input
 }
 
 // carrier returns the index in a group of who ends with the part of result s, or begins with packet s.
-func (w *way) carrier(group, s int) int {
+func (w *scheme) carrier(group, s int) int {
 	switch {
 	case w.layers == nil:
 		return s
 	case w.gather():
-		return w.in[group].Processor(w.out[group].Label(s))
+		return w.inputs[group].Processor(w.outputs[group].Label(s))
 	}
-	return w.out[group].Processor(w.in[group].Label(s))
+	return w.outputs[group].Processor(w.inputs[group].Label(s))
 }
 
-func (w *way) carries(group, i int) int {
+func (w *scheme) carries(group, i int) int {
 	switch {
 	case w.layers == nil:
 		return i
 	case w.gather():
-		return w.out[group].Processor(w.in[group].Label(i))
+		return w.outputs[group].Processor(w.inputs[group].Label(i))
 	}
-	return w.in[group].Processor(w.out[group].Label(i))
+	return w.inputs[group].Processor(w.outputs[group].Label(i))
 }
 
 // merged reports whether the one that communicator s is for is a processor of a group that carries the same.
-func (w *way) merged(s int) bool {
+func (w *scheme) merged(s int) bool {
 	if w.separate {
 		return w.padded && s >= w.real(w.n-1)
 	}
@@ -214,7 +214,7 @@ func (w *way) merged(s int) bool {
 
 // communicator returns communicator s: at position 0 the one of the smaller side, then one processor of each group,
 // where they are others than that one. Group 0 is last if its processor leads a communicator as well.
-func (w *way) communicator(s int) communicator {
+func (w *scheme) communicator(s int) communicator {
 	c := communicator{Size: w.n + 1}
 	if w.merged(s) {
 		c.Size = w.n
@@ -234,9 +234,9 @@ func (w *way) communicator(s int) communicator {
 }
 
 // communicators returns a processor's communicators, the one it leads first, and which is of what it carries; -1: none.
-func (w *way) communicators(proc int) (list []communicator, carried int) {
+func (w *scheme) communicators(proc int) (list []communicator, carried int) {
 	lead := proc - w.fewAt(0)
-	if lead >= 0 && lead < w.few() {
+	if lead >= 0 && lead < w.fewCount() {
 		list = append(list, w.communicator(lead))
 	}
 	group, i, ok := w.groupOf(proc)
@@ -245,7 +245,7 @@ func (w *way) communicators(proc int) (list []communicator, carried int) {
 	}
 	s := w.carries(group, i)
 	switch {
-	case s >= w.few():
+	case s >= w.fewCount():
 		return list, -1
 	case s == lead && w.merged(s):
 		return list, 0
@@ -253,18 +253,18 @@ func (w *way) communicators(proc int) (list []communicator, carried int) {
 	c := w.communicator(s)
 	switch {
 	case w.separate:
-		c.At = group + 1
+		c.Position = group + 1
 	case group == 0:
-		c.At = w.n
+		c.Position = w.n
 	default:
-		c.At = group
+		c.Position = group
 	}
 	return append(list, c), len(list)
 }
 
-// most returns the size of the largest communicator.
-func (w *way) most() int {
-	for s := range w.few() {
+// communicatorSize returns the size of the largest communicator.
+func (w *scheme) communicatorSize() int {
+	for s := range w.fewCount() {
 		if !w.merged(s) {
 			return w.n + 1
 		}
@@ -272,25 +272,25 @@ func (w *way) most() int {
 	return w.n
 }
 
-// ways returns the ways of one universal step in groups, with the fewest rounds and with one more.
-func ways(t schedule.Task) []*way {
+// ways returns the schemes of one universal step in groups, with the fewest rounds and with one more.
+func ways(t schedule.Task) []*scheme {
 	base, steps := sides(t), poll.New(t.Context)
-	var list []*way
+	var list []*scheme
 	add := func(g grouping) {
 		size := g.largest()
-		for over := range 2 {
+		for excess := range 2 {
 			steps.Steps(universal.TuneSteps(size))
-			m, n := universal.TuneRectangular(size, t.Ports, over)
+			m, n := universal.TuneRectangular(size, t.Ports, excess)
 			step := universal.New(size, t.Ports, m, n)
 			windows, window := step.Parameters()
-			list = append(list, &way{
+			list = append(list, &scheme{
 				grouping: g, step: universal.Rectangular{Step: step},
 				Cost:       step.Cost(t.Ports),
 				parameters: fmt.Sprintf("groups=%d %s", g.n, windows), arguments: append([]int{g.n}, window...),
 			})
 		}
 	}
-	for n := 1; n <= base.many()/base.few(); n++ {
+	for n := 1; n <= base.manyCount()/base.fewCount(); n++ {
 		steps.Steps(1)
 		g := base
 		g.n = n
@@ -298,38 +298,38 @@ func ways(t schedule.Task) []*way {
 			add(g)
 		}
 	}
-	if n := (base.many() + base.few() - 1) / base.few(); t.Separate && n > base.many()/base.few() {
+	if n := (base.manyCount() + base.fewCount() - 1) / base.fewCount(); t.Separate && n > base.manyCount()/base.fewCount() {
 		base.n, base.padded = n, true
 		add(base)
 	}
 	return list
 }
 
-// worthwhile returns the ways that no other way beats by the formula, the fewest rounds
+// worthwhile returns the schemes that no other scheme beats by the formula, the fewest rounds
 // first. [universal.Rectangular] leaves out elements, which changes no front: of 9,480
 // problems with K and R up to 40 none had a plan below the formulas.
-func worthwhile(t schedule.Task, ways []*way) []*way {
+func worthwhile(t schedule.Task, ways []*scheme) []*scheme {
 	steps := poll.New(t.Context)
-	return sim.Front(ways, func(w *way) sim.Cost {
-		steps.Steps(w.few())
-		tree := schedule.Clog(w.most(), t.Ports)
+	return sim.Front(ways, func(w *scheme) sim.Cost {
+		steps.Steps(w.fewCount())
+		tree := schedule.Clog(w.communicatorSize(), t.Ports)
 		return sim.Cost{C1: w.C1 + tree, C2: w.C2 + tree}
 	})
 }
 
 // A groupPlan is a plan of steps in groups and communicators that add up or spread packets.
 type groupPlan struct {
-	*way
+	*scheme
 	*schedule.Plan
 	task   schedule.Task
 	stages []schedule.WindowRound // of the communicators' trees
 	rounds int                    // of the groups' steps
 }
 
-// grouped returns the plan for a way.
-func grouped(t schedule.Task, name string, w *way) plan.Plan {
+// grouped returns the plan for a scheme.
+func grouped(t schedule.Task, name string, w *scheme) plan.Plan {
 	q := &groupPlan{
-		way: w, task: t, stages: schedule.WindowRounds(w.most(), t.Ports),
+		scheme: w, task: t, stages: schedule.WindowRounds(w.communicatorSize(), t.Ports),
 		Plan: &schedule.Plan{Common: t.Info(name, 0, w.parameters, w.arguments)},
 	}
 	q.Common.Notes, q.Common.Layers = w.notes, w.layerNotes
@@ -351,18 +351,18 @@ func grouped(t schedule.Task, name string, w *way) plan.Plan {
 }
 
 func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
-	own := -1
+	packet := -1
 	if _, ok := q.task.Source(proc); ok {
-		own = b.Inputs(1)[0]
+		packet = b.Inputs(1)[0]
 	}
 	group, i, grouped := q.groupOf(proc)
 	comms, carried := q.communicators(proc)
-	for at := range comms {
-		comms[at].Have = -1
+	for number := range comms {
+		comms[number].Slot = -1
 	}
-	step := func(in plan.Slot) plan.Slot {
+	step := func(input plan.Slot) plan.Slot {
 		if grouped {
-			return q.encode(b, q.task.Matrix, group, i, in)
+			return q.encode(b, q.task.Matrix, group, i, input)
 		}
 		for range q.rounds {
 			b.EndRound()
@@ -371,19 +371,19 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 	}
 	result := -1
 	if q.gather() {
-		if part := step(own); carried >= 0 {
-			comms[carried].Have = part
+		if part := step(packet); carried >= 0 {
+			comms[carried].Slot = part
 		}
 		result = reduce(b, q.stages, comms)
 	} else {
-		if len(comms) > 0 && comms[0].At == 0 {
-			comms[0].Have = own
+		if len(comms) > 0 && comms[0].Position == 0 {
+			comms[0].Slot = packet
 		}
-		in := -1
+		input := -1
 		if got := broadcast(b, q.stages, comms); carried >= 0 {
-			in = got[carried]
+			input = got[carried]
 		}
-		result = step(in)
+		result = step(input)
 	}
 	if result < 0 {
 		return nil
@@ -394,7 +394,7 @@ func (q *groupPlan) write(b *schedule.Builder, proc int) []plan.Slot {
 // kinds puts together the processors at the same place in groups of one size that send and receive alike.
 func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 	steps := poll.New(ctx)
-	type position struct{ at, size int }
+	type position struct{ index, size int }
 	type kind struct {
 		source, sink  bool
 		size, real    int // of the group
@@ -403,12 +403,12 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 	}
 	names := map[position]string{}
 	name := func(c communicator) string {
-		at := position{c.At, c.Size}
-		if names[at] == "" {
+		place := position{c.Position, c.Size}
+		if names[place] == "" {
 			steps.Steps(len(q.stages))
-			names[at] = q.duties(c)
+			names[place] = q.duties(c)
 		}
-		return names[at]
+		return names[place]
 	}
 	index := map[kind]int{}
 	var classes []plan.Class
@@ -419,7 +419,7 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 		_, k.sink = q.task.Sink(proc)
 		if group, i, ok := q.groupOf(proc); ok {
 			k.size, k.real, k.index = q.size(group), q.real(group), i
-			if q.layers != nil || k.real == k.size && k.size == q.few() {
+			if q.layers != nil || k.real == k.size && k.size == q.fewCount() {
 				k.index = 0 // all do the same, in a group of layers or of a square matrix
 			}
 		}
@@ -429,13 +429,13 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 			comms = append(comms, name(c))
 		}
 		k.communicators = strings.Join(comms, "/")
-		at, ok := index[k]
+		class, ok := index[k]
 		if !ok {
-			at = len(classes)
-			index[k] = at
+			class = len(classes)
+			index[k] = class
 			classes = append(classes, plan.Class{Representative: proc})
 		}
-		classes[at].Count++
+		classes[class].Count++
 	}
 	return classes
 }
@@ -446,9 +446,9 @@ func (q *groupPlan) duties(c communicator) string {
 	for _, st := range q.stages {
 		for _, ch := range st.Ranges {
 			switch {
-			case c.At < ch.Count && c.At+ch.At < c.Size:
+			case c.Position < ch.Count && c.Position+ch.Offset < c.Size:
 				s.WriteByte('>')
-			case ch.At <= c.At && c.At < ch.At+ch.Count:
+			case ch.Offset <= c.Position && c.Position < ch.Offset+ch.Count:
 				s.WriteByte('<')
 			default:
 				s.WriteByte('.')

@@ -36,15 +36,15 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 		if k%size != 0 {
 			continue
 		}
-		way := exchange{helpers: size, ports: t.Ports, ends: size, others: size}
+		leg := exchange{helpers: size, ports: t.Ports, ends: size, peers: size}
 		lists := radices(size, t.Ports)
 		var costs []sim.Cost
 		for _, list := range lists {
-			costs = append(costs, way.estimate(steps, list))
+			costs = append(costs, leg.estimate(steps, list))
 		}
-		for over := range 3 {
+		for excess := range 3 {
 			steps.Steps(universal.TuneSteps(k / size))
-			m, n := universal.Tune(k/size, t.Ports, over)
+			m, n := universal.Tune(k/size, t.Ports, excess)
 			step := universal.New(k/size, t.Ports, m, n)
 			c := step.Least()
 			for i := range c.Nodes {
@@ -78,39 +78,39 @@ const mostSlices = 512
 
 // splitPlan returns the plan with groups of a size, radices for the ways there and back, and a step for the groups.
 func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Step) *schedule.Plan {
-	way := exchange{helpers: size, ports: t.Ports, ends: size, others: size, step: 1}
-	there, back := way, way
-	back.step = -1
-	there.stages, back.stages = way.digitStages(first), way.digitStages(last)
+	leg := exchange{helpers: size, ports: t.Ports, ends: size, peers: size, step: 1}
+	outbound, inbound := leg, leg
+	inbound.step = -1
+	outbound.stages, inbound.stages = leg.digitStages(first), leg.digitStages(last)
 	k := t.Matrix.Rows()
 	windows, window := step.Parameters()
 	common := t.Info("split", size, fmt.Sprintf("pieces=%d radices %s, %s, %s", size, layers.Dotted(first), windows, layers.Dotted(last)), first, window, last)
-	common.Phases = slices.Concat([]plan.Phase{{Name: "split", Rounds: there.rounds()}}, step.Phases(), []plan.Phase{{Name: "join", Rounds: back.rounds()}})
+	common.Phases = slices.Concat([]plan.Phase{{Name: "split", Rounds: outbound.rounds()}}, step.Phases(), []plan.Phase{{Name: "join", Rounds: inbound.rounds()}})
 	return &schedule.Plan{
 		Matrix: t.Matrix,
 		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {
-			there, back := there, back
+			outbound, inbound := outbound, inbound
 			slice := proc % size
-			there.firstEnd, there.firstHelper = proc-slice, proc-slice
-			back.firstEnd, back.firstHelper = proc-slice, proc-slice
-			all := there.collect(b, proc, b.Inputs(size))
-			in := make([]plan.Slot, size)
-			for i, end := range all.ends {
-				in[end] = all.raw[i]
+			outbound.firstEnd, outbound.firstHelper = proc-slice, proc-slice
+			inbound.firstEnd, inbound.firstHelper = proc-slice, proc-slice
+			collected := outbound.collect(b, proc, b.Inputs(size))
+			inputs := make([]plan.Slot, size)
+			for i, end := range collected.ends {
+				inputs[end] = collected.raw[i]
 			}
 			results := step.EncodeUnit(b, schedule.Group{
 				Size: k / size, Index: proc / size, At: t.Matrix.At,
 				Processor: func(i int) int { return i*size + slice },
-			}, in)
-			return b.Transposed(func(forward *schedule.Builder) (slots []plan.Slot, own [][]schedule.Addend) {
-				all := back.collect(forward, proc, forward.Inputs(size))
-				for _, sink := range all.ends {
-					own = append(own, schedule.InSlot(results[sink]))
+			}, inputs)
+			return b.Transposed(func(forward *schedule.Builder) (slots []plan.Slot, addends [][]schedule.Addend) {
+				collected := inbound.collect(forward, proc, forward.Inputs(size))
+				for _, sink := range collected.ends {
+					addends = append(addends, schedule.InSlot(results[sink]))
 				}
-				return all.raw, own
+				return collected.raw, addends
 			})
 		},
-		Kinds: func(context.Context) []plan.Class { return schedule.Alike(k) },
+		Kinds: func(context.Context) []plan.Class { return schedule.OneClass(k) },
 	}
 }

@@ -19,19 +19,19 @@ import (
 	"volley/sim"
 )
 
-// All is the name for matrices of every family. Others are those of [matrix.Factorisation], by which plans are called, and
+// AnyFamily is the name for matrices of every family. Others are those of [matrix.Factorisation], by which plans are called, and
 // "folded-lagrange" where layers around the middle of a Lagrange matrix are fused.
-const All = "layers"
+const AnyFamily = "layers"
 
 // takes reports whether a name stands for matrices of a factorisation.
 func takes(name string, fact *matrix.Factorisation) bool {
-	return fact != nil && (name == All || fact.Name == strings.TrimPrefix(name, "folded-"))
+	return fact != nil && (name == AnyFamily || fact.Name == strings.TrimPrefix(name, "folded-"))
 }
 
 // nameOf returns what the plan is called whose layers are fused up to each of the cuts.
 func nameOf(name string, fact *matrix.Factorisation, cuts []int) string {
 	switch {
-	case name != All:
+	case name != AnyFamily:
 		return name
 	case fact.Name == "lagrange" && !slices.Contains(cuts, fact.Half):
 		return "folded-lagrange"
@@ -87,9 +87,9 @@ func plansOf(name string, t schedule.Task, fact *matrix.Factorisation, anyOrder 
 }
 
 // PlanWith returns the plan of [Plans] whose fused layers have groups of the sizes of parameters, the first layer first,
-// in whatever order of layers there are such. Own is the factorisation in the matrix's own order, or nil.
-func PlanWith(name string, t schedule.Task, own *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
-	if !takes(name, own) {
+// in whatever order of layers there are such. Natural is the factorisation in the matrix's own order, or nil.
+func PlanWith(name string, t schedule.Task, natural *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
+	if !takes(name, natural) {
 		return nil, &familyError{name, t.Matrix}
 	}
 	if len(parameters) == 1 {
@@ -98,7 +98,7 @@ func PlanWith(name string, t schedule.Task, own *matrix.Factorisation, anyOrder 
 		slices.Reverse(backwards)
 		// The first layers of an inverse have the first digits of labels, those of other transforms the last.
 		for i, r := range []pointset.Radices{nil, pointset.Following(backwards...), pointset.Following(sizes...)} {
-			fact := own
+			fact := natural
 			if i > 0 {
 				var err error
 				if fact, err = matrix.Factor(t.Context, t.Matrix, r); err != nil {
@@ -110,12 +110,12 @@ func PlanWith(name string, t schedule.Task, own *matrix.Factorisation, anyOrder 
 			}
 		}
 	}
-	var there []string
-	for _, q := range plansOf(name, t, own, anyOrder) {
-		there = append(there, q.Info().Parameters)
+	var available []string
+	for _, q := range plansOf(name, t, natural, anyOrder) {
+		available = append(available, q.Info().Parameters)
 	}
 	return nil, schedule.Misfit(fmt.Sprintf("algo: %s for K = %d: no layers have groups of %v processors: want sizes whose product, where a transform and an inverse do not share a layer, is K or K^2, as of %s",
-		name, t.Matrix.Rows(), parameters, strings.Join(there, ", ")))
+		name, t.Matrix.Rows(), parameters, strings.Join(available, ", ")))
 }
 
 // cutsFor returns where to cut the layers from number i on so that what is fused has groups of these sizes; nil: nowhere.
@@ -151,9 +151,9 @@ func (e *familyError) Unwrap() error { return schedule.ErrStructure }
 
 // Short cuts an ID, which may have a hash in it, to what fits into a message.
 func Short(id string) string {
-	const most = 40
-	if r := []rune(id); len(r) > most {
-		return string(r[:most]) + "…"
+	const limit = 40
+	if r := []rune(id); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return id
 }
@@ -179,24 +179,24 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 	for i, l := range list {
 		lines = append(lines, fmt.Sprintf("layer %d, %s: %v", i, l.Name, l.Partition))
 		blocks = append(blocks, block{l, stepOf(l.Size(), t)})
-		layers = append(layers, OnGroups(l, blocks[i].step, fact.In))
+		layers = append(layers, OnGroups(l, blocks[i].step, fact.Input))
 	}
 	parameters := "groups " + Dotted(sizes)
-	column := func(proc int) int { return fact.Out.Processor(fact.In.Label(proc)) }
+	column := func(proc int) int { return fact.Output.Processor(fact.Input.Label(proc)) }
 	relabelled := !fact.Natural(k)
-	ends := fact.Out
+	ends := fact.Output
 	if relabelled && anyOrder {
-		ends = fact.In
+		ends = fact.Input
 	}
 	if relabelled && !anyOrder {
 		parameters += " permute"
 		lines = append(lines, fmt.Sprintf("layer %d, permute: one round of one packet", len(layers)))
 		notes = append(notes, "natural order by one round that permutes the results")
-		layers = append(layers, schedule.Whole(&permutation{k, column, func(proc int) int { return fact.In.Processor(fact.Out.Label(proc)) }}, k, nil))
+		layers = append(layers, schedule.OneGroup(&permutation{k, column, func(proc int) int { return fact.Input.Processor(fact.Output.Label(proc)) }}, k, nil))
 		relabelled = false
 	}
 	l := schedule.Compile(t.Info(name, 0, parameters, sizes), layers...)
-	l.Together = together(blocks, fact.In, ends)
+	l.JointProgram = joint(blocks, fact.Input, ends)
 	if relabelled {
 		l.Common.Parameters += " relabelled"
 		notes = append(notes, "relabelled: the columns are not in natural order")
@@ -208,10 +208,10 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 
 // Fused returns layers fused up to each of the cuts, and the sizes of their groups.
 func Fused(layers []matrix.Layer, cuts []int) (fused []matrix.Layer, sizes []int) {
-	from := 0
-	for _, to := range cuts {
-		l := matrix.Fuse(layers[from:to])
-		fused, sizes, from = append(fused, l), append(sizes, l.Size()), to
+	start := 0
+	for _, end := range cuts {
+		l := matrix.Fuse(layers[start:end])
+		fused, sizes, start = append(fused, l), append(sizes, l.Size()), end
 	}
 	return fused, sizes
 }
@@ -227,32 +227,32 @@ type block struct {
 	step *universal.Step
 }
 
-// together returns the layers as one program, from the label that each processor begins with to the
+// joint returns the layers as one program, from the label that each processor begins with to the
 // one that it ends with.
-func together(blocks []block, first, last matrix.Labels) *plan.Together {
+func joint(blocks []block, first, last matrix.Labels) *plan.JointProgram {
 	k := blocks[0].K
-	p := &plan.Together{Combinations: k * len(blocks)}
+	p := &plan.JointProgram{Combinations: k * len(blocks)}
 	for _, l := range blocks {
 		p.Terms += k * l.Size()
 	}
-	p.Each = func(ctx context.Context, compute func(plan.Combination)) (outputs []plan.Slot, zeros []int, err error) {
+	p.Walk = func(ctx context.Context, compute func(plan.Combination)) (outputs []plan.Slot, zeros []int, err error) {
 		defer poll.Catch(&err)
 		steps := poll.New(ctx)
 		zeros = make([]int, k)
-		at, next := make([]plan.Slot, k), k // of each label
+		slots, next := make([]plan.Slot, k), k // of each label
 		for proc := range k {
-			at[first.Label(proc)] = proc
+			slots[first.Label(proc)] = proc
 		}
 		for _, l := range blocks {
-			n, same := l.Size(), -1
+			n, current := l.Size(), -1
 			terms, labels := make([]plan.Term, n*n), make([]int, n) // column by column
 			for group := range k {
 				steps.Steps(1)
 				if l.Group(group) != group {
 					continue
 				}
-				if alike := l.First(group); alike != same {
-					same = alike
+				if representative := l.First(group); representative != current {
+					current = representative
 					if err := l.Ready(ctx, group); err != nil {
 						return nil, nil, err
 					}
@@ -267,18 +267,18 @@ func together(blocks []block, first, last matrix.Labels) *plan.Together {
 				for e := range terms {
 					steps.Steps(1)
 					t := &terms[e]
-					if t.Slot = at[labels[e%n]]; t.Coef.IsZero() {
+					if t.Slot = slots[labels[e%n]]; t.Coef.IsZero() {
 						zeros[first.Processor(labels[l.step.Home(n, e%n, e/n)])]++
 					}
 				}
 				for i, label := range labels {
 					compute(terms[i*n:][:n])
-					at[label], next = next, next+1
+					slots[label], next = next, next+1
 				}
 			}
 		}
 		for proc := range k {
-			outputs = append(outputs, at[last.Label(proc)])
+			outputs = append(outputs, slots[last.Label(proc)])
 		}
 		return outputs, zeros, nil
 	}
@@ -317,17 +317,17 @@ func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
 		}
 		return pass + size
 	}
-	least, from := make([]int, len(layers)+1), make([]int, len(layers)+1) // of the layers before
+	least, starts := make([]int, len(layers)+1), make([]int, len(layers)+1) // of the layers before
 	for j := 1; j <= len(layers); j++ {
 		least[j] = math.MaxInt
 		for i := range j {
 			if w := work(i, j); w < pass+layers[0].K && allowed(i, j) && least[i] < math.MaxInt && least[i]+w < least[j] {
-				least[j], from[j] = least[i]+w, i
+				least[j], starts[j] = least[i]+w, i
 			}
 		}
 	}
 	cuts := []int{len(layers)}
-	for j := from[len(layers)]; j > 0; j = from[j] {
+	for j := starts[len(layers)]; j > 0; j = starts[j] {
 		cuts = append(cuts, j)
 	}
 	slices.Reverse(cuts)
@@ -362,19 +362,19 @@ func Fusions(ctx context.Context, layers []matrix.Layer, ports int, allowed func
 	stepCost := func(size int) sim.Cost {
 		c, ok := steps[size]
 		if !ok {
-			c = sim.Count(poll.Under(ctx, plan.Plan(schedule.Compile(plan.Info{Processors: size, Ports: ports}, schedule.Whole(universal.Tuned(size, ports), size, nil)))))
+			c = sim.Count(poll.WithContext(ctx, plan.Plan(schedule.Compile(plan.Info{Processors: size, Ports: ports}, schedule.OneGroup(universal.Tuned(size, ports), size, nil)))))
 			steps[size] = c
 		}
 		return c
 	}
-	type way struct {
+	type option struct {
 		sim.Cost
 		cuts []int
 	}
-	best := make([][]way, len(layers)+1) // of the layers before
-	best[0] = []way{{}}
+	best := make([][]option, len(layers)+1) // of the layers before
+	best[0] = []option{{}}
 	for j := 1; j <= len(layers); j++ {
-		var ways []way
+		var ways []option
 		for i := range j {
 			if search.Steps(1); !allowed(i, j) {
 				continue
@@ -386,12 +386,12 @@ func Fusions(ctx context.Context, layers []matrix.Layer, ports int, allowed func
 			c := stepCost(size)
 			for _, w := range best[i] {
 				search.Steps(1 + len(w.cuts))
-				ways = append(ways, way{sim.Cost{C1: w.C1 + c.C1, C2: w.C2 + c.C2}, append(slices.Clone(w.cuts), j)})
+				ways = append(ways, option{sim.Cost{C1: w.C1 + c.C1, C2: w.C2 + c.C2}, append(slices.Clone(w.cuts), j)})
 			}
 		}
 		// Of equal ways the one with the most layers is first: the smallest matrices.
-		slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(len(b.cuts), len(a.cuts)) })
-		best[j] = sim.Front(ways, func(w way) sim.Cost { return w.Cost })
+		slices.SortStableFunc(ways, func(a, b option) int { return cmp.Compare(len(b.cuts), len(a.cuts)) })
+		best[j] = sim.Front(ways, func(w option) sim.Cost { return w.Cost })
 	}
 	var list [][]int
 	for _, w := range best[len(layers)] {

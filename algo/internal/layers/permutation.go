@@ -9,11 +9,11 @@ import (
 	"volley/sim"
 )
 
-// permutation is one round in which packets change places: that of processor k goes to processor to(k), and from(k) is
+// permutation is one round in which packets change places: that of processor k goes to processor target(k), and source(k) is
 // where its new one comes from. It takes 1/1, or nothing at all at processors that keep their own.
 type permutation struct {
-	size     int
-	to, from func(k int) int
+	size           int
+	target, source func(k int) int
 }
 
 func (s *permutation) Parameters() (string, []int) { return "", nil }
@@ -29,7 +29,7 @@ func (s *permutation) ClassesUnder(ctx context.Context) []plan.Class {
 	for k := range s.size {
 		steps.Steps(1)
 		c := &moved
-		if s.to(k) == k {
+		if s.target(k) == k {
 			c = &fixed
 		}
 		if c.Count == 0 {
@@ -49,18 +49,18 @@ func (s *permutation) ClassesUnder(ctx context.Context) []plan.Class {
 // Least is that of [schedule.Bounded].
 func (s *permutation) Least() sim.Cost {
 	for k := range s.size {
-		if s.to(k) != k {
+		if s.target(k) != k {
 			return sim.Cost{C1: 1, C2: 1, Nodes: []sim.NodeRound{{Messages: 1, Elements: 1}}}
 		}
 	}
 	return sim.Cost{C1: 1, Nodes: make([]sim.NodeRound, 1)}
 }
 
-func (s *permutation) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+func (s *permutation) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
 	defer b.EndRound()
-	if s.to(g.Index) == g.Index {
-		return in
+	if s.target(g.Index) == g.Index {
+		return input
 	}
-	b.Send(0, s.to(g.Index), []plan.Slot{in})
-	return b.Receive(0, s.from(g.Index), 1)[0]
+	b.Send(0, s.target(g.Index), []plan.Slot{input})
+	return b.Receive(0, s.source(g.Index), 1)[0]
 }

@@ -56,8 +56,8 @@ type word struct {
 
 // A share is which of the sources, or sinks, of a codeword are a processor's.
 type share struct {
-	proc int
-	of   []int
+	proc    int
+	indices []int
 }
 
 type hop struct {
@@ -111,9 +111,9 @@ func newRelay(p schedule.Traffic, ports int) (*relay, error) {
 		w := &p.Codewords[i]
 		r.words = append(r.words, word{Codeword: w, sources: sharesOf(w.Sources), sinks: sharesOf(w.Sinks)})
 	}
-	for k, all := range obtained {
-		for o, is := range all {
-			if !is {
+	for k, row := range obtained {
+		for o, known := range row {
+			if !known {
 				return nil, fmt.Errorf("algo: relay: nothing says what output %d of processor %d is", o, k)
 			}
 		}
@@ -126,22 +126,22 @@ func sharesOf(packets []schedule.Packet) []share {
 	var list []share
 	index := map[int]int{}
 	for i, p := range packets {
-		at, ok := index[p.Proc]
+		position, ok := index[p.Proc]
 		if !ok {
-			at = len(list)
-			index[p.Proc] = at
+			position = len(list)
+			index[p.Proc] = position
 			list = append(list, share{proc: p.Proc})
 		}
-		list[at].of = append(list[at].of, i)
+		list[position].indices = append(list[position].indices, i)
 	}
 	return list
 }
 
-// own returns which sources are a processor's.
-func (w *word) own(proc int) []int {
+// sourcesOf returns which sources are a processor's.
+func (w *word) sourcesOf(proc int) []int {
 	for _, s := range w.sources {
 		if s.proc == proc {
-			return s.of
+			return s.indices
 		}
 	}
 	return nil
@@ -151,29 +151,29 @@ func (w *word) own(proc int) []int {
 // busiest processor sends, or receives, so many elements in all.
 func (r *relay) leads() (leads [][]int, busiest int) {
 	sent, received := make([]int, len(r.Inputs)), make([]int, len(r.Inputs)) // without what leads do
-	own := make([][]int, len(r.words))                                       // of each processor, what a lead spares
+	spared := make([][]int, len(r.words))                                    // of each processor, what a lead spares
 	raw := make([]int, len(r.words))                                         // what the sources give
 	for i := range r.words {
 		w := &r.words[i]
-		own[i] = make([]int, len(r.Inputs))
+		spared[i] = make([]int, len(r.Inputs))
 		for _, s := range w.sources {
 			sent[s.proc] += r.pieces * w.gives(s)
-			own[i][s.proc] += w.gives(s)
+			spared[i][s.proc] += w.gives(s)
 			raw[i] += w.gives(s)
 		}
 		for _, s := range w.sinks {
-			received[s.proc] += r.pieces * len(s.of)
-			own[i][s.proc] += len(s.of)
+			received[s.proc] += r.pieces * len(s.indices)
+			spared[i][s.proc] += len(s.indices)
 		}
 	}
 	leads = make([][]int, len(r.words))
 	for range r.pieces {
 		for i := range r.words {
 			w := &r.words[i]
-			load := func(s share) int { return max(sent[s.proc]+len(w.Sinks), received[s.proc]+raw[i]) - own[i][s.proc] }
+			load := func(s share) int { return max(sent[s.proc]+len(w.Sinks), received[s.proc]+raw[i]) - spared[i][s.proc] }
 			lead := slices.MinFunc(slices.Concat(w.sinks, w.sources), func(a, b share) int { return load(a) - load(b) }).proc
-			sent[lead] += len(w.Sinks) - own[i][lead]
-			received[lead] += raw[i] - own[i][lead]
+			sent[lead] += len(w.Sinks) - spared[i][lead]
+			received[lead] += raw[i] - spared[i][lead]
 			leads[i] = append(leads[i], lead)
 		}
 	}
@@ -181,12 +181,12 @@ func (r *relay) leads() (leads [][]int, busiest int) {
 }
 
 // gives returns how many elements a source sends the lead: its packets, or a sum for each sink.
-func (w *word) gives(s share) int { return min(len(s.of), len(w.Sinks)) }
+func (w *word) gives(s share) int { return min(len(s.indices), len(w.Sinks)) }
 
 func (r *relay) add(src, dst int, after []*hop, parts func() []part, arrive func([]plan.Slot)) *hop {
 	h := &hop{number: len(r.hops), src: src, dst: dst, waits: len(after), parts: parts, arrive: arrive}
-	for _, before := range after {
-		before.next = append(before.next, h)
+	for _, predecessor := range after {
+		predecessor.next = append(predecessor.next, h)
 	}
 	r.hops = append(r.hops, h)
 	return h
@@ -205,7 +205,7 @@ func (w *word) sum(sink int, sources []int, slot func(n int) plan.Slot) (sum par
 // route adds the messages of a piece of a codeword.
 func (r *relay) route(w *word, piece, lead int) {
 	slot := func(source int) plan.Slot { return w.Sources[source].Index*r.pieces + piece }
-	own := func(sources []int, sink int) part {
+	partial := func(sources []int, sink int) part {
 		return w.sum(sink, sources, func(n int) plan.Slot { return slot(sources[n]) })
 	}
 	obtain := func(sink int, sum func() part) {
@@ -214,7 +214,7 @@ func (r *relay) route(w *word, piece, lead int) {
 	}
 	sums := make([]part, len(w.Sinks))
 	for sink := range sums {
-		sums[sink] = own(w.own(lead), sink)
+		sums[sink] = partial(w.sourcesOf(lead), sink)
 	}
 	var gathered []*hop
 	first := slices.IndexFunc(w.sources, func(s share) bool { return s.proc > lead }) // those after the lead, and around
@@ -223,22 +223,22 @@ func (r *relay) route(w *word, piece, lead int) {
 		if src.proc == lead {
 			continue
 		}
-		raw := len(src.of) <= len(w.Sinks)
+		raw := len(src.indices) <= len(w.Sinks)
 		gathered = append(gathered, r.add(src.proc, lead, nil, func() (parts []part) {
 			if raw {
-				for _, s := range src.of {
+				for _, s := range src.indices {
 					parts = append(parts, part{{Slot: slot(s), Coef: field.One}})
 				}
 				return parts
 			}
 			for sink := range sums {
-				parts = append(parts, own(src.of, sink))
+				parts = append(parts, partial(src.indices, sink))
 			}
 			return parts
 		}, func(slots []plan.Slot) {
 			for sink := range sums {
 				if raw {
-					sums[sink] = append(sums[sink], w.sum(sink, src.of, func(n int) plan.Slot { return slots[n] })...)
+					sums[sink] = append(sums[sink], w.sum(sink, src.indices, func(n int) plan.Slot { return slots[n] })...)
 				} else {
 					sums[sink] = append(sums[sink], plan.Term{Slot: slots[sink], Coef: field.One})
 				}
@@ -247,20 +247,20 @@ func (r *relay) route(w *word, piece, lead int) {
 	}
 	for _, dst := range w.sinks {
 		if dst.proc == lead {
-			for _, sink := range dst.of {
+			for _, sink := range dst.indices {
 				obtain(sink, func() part { return sums[sink] })
 			}
 			continue
 		}
-		var have []plan.Slot
+		var arrived []plan.Slot
 		r.add(lead, dst.proc, gathered, func() (parts []part) {
-			for _, sink := range dst.of {
+			for _, sink := range dst.indices {
 				parts = append(parts, sums[sink])
 			}
 			return parts
-		}, func(slots []plan.Slot) { have = slots })
-		for n, sink := range dst.of {
-			obtain(sink, func() part { return part{{Slot: have[n], Coef: field.One}} })
+		}, func(slots []plan.Slot) { arrived = slots })
+		for n, sink := range dst.indices {
+			obtain(sink, func() part { return part{{Slot: arrived[n], Coef: field.One}} })
 		}
 	}
 }
@@ -286,8 +286,8 @@ func (r *relay) deal() {
 			going[h.src]++
 		}
 	}
-	for left := len(r.hops); left > 0; {
-		out, in := make([]int, n), make([]int, n) // ports in use
+	for remaining := len(r.hops); remaining > 0; {
+		sending, receiving := make([]int, n), make([]int, n) // ports in use
 		arriving := make([][]*hop, n)
 		for _, p := range r.programs {
 			p.Rounds = append(p.Rounds, plan.Round{})
@@ -305,12 +305,12 @@ func (r *relay) deal() {
 		heap.Init(&next)
 		var sent []*hop
 		for len(next) > 0 && open > 0 {
-			dst, i := next[0].dst, next[0].at
+			dst, i := next[0].dst, next[0].position
 			h := ready[dst][i]
-			if port := max(out[h.src], in[dst]); port < r.ports { // the same at both ends
+			if port := max(sending[h.src], receiving[dst]); port < r.ports { // the same at both ends
 				ready[dst] = slices.Delete(ready[dst], i, i+1)
-				out[h.src], in[dst] = port+1, port+1
-				if going[h.src]--; going[h.src] == 0 || out[h.src] == r.ports {
+				sending[h.src], receiving[dst] = port+1, port+1
+				if going[h.src]--; going[h.src] == 0 || sending[h.src] == r.ports {
 					open--
 				}
 				for len(arriving[dst]) < port {
@@ -326,17 +326,17 @@ func (r *relay) deal() {
 				round.Sends = append(round.Sends, s)
 				sent = append(sent, h)
 			}
-			for i < len(ready[dst]) && out[ready[dst][i].src] == r.ports {
+			for i < len(ready[dst]) && sending[ready[dst][i].src] == r.ports {
 				i++
 			}
-			if i == len(ready[dst]) || in[dst] == r.ports {
+			if i == len(ready[dst]) || receiving[dst] == r.ports {
 				heap.Pop(&next)
 				continue
 			}
 			next[0] = receiver{dst, i, ready[dst][i].number}
 			heap.Fix(&next, 0)
 		}
-		left -= len(sent)
+		remaining -= len(sent)
 		for dst, list := range arriving {
 			round := last(r.programs[dst].Rounds)
 			for port, h := range list {
@@ -373,7 +373,7 @@ func (r *relay) deal() {
 // receivers are a heap of those that may receive a message yet, the earliest first.
 type receivers []receiver
 
-type receiver struct{ dst, at, number int }
+type receiver struct{ dst, position, number int }
 
 func (s receivers) Len() int           { return len(s) }
 func (s receivers) Less(i, j int) bool { return s[i].number < s[j].number }

@@ -43,13 +43,13 @@ func (s *prepareAndShoot) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "prepare", Rounds: schedule.Clog(s.m, s.ports)}, {Name: "shoot", Rounds: schedule.Clog(s.n, s.ports)}}
 }
 
-func (s *prepareAndShoot) Classes() []plan.Class { return schedule.Alike(s.size) }
+func (s *prepareAndShoot) Classes() []plan.Class { return schedule.OneClass(s.size) }
 
-func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	have := s.gather(b, g, s.m, 1, in)
+func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
+	held := s.gather(b, g, s.m, 1, input)
 	var sums [][]schedule.Addend
 	for l := range s.n {
-		sums = append(sums, have.Sums(g, l*s.m, 1)...)
+		sums = append(sums, held.Sums(g, l*s.m, 1)...)
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		return s.gather(forward, g, s.n, -s.m, forward.Inputs(1)[0]), sums
@@ -57,33 +57,33 @@ func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, in plan.
 }
 
 // gather is [schedule.Gather] of a window that is a power of p+1, the farthest first.
-func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, stride int, in plan.Slot) schedule.Window {
-	have := make(schedule.Window, window)
-	have[0] = in
+func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, stride int, input plan.Slot) schedule.Window {
+	held := make(schedule.Window, window)
+	held[0] = input
 	known := []int{0} // the offsets of packets that are there, in the order of their arrival
 	for step := window / (s.ports + 1); step > 0; step /= s.ports + 1 {
 		slots := make([]plan.Slot, len(known))
 		for i, offset := range known {
-			slots[i] = have[offset]
+			slots[i] = held[offset]
 		}
 		for port := range s.ports {
 			if d := (port + 1) * step * stride; d%g.Size != 0 {
 				b.Send(port, g.Processor(g.Around(d)), slots)
 			}
 		}
-		before := known
+		previous := known
 		for port := range s.ports {
 			d := (port + 1) * step
 			arrived := slots
 			if d*stride%g.Size != 0 {
 				arrived = b.Receive(port, g.Processor(g.Around(-d*stride)), len(slots))
 			}
-			for i, offset := range before {
-				have[offset+d] = arrived[i]
+			for i, offset := range previous {
+				held[offset+d] = arrived[i]
 				known = append(known, offset+d)
 			}
 		}
 		b.EndRound()
 	}
-	return have
+	return held
 }

@@ -17,18 +17,18 @@ type Rectangular struct{ *Step }
 // A SparseGroup is a group in which some processors are sources and some are sinks. At is asked for their entries only.
 type SparseGroup struct {
 	schedule.Group
-	Has   func(i int) bool // whether the processor at i has a packet; one has
+	Holds func(i int) bool // whether the processor at i has a packet; one has
 	Wants func(i int) bool // whether it wants a result
 }
 
-// Encode writes the rounds of a processor, with its packet in slot in if any, and returns its result's slot or -1.
-func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) plan.Slot {
-	var own []plan.Slot
-	if g.Has(g.Index) {
-		own = []plan.Slot{in}
+// Encode writes the rounds of a processor, with its packet in slot input if any, and returns its result's slot or -1.
+func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, input plan.Slot) plan.Slot {
+	var inputs []plan.Slot
+	if g.Holds(g.Index) {
+		inputs = []plan.Slot{input}
 	}
-	have := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), own, func(i, _, back int) bool {
-		return g.Has((i - back + g.Size) % g.Size)
+	held := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), inputs, func(i, _, offset int) bool {
+		return g.Holds((i - offset + g.Size) % g.Size)
 	})
 	strides := schedule.Ceil(g.Size, s.m)
 	result := b.Transposed(func(forward *schedule.Builder) (outputs []plan.Slot, sums [][]schedule.Addend) {
@@ -37,9 +37,9 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 			wanted = forward.Inputs(1)
 		}
 		for _, h := range gather(forward, g.Group, s.shoot, -s.m, strides, wanted, func(i, t, l int) bool {
-			return g.Wants((i+l*s.m)%g.Size) && s.some(b, g, i, t+1, l)
+			return g.Wants((i+l*s.m)%g.Size) && s.contributes(b, g, i, t+1, l)
 		}) {
-			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, have, h.offset*s.m))
+			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, held, h.offset*s.m))
 		}
 		return outputs, sums
 	})
@@ -50,9 +50,9 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, in plan.Slot) pl
 }
 
 // sum is [schedule.Window.Sums] of the packets that exist.
-func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, have []windowPacket, offset int) []schedule.Addend {
+func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, held []windowPacket, offset int) []schedule.Addend {
 	var slots, offsets []int
-	for _, h := range have {
+	for _, h := range held {
 		if b.Steps(1); offset+h.offset < g.Size {
 			slots, offsets = append(slots, h.slot), append(offsets, h.offset)
 		}
@@ -68,51 +68,51 @@ type windowPacket struct{ offset, slot int }
 
 // gather is [schedule.Gather] of packets that exist: in stage t the processor at i gets that of an offset if comes says
 // so.
-func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound, stride, most int, own []plan.Slot,
+func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound, stride, limit int, inputs []plan.Slot,
 	comes func(i, t, offset int) bool) []windowPacket {
-	var have []windowPacket
-	if own != nil {
-		have = append(have, windowPacket{0, own[0]})
+	var held []windowPacket
+	if inputs != nil {
+		held = append(held, windowPacket{0, inputs[0]})
 	}
 	for t, st := range stages {
 		for port, c := range st.Ranges {
-			c = c.Cut(most)
-			to := g.Around(c.At * stride)
+			c = c.Cut(limit)
+			receiver := g.Around(c.Offset * stride)
 			var slots []plan.Slot
-			for _, h := range have {
-				if b.Steps(1); h.offset < c.Count && comes(to, t, c.At+h.offset) {
+			for _, h := range held {
+				if b.Steps(1); h.offset < c.Count && comes(receiver, t, c.Offset+h.offset) {
 					slots = append(slots, h.slot)
 				}
 			}
 			if len(slots) > 0 {
-				b.Send(port, g.Processor(to), slots)
+				b.Send(port, g.Processor(receiver), slots)
 			}
 		}
 		for port, c := range st.Ranges {
-			c = c.Cut(most)
+			c = c.Cut(limit)
 			var offsets []int
-			for offset := c.At; offset < c.At+c.Count; offset++ {
+			for offset := c.Offset; offset < c.Offset+c.Count; offset++ {
 				b.Steps(1)
 				if comes(g.Index, t, offset) {
 					offsets = append(offsets, offset)
 				}
 			}
 			if len(offsets) > 0 {
-				for i, slot := range b.Receive(port, g.Processor(g.Around(-c.At*stride)), len(offsets)) {
-					have = append(have, windowPacket{offsets[i], slot})
+				for i, slot := range b.Receive(port, g.Processor(g.Around(-c.Offset*stride)), len(offsets)) {
+					held = append(held, windowPacket{offsets[i], slot})
 				}
 			}
 		}
 		b.EndRound()
 	}
-	return have
+	return held
 }
 
-// some reports whether the processor at i has anything to add up for the one l strides on after the rounds from t on.
-func (s Rectangular) some(b *schedule.Builder, g SparseGroup, i, t, l int) bool {
-	for back := range min(s.m, g.Size-l*s.m) {
+// contributes reports whether the processor at i has anything to add up for the one l strides on after the rounds from t on.
+func (s Rectangular) contributes(b *schedule.Builder, g SparseGroup, i, t, l int) bool {
+	for offset := range min(s.m, g.Size-l*s.m) {
 		b.Steps(1)
-		if g.Has((i - back + g.Size) % g.Size) {
+		if g.Holds((i - offset + g.Size) % g.Size) {
 			return true
 		}
 	}
@@ -121,8 +121,8 @@ func (s Rectangular) some(b *schedule.Builder, g SparseGroup, i, t, l int) bool 
 		for _, c := range s.shoot[u].Ranges {
 			b.Steps(1)
 			if c = c.Cut(strides); l < c.Count {
-				from := ((i-c.At*s.m)%g.Size + g.Size) % g.Size
-				if s.some(b, g, from, u+1, c.At+l) {
+				sender := ((i-c.Offset*s.m)%g.Size + g.Size) % g.Size
+				if s.contributes(b, g, sender, u+1, c.Offset+l) {
 					return true
 				}
 			}

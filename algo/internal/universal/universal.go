@@ -43,21 +43,21 @@ func Tuned(size, ports int) *Step {
 }
 
 // Tune returns the window and the strides of least C2 for groups of size processors; ties go to fewer rounds, then to
-// fewer multiply-adds, which are size+n-1, then to less memory. The rounds are at most over more than the fewest possible.
-func Tune(size, ports, over int) (m, n int) {
-	return tune(size, ports, over, func(n, best int) bool { return n < best })
+// fewer multiply-adds, which are size+n-1, then to less memory. The rounds are at most excess more than the fewest possible.
+func Tune(size, ports, excess int) (m, n int) {
+	return tune(size, ports, excess, func(n, best int) bool { return n < best })
 }
 
 // TuneRectangular is [Tune] for [Rectangular]: ties go to the smaller window, as packets are sent to processors that
 // want no result, and sums are not.
-func TuneRectangular(size, ports, over int) (m, n int) {
-	return tune(size, ports, over, func(_, _ int) bool { return false })
+func TuneRectangular(size, ports, excess int) (m, n int) {
+	return tune(size, ports, excess, func(_, _ int) bool { return false })
 }
 
 // tune looks at windows in ascending order: better says whether of two that cost the same the one with n strides is.
-func tune(size, ports, over int, better func(n, best int) bool) (m, n int) {
+func tune(size, ports, excess int, better func(n, best int) bool) (m, n int) {
 	bestC1, bestC2 := 0, -1
-	most := schedule.Clog(size, ports) + over
+	limit := schedule.Clog(size, ports) + excess
 	for w := 1; w <= size; w++ {
 		if bestC2 >= 0 && schedule.Ceil(w-1, ports) > bestC2 {
 			break // the window alone takes more
@@ -65,7 +65,7 @@ func tune(size, ports, over int, better func(n, best int) bool) (m, n int) {
 		s := schedule.Ceil(size, w)
 		c := Cost(w, s, ports)
 		less := cmp.Or(cmp.Compare(c.C2, bestC2), cmp.Compare(c.C1, bestC1))
-		if c.C1 <= most && (bestC2 < 0 || less < 0 || less == 0 && better(s, n)) {
+		if c.C1 <= limit && (bestC2 < 0 || less < 0 || less == 0 && better(s, n)) {
 			m, n, bestC1, bestC2 = w, s, c.C1, c.C2
 		}
 	}
@@ -83,20 +83,20 @@ func Cost(m, n, ports int) sim.Cost {
 // Cost is the cost of the step.
 func (s *Step) Cost(ports int) sim.Cost { return Cost(s.m, s.n, ports) }
 
-// Plans returns the plan with the fewest rounds and, where a round more lowers C2, those with more, up to most above
+// Plans returns the plan with the fewest rounds and, where a round more lowers C2, those with more, up to limit above
 // the fewest, or any number if that is negative; frugally, those as well that other windows make, see [frugal].
-func Plans(t schedule.Task, most int, frugally bool) ([]plan.Plan, error) {
+func Plans(t schedule.Task, limit int, frugally bool) ([]plan.Plan, error) {
 	if err := t.MustBeSquare("universal"); err != nil {
 		return nil, err
 	}
 	k, steps := t.Matrix.Rows(), poll.New(t.Context)
 	var plans []plan.Plan
-	for over := 0; over == 0 || most < 0 || over <= most; over++ {
+	for excess := 0; excess == 0 || limit < 0 || excess <= limit; excess++ {
 		steps.Steps(TuneSteps(k))
-		m, n := Tune(k, t.Ports, over)
+		m, n := Tune(k, t.Ports, excess)
 		step := New(k, t.Ports, m, n)
 		plans = append(plans, schedule.OnAll("universal", step, t))
-		if over > 0 && step.Cost(t.Ports).C1 < schedule.Clog(k, t.Ports)+over {
+		if excess > 0 && step.Cost(t.Ports).C1 < schedule.Clog(k, t.Ports)+excess {
 			break // rounds are left over: more are of no use
 		}
 	}
@@ -172,17 +172,17 @@ func (s *Step) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "prepare", Rounds: len(s.prepare)}, {Name: "shoot", Rounds: len(s.shoot)}}
 }
 
-func (s *Step) Classes() []plan.Class { return schedule.Alike(s.size) }
+func (s *Step) Classes() []plan.Class { return schedule.OneClass(s.size) }
 
 // Least is that of [schedule.Bounded].
 func (s *Step) Least() (c sim.Cost) {
 	for i, stages := range [][]schedule.WindowRound{s.prepare, s.shoot} {
-		most := []int{min(s.m, s.size), schedule.Ceil(s.size, s.m)}[i]
+		limit := []int{min(s.m, s.size), schedule.Ceil(s.size, s.m)}[i]
 		for _, st := range stages {
 			var round sim.NodeRound
 			largest := 0
 			for _, part := range st.Ranges {
-				if n := part.Cut(most).Count; n > 0 {
+				if n := part.Cut(limit).Count; n > 0 {
 					round.Messages, round.Elements, largest = round.Messages+1, round.Elements+n, max(largest, n)
 				}
 			}
@@ -192,19 +192,19 @@ func (s *Step) Least() (c sim.Cost) {
 	return c
 }
 
-func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	return s.EncodeUnit(b, g, []plan.Slot{in})[0]
+func (s *Step) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
+	return s.EncodeUnit(b, g, []plan.Slot{input})[0]
 }
 
 // EncodeUnit is Encode where each processor has, and obtains, a unit of several packets, see [schedule.Window.Sums].
-func (s *Step) EncodeUnit(b *schedule.Builder, g schedule.Group, in []plan.Slot) []plan.Slot {
-	have := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), in)
+func (s *Step) EncodeUnit(b *schedule.Builder, g schedule.Group, inputs []plan.Slot) []plan.Slot {
+	held := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), inputs)
 	strides := schedule.Ceil(g.Size, s.m) // beyond these there is no offset below g.Size
 	var sums [][]schedule.Addend
 	for l := range strides {
-		sums = append(sums, have.Sums(g, l*s.m, len(in))...)
+		sums = append(sums, held.Sums(g, l*s.m, len(inputs))...)
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
-		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(len(in))), sums
+		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(len(inputs))), sums
 	})
 }

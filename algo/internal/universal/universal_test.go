@@ -53,7 +53,7 @@ func TestUniversalPlans(t *testing.T) {
 			var all []takes // of every window
 			for m := 1; m <= k; m++ {
 				step := New(k, p.Ports, m, (k+m-1)/m)
-				all = append(all, of(schedule.Compile(plan.Info{Field: f, Processors: k, Ports: p.Ports}, schedule.Whole(step, k, a.At))))
+				all = append(all, of(schedule.Compile(plan.Info{Field: f, Processors: k, Ports: p.Ports}, schedule.OneGroup(step, k, a.At))))
 			}
 			for over := -1; over <= 3; over++ {
 				plans, err := Plans(p, over, false)

@@ -138,7 +138,7 @@ func (c *compiler) add(v value) int32 {
 }
 
 // followTogether follows what all processors compute together. It subtracts what their own programs leave out.
-func (c *compiler) followTogether(ctx context.Context, all *plan.Together) error {
+func (c *compiler) followTogether(ctx context.Context, all *plan.JointProgram) error {
 	x := c.x
 	x.Work = all.Terms
 	c.makeRoom(x.Inputs + all.Combinations)
@@ -146,7 +146,7 @@ func (c *compiler) followTogether(ctx context.Context, all *plan.Together) error
 	for range x.Inputs {
 		slots = append(slots, c.add(value{kind: inputValue, kept: true}))
 	}
-	outputs, zeros, err := all.Each(ctx, func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
+	outputs, zeros, err := all.Walk(ctx, func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
 	if err != nil {
 		return err
 	}

@@ -195,14 +195,14 @@ func Prepare(ctx context.Context, p plan.Plan, rank, ranks int, compact bool) (x
 	minus := info.Field.Sub(field.Element{}, field.One)
 	x = &Executable{Plan: p, Rank: rank, Ranks: ranks, Rounds: info.Rounds(), First: first, Binary: minus == field.One, Compact: compact}
 	x.Processors, x.Outputs = make([]Processor, 0, end-first), make([]Output, 0, end-first)
-	c, p := &compiler{}, poll.Under(ctx, p)
+	c, p := &compiler{}, poll.WithContext(ctx, p)
 	if compact {
 		c = compilers.Get().(*compiler)
 		defer func() { compilers.Put(c.emptied()) }()
 	}
 	c.poller = poll.New(ctx)
 	c.x, c.field, c.short, c.zero = x, info.Field, info.Field.SymbolBytes() <= 4, -1
-	var all *plan.Together
+	var all *plan.JointProgram
 	if j, ok := p.(plan.Joint); ok && ranks == 1 {
 		all = j.Joint()
 	}

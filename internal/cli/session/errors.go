@@ -52,11 +52,11 @@ func flagFor(err error) string {
 		return fmt.Sprintf("with --port %v all ranks listen at these", engine.UsualPorts)
 	case errors.Is(err, executor.ErrTimeout):
 		return "--timeout waits longer"
-	case errors.As(err, &limit) && limit.Whole:
+	case errors.As(err, &limit) && limit.WholePackets:
 		return "leave --whole out"
 	case errors.As(err, &limit):
 		var flags []string
-		if limit.Limits.Rounds.Over() >= 0 {
+		if limit.Limits.Rounds.Excess() >= 0 {
 			flags = append(flags, "--rounds-over")
 		}
 		if limit.Limits.Memory > 0 {

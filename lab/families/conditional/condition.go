@@ -69,7 +69,7 @@ func ordered(m matrix.Matrix, order []int) (processor func(i int) int, entry fun
 // relabelledPlan returns the plan of a step on all processors in an order, nil being the
 // natural one.
 func relabelledPlan(name string, s schedule.Step, t schedule.Task, order []int) plan.Plan {
-	k, layer := t.Matrix.Rows(), schedule.Whole(s, t.Matrix.Rows(), t.Matrix.At)
+	k, layer := t.Matrix.Rows(), schedule.OneGroup(s, t.Matrix.Rows(), t.Matrix.At)
 	parameters, arguments := s.Parameters()
 	var notes []string
 	if order != nil {

@@ -91,7 +91,7 @@ func (s *windows) Phases() []plan.Phase {
 	}
 }
 
-func (s *windows) Classes() []plan.Class { return schedule.Alike(s.size) }
+func (s *windows) Classes() []plan.Class { return schedule.OneClass(s.size) }
 
 func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	if g.Size != s.size {
@@ -454,7 +454,7 @@ func Windows(p *algo.Problem) ([]plan.Plan, error) {
 	if k > mostWindowSize {
 		return no("parameters are searched up to K = %d only", mostWindowSize)
 	}
-	table := windowTable(k, p.Ports, p.Limits.Rounds.Over())
+	table := windowTable(k, p.Ports, p.Limits.Rounds.Excess())
 	if len(table) == 0 {
 		if most := p.MostRounds(); most >= 0 {
 			return no("universal has as few packets in up to %d rounds", most)

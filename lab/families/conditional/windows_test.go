@@ -351,7 +351,7 @@ func TestWindowsOnDemand(t *testing.T) {
 			asked := 0
 			a := askedMatrix{algotest.Cauchy(t, f, c.k), &asked}
 			s := newWindows(w, c.ports)
-			p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: c.k, Ports: c.ports}, schedule.Whole(s, c.k, a.At))
+			p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: c.k, Ports: c.ports}, schedule.OneGroup(s, c.k, a.At))
 			sim.Count(p)
 			if asked != 0 {
 				t.Errorf("K=%d: %v: the schedule took %d entries", c.k, w, asked)
@@ -379,7 +379,7 @@ func BenchmarkWindowsProgram(b *testing.B) {
 			continue
 		}
 		s := newWindows(w, 1)
-		p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: 10000, Ports: 1}, schedule.Whole(s, 10000, a.At))
+		p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: 10000, Ports: 1}, schedule.OneGroup(s, 10000, a.At))
 		b.Run(s.String(), func(b *testing.B) {
 			for b.Loop() {
 				if _, err := p.Program(17); err != nil {
