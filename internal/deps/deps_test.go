@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"group/internal/survey":   {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":     {"internal/disk", "internal/names"},
 	"group/site":              {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
-	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "internal/code", "internal/disk", "internal/printable", "matrix", "matrix/matrices", "trace", "transport"},
+	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "internal/code", "internal/disk", "internal/poll", "internal/printable", "matrix", "matrix/matrices", "trace", "transport"},
 	"coded/manifest":          {"field", "internal/disk", "internal/located", "internal/names", "internal/printable", "matrix", "matrix/matrices"},
 	"internal/disk":           {"internal/pace", "internal/printable"},
 	"internal/powercut":       {},
