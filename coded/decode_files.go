@@ -23,6 +23,7 @@ import (
 	"volley/field"
 	solver "volley/internal/code"
 	"volley/internal/disk"
+	"volley/internal/poll"
 	"volley/internal/printable"
 	"volley/matrix"
 )
@@ -580,24 +581,11 @@ func digests(ctx context.Context, files []packetFile) ([]string, []error) {
 	for i, f := range files {
 		all.Go(func() error {
 			h := sha256.New()
-			_, errs[i] = io.CopyBuffer(h, &interruptible{ctx, io.NewSectionReader(f, 0, f.bytes)}, make([]byte, 1<<18))
+			_, errs[i] = io.CopyBuffer(poll.Writer{Context: ctx, Writer: h}, io.NewSectionReader(f, 0, f.bytes), make([]byte, 1<<18))
 			sums[i] = hex.EncodeToString(h.Sum(nil))
 			return nil
 		})
 	}
 	all.Wait()
 	return sums, errs
-}
-
-// interruptible is a reader that ends with its context.
-type interruptible struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r *interruptible) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group/internal/seal"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -85,19 +84,19 @@ func FuzzDecodeMember(f *testing.F) {
 // length allows.
 func FuzzUnpack(f *testing.F) {
 	for _, text := range []string{"", "{}", strings.Repeat("{}", 10_000)} {
-		f.Add(seal.Pack([]byte(text)))
+		f.Add(store.Pack([]byte(text)))
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, record []byte) {
-		defer fuzzlimit.Hold(t, seal.MostPacked*len(record))()
-		text, err := seal.Unpack(record)
-		if len(text) > seal.MostPacked*len(record)+1 {
+		defer fuzzlimit.Hold(t, store.MostPacked*len(record))()
+		text, err := store.Unpack(record)
+		if len(text) > store.MostPacked*len(record)+1 {
 			t.Fatalf("%d bytes have become %d", len(record), len(text))
 		}
 		if err != nil {
 			return
 		}
-		if again, err := seal.Unpack(seal.Pack(text)); err != nil || !bytes.Equal(again, text) {
+		if again, err := store.Unpack(store.Pack(text)); err != nil || !bytes.Equal(again, text) {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})

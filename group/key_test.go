@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"volley/executor"
-	"volley/group/internal/seal"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -306,15 +305,15 @@ func TestReadKey(t *testing.T) {
 func FuzzUnsealKeyed(f *testing.F) {
 	text := []byte(`{"a":1}`)
 	f.Add(disk.Seal(text))
-	f.Add(seal.SealKeyed(text, seal.MacOf(testKey, seal.OfManifest, text)))
-	f.Add(seal.SealKeyed(text, seal.MacOf(testKey, seal.OfRun, text)))
+	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfManifest, text)))
+	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfRun, text)))
 	f.Add([]byte("{}\n{\"hmac_sha256\":\"\"}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text, mac, err := seal.UnsealKeyed(data)
-		if err == nil && !bytes.Equal(data, disk.Seal(text)) && !bytes.Equal(data, seal.SealKeyed(text, mac)) {
+		text, mac, err := store.UnsealKeyed(data)
+		if err == nil && !bytes.Equal(data, disk.Seal(text)) && !bytes.Equal(data, store.SealKeyed(text, mac)) {
 			t.Errorf("%q is %q, %q", data, text, mac)
 		}
-		if made := seal.MadeWith(testKey, data); made != (err == nil && mac == seal.MacOf(testKey, seal.OfManifest, text)) {
+		if made := store.MadeWith(testKey, data); made != (err == nil && mac == store.MacOf(testKey, store.OfManifest, text)) {
 			t.Errorf("%q: made with the key: %v", data, made)
 		}
 	})

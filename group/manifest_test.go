@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group/internal/seal"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -190,7 +189,7 @@ func TestRecordRefused(t *testing.T) {
 	}
 	for _, one := range []string{"{},", "null,", `{"path":"a"},`, `{"path":"a","type":"dir"},`} {
 		text := []byte(`{"entries":[` + strings.Repeat(one, 4<<20/len(one)) + `{}]}`)
-		end := fuzzlimit.Hold(t, len(text)/seal.MostPacked) // as little as a record with that text may have
+		end := fuzzlimit.Hold(t, len(text)/store.MostPacked) // as little as a record with that text may have
 		if _, err := m.ParseRecord(text); err == nil {
 			t.Errorf("a list of %s was taken", one)
 		}
@@ -231,22 +230,22 @@ func TestPack(t *testing.T) {
 		names = fmt.Appendf(names, `{"path":"some/directory/%06d","type":"file","mode":420,"mtime":17%08d,"size":%d},`, i, i*i, i%77)
 	}
 	for _, text := range [][]byte{nil, []byte("[]"), names, bytes.Repeat([]byte("a"), 1<<20)} {
-		record := seal.Pack(text)
-		if is, err := seal.Unpack(record); err != nil || !bytes.Equal(is, text) || len(text) > seal.MostPacked*len(record) {
+		record := store.Pack(text)
+		if is, err := store.Unpack(record); err != nil || !bytes.Equal(is, text) || len(text) > store.MostPacked*len(record) {
 			t.Errorf("%d bytes, %d compressed: %v", len(text), len(record), err)
 		}
 	}
-	if n := len(seal.Pack(names)); n > len(names)/4 {
+	if n := len(store.Pack(names)); n > len(names)/4 {
 		t.Errorf("%d bytes are compressed to %d", len(names), n)
 	}
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	z.Write(make([]byte, 1<<20))
 	must(t, z.Close())
-	record, damaged := seal.Pack(names), seal.Pack(names)
+	record, damaged := store.Pack(names), store.Pack(names)
 	damaged[len(damaged)/2] ^= 1
 	for want, record := range map[string][]byte{"have a text of more than": b.Bytes(), "unexpected EOF": record[:len(record)-1], "invalid header": []byte("[] and more"), "gzip: invalid checksum": damaged} {
-		if _, err := seal.Unpack(record); err == nil || !strings.Contains(err.Error(), want) && want != "gzip: invalid checksum" {
+		if _, err := store.Unpack(record); err == nil || !strings.Contains(err.Error(), want) && want != "gzip: invalid checksum" {
 			t.Errorf("%v: want %q", err, want)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
 	"volley/group/internal/pass"
-	"volley/group/internal/seal"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -401,7 +400,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 		}
 		w.ForgetInodes()
 		text, err := json.Marshal(&w.Record)
-		return seal.Pack(text), err
+		return store.Pack(text), err
 	})
 	if err != nil {
 		return "", err

@@ -12,7 +12,6 @@ import (
 
 	"volley"
 	"volley/collective"
-	"volley/group/internal/seal"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/disk"
@@ -114,7 +113,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(session.Terms{Nodes: 1, What: what, Run: "run", MAC: seal.MacOf(nil, seal.OfRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
+	text, err := json.Marshal(session.Terms{Nodes: 1, What: what, Run: "run", MAC: store.MacOf(nil, store.OfRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
 	if err != nil {
 		return err
 	}

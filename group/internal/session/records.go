@@ -10,7 +10,6 @@ import (
 	"volley/field"
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
-	"volley/group/internal/seal"
 	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/matrix"
@@ -84,7 +83,7 @@ func (s *Session) Fetch(ctx context.Context) error {
 	if s.Manifest == nil {
 		var err error
 		s.Text = text[:length]
-		if disk.Sum(s.Text) != s.Root || len(s.Key) > 0 && !s.adopt && !seal.MadeWith(s.Key, s.Text) {
+		if disk.Sum(s.Text) != s.Root || len(s.Key) > 0 && !s.adopt && !store.MadeWith(s.Key, s.Text) {
 			return fmt.Errorf("another manifest than that of generation %d arrived", s.Generation)
 		}
 		if s.Manifest, err = store.DecodeManifest(s.Text); err != nil {

@@ -27,7 +27,6 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
-	"volley/group/internal/seal"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -296,7 +295,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 	}
 	mine := Terms{Nodes: nodes, What: what, Run: rand.Text(), Network: s.Network, Gamma: s.Gamma}
 	rand.Read(mine.Seed[:])
-	mine.MAC = seal.MacOf(s.Key, seal.OfRun, []byte(mine.Run))
+	mine.MAC = store.MacOf(s.Key, store.OfRun, []byte(mine.Run))
 	ranks, err := collective.AllgatherValues(ctx, s.T, mine, s.Timeout)
 	if err != nil {
 		return err
@@ -306,7 +305,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 			return s.Alike(ctx, store.Inputf("rank %d says that it has %d nodes: a group has at most %d", r, x.Nodes, store.MostNodes))
 		}
 		s.K += x.Nodes
-		if !seal.SameMAC(x.MAC, seal.MacOf(s.Key, seal.OfRun, []byte(x.Run))) {
+		if !store.SameMAC(x.MAC, store.MacOf(s.Key, store.OfRun, []byte(x.Run))) {
 			return s.Alike(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.T.Rank()))
 		}
 		if list := differing(x.What, ranks[0].What); list != nil {

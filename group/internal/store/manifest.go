@@ -8,7 +8,6 @@ import (
 	"path"
 	"strings"
 
-	"volley/group/internal/seal"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
@@ -159,15 +158,15 @@ func (m *Manifest) Encode(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.MAC = seal.MacOf(key, seal.OfManifest, text); m.MAC != "" {
-		return seal.SealKeyed(text, m.MAC), nil
+	if m.MAC = MacOf(key, OfManifest, text); m.MAC != "" {
+		return SealKeyed(text, m.MAC), nil
 	}
 	return disk.Seal(text), nil
 }
 
 // DecodeManifest reads a manifest as it is stored, and checks it, but not with which key it was made.
 func DecodeManifest(data []byte) (*Manifest, error) {
-	text, mac, err := seal.UnsealKeyed(data)
+	text, mac, err := UnsealKeyed(data)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +259,7 @@ func (m *Manifest) validateCode() error {
 }
 
 func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
-	text, err := seal.Unpack(record)
+	text, err := Unpack(record)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"volley/group/internal/seal"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
@@ -443,7 +442,7 @@ func (l *Loaded) Held(key []byte) Held {
 	m := l.Manifest
 	return Held{
 		Generation: m.Generation, Group: m.Group, Epoch: m.Epoch, Node: l.Node, Nodes: m.Nodes, Tolerate: m.Tolerate,
-		Root: disk.Sum(l.Text), Bytes: int64(len(l.Text)), Keyed: m.MAC != "", Vouched: seal.MadeWith(key, l.Text),
+		Root: disk.Sum(l.Text), Bytes: int64(len(l.Text)), Keyed: m.MAC != "", Vouched: MadeWith(key, l.Text),
 	}
 }
 

@@ -1,6 +1,4 @@
-// Package seal says in which form texts lie in .volley: records are packed, and a manifest has a digest and, with a key, an
-// HMAC.
-package seal
+package store
 
 import (
 	"bytes"
