@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"group/internal/snapshot": {"group/internal/content", "group/internal/decide", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "transport"},
 	"group/internal/seal":     {"internal/disk"},
 	"group/internal/store":    {"group/internal/seal", "group/internal/tree", "internal/atomicfile", "internal/disk"},
-	"group/internal/scrub":    {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk"},
+	"group/internal/scrub":    {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree"},
 	"group/internal/survey":   {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":     {"internal/disk", "internal/names"},
 	"group/site":              {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},

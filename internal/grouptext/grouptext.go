@@ -194,10 +194,10 @@ func LongestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport)
 
 // longUnread is how long any of a node may go without being read before status says so. A group that is protected each
 // night, and was never read, has as many generations by then. Where verify --part today/30 reads it by and by, a part is
-// as old before it is read again, and a run may be late.
+// as old before it is read again, and a run may be delayed.
 const (
 	longUnread = 30 * 24 * time.Hour
-	late       = 5 * 24 * time.Hour
+	delay      = 5 * 24 * time.Hour
 )
 
 // printUnread says what was not read for long.
@@ -207,7 +207,7 @@ func printUnread(w io.Writer, r *group.VerifyReport) {
 	case node == nil:
 	case at.IsZero() && (time.Since(r.Since) > longUnread || r.Generation > int64(longUnread/(24*time.Hour))):
 		printable.Fprintf(w, "node %d was never read whole: volley verify reads it, and volley verify --part today/30 by and by\n", node.Node)
-	case !at.IsZero() && time.Since(at) > longUnread+late:
+	case !at.IsZero() && time.Since(at) > longUnread+delay:
 		printable.Fprintf(w, "part %d/%d of node %d was last read %s, %d days ago: volley verify --part %d/%d reads it\n",
 			node.Read.Part, node.Read.Parts, node.Node, printable.Time(at), int(time.Since(at).Hours()/24), node.Read.Part, node.Read.Parts)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
-	"volley/internal/disk"
 )
 
 // MostParts is how many parts a node has at most: each leaves an empty file in .volley.
@@ -107,7 +107,7 @@ func note(n *store.Node, p Part, begun time.Time) error {
 		return errors.New("it could not be locked")
 	}
 	dir := store.MetaPath(store.ScrubName)
-	if err := disk.MkdirAll(n.Dir, dir, 0o700); err != nil {
+	if err := n.Dir.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	name := path.Join(dir, p.name())
@@ -115,7 +115,7 @@ func note(n *store.Node, p Part, begun time.Time) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(n.Dir.SetTime(name, begun.Truncate(time.Second)), f.Sync(), f.Close(), n.Dir.SyncDir(dir))
+	return cmp.Or(f.Close(), n.Dir.SetTime(name, begun.Truncate(time.Second)))
 }
 
 // last returns what is noted of a node. It may have been cut into several numbers of parts: the latest counts.
