@@ -15,10 +15,10 @@ import (
 	"volley/sim"
 )
 
-// The name of a file, of any bytes, and from when to when a node was read.
+// The name of a file, of any bytes, and since when all of a node was read.
 type (
-	Name   = tree.Name
-	Period = scrub.Period
+	Name    = tree.Name
+	Reading = scrub.Reading
 )
 
 // Which node of which group a directory is.

@@ -183,16 +183,5 @@ func TestRiskSince(t *testing.T) {
 	both(w, nil, "protected again")
 
 	w.Overwrite("/n1/plain", 3, []byte("rot"), true)
-	begun := time.Now().Add(-2 * time.Second)
-	r, err := w.verifyBy(w.Process())
-	must(t, err)
-	if x := r.RiskSince; x == nil || x.What != Damaged || x.Node != 1 || x.Time.Before(begun) {
-		t.Errorf("rotten: %+v", r.RiskSince)
-	}
-	time.Sleep(1100 * time.Millisecond) // times of damage are whole seconds
-	again, err := w.verifyBy(w.Process())
-	must(t, err)
-	if x := again.RiskSince; x == nil || !x.Time.Equal(r.RiskSince.Time) {
-		t.Errorf("found again: %+v, first %+v", again.RiskSince, r.RiskSince)
-	}
+	both(w, nil, "when a file has rotted nobody knows")
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"volley/group/internal/scrub"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/claims"
@@ -35,13 +34,4 @@ func TestFormats(t *testing.T) {
 	if format := []string{store.Format}; !slices.Equal(within["format"], format) {
 		t.Errorf("group: docs/format.md has the format %v, the program %v", within["format"], format)
 	}
-
-	noted, within := claims.KeyTable(claims.Section(t, "How far nodes were read"))
-	check("scrub", noted, claims.KeysOf(reflect.TypeFor[scrub.Note](), nil))
-	for _, key := range claims.KeysOf(reflect.TypeFor[scrub.Spot](), nil) {
-		if !slices.Contains(slices.Concat(within["next"], within["wrong"]), key) {
-			t.Errorf("scrub, next and wrong: docs/format.md does not name %s", key)
-		}
-	}
-	check("scrub, whole", within["whole"], claims.KeysOf(reflect.TypeFor[scrub.Period](), nil))
 }

@@ -147,7 +147,7 @@ func recoverAll(ranks int, dirs []string) (*group.RecoverReport, error) {
 
 func verify(ranks int, dirs []string) (*group.VerifyReport, error) {
 	return everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.VerifyReport, error) {
-		return group.Over(t, dirs, options).Verify(ctx)
+		return group.Over(t, dirs, options).Verify(ctx, group.VerifyOptions{})
 	})
 }
 

@@ -82,7 +82,7 @@ func TestGroup(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	must(t, diff("node 1", was[1], w.tree(1)))
-	if r, err := g.Verify(t.Context()); err != nil || !r.Whole {
+	if r, err := g.Verify(t.Context(), VerifyOptions{}); err != nil || !r.Whole {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := g.Resize(t.Context(), ResizeOptions{Remove: []string{"/n3"}}); err != nil || r.Nodes != 3 {
@@ -94,7 +94,7 @@ func TestGroup(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, g.Close())
-	if _, err := g.Verify(t.Context()); !errors.Is(err, transport.ErrClosed) || !strings.Contains(err.Error(), "open it again") {
+	if _, err := g.Verify(t.Context(), VerifyOptions{}); !errors.Is(err, transport.ErrClosed) || !strings.Contains(err.Error(), "open it again") {
 		t.Errorf("closed: %v", err)
 	}
 }

@@ -242,7 +242,7 @@ func TestKeysOfRanks(t *testing.T) {
 		for r, x := range ts {
 			wg.Go(func() {
 				first, end := executor.Hosted(3, r, 3)
-				_, errs[r] = Over(x, w.dirs[first:end], w.options(w.Process(), keys[r])).Verify(t.Context())
+				_, errs[r] = Over(x, w.dirs[first:end], w.options(w.Process(), keys[r])).Verify(t.Context(), VerifyOptions{})
 				x.Close()
 			})
 		}

@@ -168,7 +168,7 @@ func (w *world) recoverBy(p *disktest.Process, o RecoverOptions) (*RecoverReport
 }
 
 func (w *world) verifyBy(p *disktest.Process) (*VerifyReport, error) {
-	return overRanks(w, p, func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.Verify(ctx) })
+	return overRanks(w, p, func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.Verify(ctx, VerifyOptions{}) })
 }
 
 func (w *world) statusBy(p *disktest.Process) (*VerifyReport, error) {

@@ -377,8 +377,10 @@ func TestExamineMeanwhile(t *testing.T) {
 		}
 	}
 	for verb, run := range map[string]func(w *world, p *disktest.Process) []NodeReport{
-		"verify":         examine(func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.Verify(ctx) }),
-		"verify --share": examine(func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.VerifyShare(ctx, 0.99) }),
+		"verify": examine(func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.Verify(ctx, VerifyOptions{}) }),
+		"verify --part": examine(func(ctx context.Context, g *Group) (*VerifyReport, error) {
+			return g.Verify(ctx, VerifyOptions{Part: 1, Parts: 2})
+		}),
 		"recover":        recovers(RecoverOptions{}),
 		"recover --file": recovers(RecoverOptions{Files: []string{"*"}}),
 	} {
@@ -603,7 +605,7 @@ func TestClosed(t *testing.T) {
 			case "status":
 				return g.Status(ctx)
 			default:
-				return g.Verify(ctx)
+				return g.Verify(ctx, VerifyOptions{})
 			}
 		})
 		return err

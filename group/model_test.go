@@ -887,7 +887,7 @@ func (w *world) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
 	if err != nil {
 		return false
 	}
-	bad, err := content.CompareParity(context.Background(), l.Manifest, parity, record, nil)
+	bad, err := content.CompareParity(context.Background(), l.Manifest, parity, record, nil, nil)
 	return err == nil && !slices.ContainsFunc(bad, func(rows []int) bool { return len(rows) > 0 })
 }
 

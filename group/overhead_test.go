@@ -133,7 +133,7 @@ func TestCollectives(t *testing.T) {
 			return err
 		}},
 		{"verify", 6, func(ctx context.Context, tr transport.Transport, dir string) error {
-			_, err := group.Over(tr, []string{dir}, o).Verify(ctx)
+			_, err := group.Over(tr, []string{dir}, o).Verify(ctx, group.VerifyOptions{})
 			return err
 		}},
 	} {

@@ -56,7 +56,7 @@ func TestProgress(t *testing.T) {
 }
 
 func verifies(ctx context.Context, g *group.Group) error {
-	_, err := g.Verify(ctx)
+	_, err := g.Verify(ctx, group.VerifyOptions{})
 	return err
 }
 

@@ -14,14 +14,16 @@ import (
 	"volley/transport"
 )
 
-const scrubPath = tree.MetaName + "/" + store.ScrubName + "/read.json"
+const scrubPath = tree.MetaName + "/" + store.ScrubName
 
-func (w *world) shareBy(p *disktest.Process, share float64) (*VerifyReport, error) {
-	return overRanks(w, p, func(ctx context.Context, g *Group) (*VerifyReport, error) { return g.VerifyShare(ctx, share) })
+func (w *world) partBy(p *disktest.Process, part, parts int) (*VerifyReport, error) {
+	return overRanks(w, p, func(ctx context.Context, g *Group) (*VerifyReport, error) {
+		return g.Verify(ctx, VerifyOptions{part, parts})
+	})
 }
 
-// readsOf runs a share, and returns its report and the bytes that it has read, by file.
-func (w *world) readsOf(t *testing.T, share float64) (*VerifyReport, map[string]int64) {
+// readsOf verifies a part, and returns its report and the bytes that it has read, by file.
+func (w *world) readsOf(t *testing.T, part, parts int) (*VerifyReport, map[string]int64) {
 	t.Helper()
 	read := map[string]int64{}
 	p := w.Process()
@@ -31,79 +33,118 @@ func (w *world) readsOf(t *testing.T, share float64) (*VerifyReport, map[string]
 		}
 		return nil
 	}
-	r, err := w.shareBy(p, share)
+	r, err := w.partBy(p, part, parts)
 	must(t, err)
 	return r, read
 }
 
-// scrubOf returns what is noted at a node.
-func (w *world) scrubOf(t *testing.T, n int) string {
-	t.Helper()
-	text, err := w.ReadFile(w.dirs[n] + "/" + scrubPath)
-	must(t, err)
-	return string(text)
+// digested lists the files of all nodes that have digests: those of users, but for other names, and the parity.
+func (w *world) digested() (list []string) {
+	for n, dir := range w.dirs {
+		files := slices.DeleteFunc(w.filesOf(n), func(p string) bool { return strings.HasSuffix(p, "/twin") })
+		list = append(append(list, files...), dir+"/plain", dir+"/"+tree.MetaName+"/"+store.GenerationDir(1)+"/"+store.ParityFile)
+	}
+	return list
 }
 
-// TestShares reads a quiet group in shares. Together they read everything of a node, each byte once; then it is noted that
-// all was read, and the next ones do the same.
-func TestShares(t *testing.T) {
+// everRead reports of each node whether the report says since when all of it was read.
+func everRead(r *VerifyReport) (list []bool) {
+	for _, n := range r.Nodes {
+		list = append(list, n.Read != nil)
+	}
+	return list
+}
+
+// TestParts reads a quiet group in parts. Together they read everything of a node, each byte once, and they cut large
+// files. With the last one, whichever it is, all was read.
+func TestParts(t *testing.T) {
 	t.Parallel()
-	for _, share := range []float64{0.1, 0.3, 0.5, 0.999} {
+	for _, parts := range []int{1, 2, 7, 30} {
 		for _, ranks := range []int{1, 2} {
 			w := newWorld(4, 1, Striped)
 			w.ranks = ranks
+			w.WriteFile("/n3/large", []byte(strings.Repeat("large", 200_000)), 0o644)
 			must(t, w.protect())
-			for round := range 2 {
-				sum := make([]map[string]int64, len(w.dirs))
-				done := make([]bool, len(w.dirs))
-				for i := range sum {
-					sum[i] = map[string]int64{}
+			sum, all := map[string]int64{}, int64(0)
+			for i := range parts {
+				r, read := w.readsOf(t, parts-i, parts)
+				if !r.Whole || parts > 1 && (r.Part != parts-i || r.Parts != parts) {
+					t.Fatalf("part %d of %d: %+v", parts-i, parts, r)
 				}
-				most := int(1/share + 0.999)
-				for range most {
-					r, read := w.readsOf(t, share)
-					if r.Share != share || !r.Whole {
-						t.Fatalf("share %v: %+v", share, r)
-					}
-					for n, dir := range w.dirs {
-						if done[n] {
-							continue
-						}
-						for path, bytes := range read {
-							if strings.HasPrefix(path, dir+"/") && (!strings.Contains(path, tree.MetaName) || strings.HasSuffix(path, "/"+store.ParityFile)) {
-								sum[n][path] += bytes
-							}
-						}
-						done[n] = !strings.Contains(w.scrubOf(t, n), `"next"`)
-						if done[n] && r.Nodes[n].Read == nil {
-							t.Errorf("share %v: node %d was read, and the report does not say so: %+v", share, n, r.Nodes[n])
-						}
-					}
-					if round > 0 { // each begins anew where it has ended
-						break
-					}
+				for path, bytes := range read {
+					sum[path] += bytes
 				}
-				for n, dir := range w.dirs {
-					if round == 0 && !done[n] {
-						t.Errorf("share %v: %d shares have not read all of node %d: %s", share, most, n, w.scrubOf(t, n))
-					}
-					files := slices.DeleteFunc(w.filesOf(n), func(p string) bool { return strings.HasSuffix(p, "/twin") }) // another name
-					for _, path := range append(files, dir+"/"+tree.MetaName+"/"+store.GenerationDir(1)+"/"+store.ParityFile) {
-						info, err := w.Lstat(path)
-						must(t, err)
-						if is := sum[n][path]; round == 0 && is != info.Size() {
-							t.Errorf("share %v: %d bytes were read of %s, which has %d", share, is, path, info.Size())
-						}
-					}
+				all += r.ReadBytes
+				if want := slices.Repeat([]bool{i == parts-1}, 4); !slices.Equal(everRead(r), want) {
+					t.Errorf("%d of %d parts: read whole: %v", i+1, parts, everRead(r))
 				}
+				if large := read["/n3/large"]; parts > 1 && large == 1_000_000 {
+					t.Errorf("part %d of %d has all of the large file", parts-i, parts)
+				}
+			}
+			want := int64(0)
+			for _, path := range w.digested() {
+				info, err := w.Lstat(path)
+				must(t, err)
+				if want += info.Size(); sum[path] != info.Size() {
+					t.Errorf("%d parts: %d bytes were read of %s, which has %d", parts, sum[path], path, info.Size())
+				}
+			}
+			if all != want {
+				t.Errorf("%d parts: reports say that %d bytes were read: want %d", parts, all, want)
 			}
 		}
 	}
 }
 
-// TestSharesMeanwhile protects a group anew after each share, in which files have come, gone and changed. What stays is
-// read in as many shares as a quiet group takes, and at most two more.
-func TestSharesMeanwhile(t *testing.T) {
+// TestPartsDamage damages a byte of each file and of the parity, first, last and in between. Verify finds it, and so does
+// exactly one of the parts, at that node alone.
+func TestPartsDamage(t *testing.T) {
+	t.Parallel()
+	const parts = 3
+	whole := newWorld(3, 1, Striped)
+	must(t, whole.protect())
+	in := map[int]int{} // damaged bytes, by the part that finds them
+	for _, path := range whole.digested() {
+		text, err := whole.ReadFile(path)
+		must(t, err)
+		for at := 0; at < len(text); at = max(at+1, min(at+20_000, len(text)-1)) {
+			w := whole.clone()
+			w.Overwrite(path, int64(at), []byte{text[at] ^ 1}, true)
+			finds := func(part, parts int) bool {
+				r, err := w.partBy(w.Process(), part, parts)
+				must(t, err)
+				for _, n := range r.Nodes {
+					mine := strings.HasPrefix(path, n.Dir+"/")
+					if n.Status != Whole && (!mine || n.Status != Damaged || n.Dir+"/"+string(n.Findings[0].Path) != path) {
+						t.Errorf("byte %d of %s: %+v", at, path, n)
+					}
+				}
+				return !r.Whole
+			}
+			if !finds(1, 1) {
+				t.Errorf("byte %d of %s is damaged, and verify finds nothing", at, path)
+			}
+			found := 0
+			for part := 1; part <= parts; part++ {
+				if finds(part, parts) {
+					found++
+					in[part]++
+				}
+			}
+			if found != 1 {
+				t.Errorf("byte %d of %s is damaged, and %d parts find it", at, path, found)
+			}
+		}
+	}
+	if in[1] < 5 || in[2] < 5 || in[3] < 5 {
+		t.Errorf("damaged bytes by the parts that have found them: %v", in)
+	}
+}
+
+// TestPartsMeanwhile protects a group anew after each part, in which files have come, gone and changed. What stays is
+// read in one part.
+func TestPartsMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	for n := range w.dirs {
@@ -112,12 +153,14 @@ func TestSharesMeanwhile(t *testing.T) {
 		}
 	}
 	must(t, w.protect())
-	read := map[string]bool{}
+	read := map[string]int64{}
+	var last *VerifyReport
 	for i := range 12 {
-		_, of := w.readsOf(t, 0.1)
-		for path := range of {
-			read[path] = true
+		r, of := w.readsOf(t, i+1, 12)
+		for path, bytes := range of {
+			read[path] += bytes
 		}
+		last = r
 		w.Wait(time.Hour)
 		for _, dir := range w.dirs {
 			w.WriteFile(fmt.Sprintf("%s/aaa%d", dir, i%5), []byte(strings.Repeat("a", 100*i)), 0o644)
@@ -128,161 +171,110 @@ func TestSharesMeanwhile(t *testing.T) {
 		}
 		must(t, w.protect())
 	}
-	for n, dir := range w.dirs {
+	for _, dir := range w.dirs {
 		for i := range 30 {
-			if path := fmt.Sprintf("%s/keep%02d", dir, i); !read[path] {
-				t.Errorf("%s was not read", path)
+			if path := fmt.Sprintf("%s/keep%02d", dir, i); read[path] != int64(1000+i) {
+				t.Errorf("%d bytes of %s were read", read[path], path)
 			}
 		}
-		if !strings.Contains(w.scrubOf(t, n), `"whole"`) {
-			t.Errorf("node %d was never read whole: %s", n, w.scrubOf(t, n))
-		}
+	}
+	if slices.Contains(everRead(last), false) {
+		t.Errorf("nodes were read whole: %v", everRead(last))
 	}
 }
 
-// TestShareRot has files and parity rot. The share that reads them says so, and so do all later ones until they are back.
-func TestShareRot(t *testing.T) {
+// TestLastRead has what is noted be anything else. Verify goes on, and what is not noted counts as never read. Of several
+// numbers of parts the one counts by which all was read last, and of its parts the one that was read the longest ago.
+func TestLastRead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
-	must(t, w.protect())
-	w.Overwrite("/n1/big", 69_000, []byte{0, 1, 2, 3}, true)
-	w.Overwrite("/n2/"+tree.MetaName+"/"+store.GenerationDir(1)+"/"+store.ParityFile, 100, []byte{0, 1, 2, 3}, true)
-	found := map[int]int{}
-	for i := range 12 {
-		r, err := w.shareBy(w.Process(), 0.1)
+	whole := newWorld(3, 1, Striped)
+	must(t, whole.protect())
+	for part := range 4 {
+		_, err := whole.partBy(whole.Process(), part+1, 4)
 		must(t, err)
-		for _, n := range r.Nodes {
-			switch is := n.Status == Damaged; {
-			case is && found[n.Node] == 0:
-				found[n.Node] = i + 1
-			case !is && found[n.Node] > 0:
-				t.Errorf("share %d: node %d was damaged before, and is %s", i, n.Node, n.Status)
-			case is && (len(n.Findings) != 1 || n.Node == 1 && n.Findings[0].Path != "big"):
-				t.Errorf("share %d: %+v", i, n)
-			}
-		}
 	}
-	if len(found) != 2 || found[1] == 0 || found[2] == 0 {
-		t.Fatalf("found after shares, by node: %v", found)
-	}
-	r, err := w.shareBy(w.Process(), 0.1)
-	must(t, err)
-	if r.MayLose >= 2 || len(r.Risks) == 0 {
-		t.Errorf("blocks have rotted, and %d more nodes may be lost: %+v", r.MayLose, r.Risks)
-	}
-	must(t, w.recover())
-	r, err = w.shareBy(w.Process(), 0.1)
-	must(t, err)
-	if !r.Whole {
-		t.Errorf("recovered: %+v", r)
-	}
-	if text := w.scrubOf(t, 1); strings.Contains(text, `"wrong"`) {
-		t.Errorf("what is back is noted as wrong: %s", text)
-	}
-}
-
-// TestScrubFile has what is noted be anything else. Verify begins again, says so once, and finds what it found before.
-func TestScrubFile(t *testing.T) {
-	t.Parallel()
-	scrub := "/n1/" + scrubPath
 	for name, do := range map[string]func(w *world){
-		"damaged":   func(w *world) { w.Overwrite(scrub, 20, []byte("xx"), true) },
-		"cut short": func(w *world) { w.WriteFile(scrub, nil, 0o600) },
-		"another's": func(w *world) {
-			text, _ := w.ReadFile("/n2/" + scrubPath)
-			w.WriteFile(scrub, text, 0o600)
-		},
+		"missing":  func(w *world) { w.Remove("/n1/" + scrubPath + "/2-4") },
+		"all gone": func(w *world) { w.RemoveAll("/n1/" + scrubPath) },
 		"a directory": func(w *world) {
-			w.Remove(scrub)
-			w.MkdirAll(scrub+"/of somebody", 0o700)
+			w.Remove("/n1/" + scrubPath + "/2-4")
+			w.MkdirAll("/n1/"+scrubPath+"/2-4/of somebody", 0o700)
 		},
-		"missing":  func(w *world) { w.Remove(scrub) },
-		"all gone": func(w *world) { w.RemoveAll("/n1/" + tree.MetaName + "/" + store.ScrubName) },
+		"somebody's": func(w *world) {
+			w.RemoveAll("/n1/" + scrubPath)
+			w.WriteFile("/n1/"+scrubPath, []byte("somebody's"), 0o600)
+		},
+		"other names": func(w *world) {
+			w.Rename("/n1/"+scrubPath+"/2-4", "/n1/"+scrubPath+"/02-4")
+			for _, name := range []string{"2-4 ", "0-4", "5-4", "-1-4", "2-", "1-1001", "x"} {
+				w.WriteFile("/n1/"+scrubPath+"/"+name, nil, 0o600)
+			}
+		},
 	} {
-		w := newWorld(3, 1, Striped)
-		must(t, w.protect())
-		for range 2 {
-			_, err := w.shareBy(w.Process(), 0.1)
-			must(t, err)
-		}
+		w := whole.clone()
 		do(w)
-		r, err := w.shareBy(w.Process(), 0.1)
-		if err != nil || !r.Whole {
-			t.Errorf("%s: %+v, %v", name, r, err)
-			continue
+		r, err := w.partBy(w.Process(), 3, 4)
+		if want := []bool{true, name == "a directory", true}; err != nil || !r.Whole || !slices.Equal(everRead(r), want) {
+			t.Errorf("%s: read whole: %v: %+v, %v", name, everRead(r), r, err)
 		}
-		about := func(r *VerifyReport) int {
-			return len(slices.DeleteFunc(slices.Clone(r.Notes), func(s string) bool { return !strings.Contains(s, "/n1") || !strings.Contains(s, "first file") }))
+		if r, err = w.verifyBy(w.Process()); err != nil || !r.Whole || everRead(r)[1] != (name != "somebody's") {
+			t.Errorf("%s: verify: %+v, %v", name, r, err)
 		}
-		if about(r) != 1 {
-			t.Errorf("%s: notes %q", name, r.Notes)
+		must(t, w.protect())
+	}
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 4 {
+		whole.SetTime(fmt.Sprintf("/n1/%s/%d-4", scrubPath, i+1), now.Add(time.Duration((i+2)%4)*time.Hour))
+	}
+	for _, at := range []time.Duration{-time.Hour, time.Hour} {
+		want := Reading{Since: now, Part: 3, Parts: 4}
+		if whole.WriteFile("/n1/"+scrubPath+"/1-1", nil, 0o600); at > 0 {
+			want = Reading{Since: now.Add(at), Part: 1, Parts: 1}
 		}
-		if r, err = w.shareBy(w.Process(), 0.1); err != nil || about(r) != 0 {
-			t.Errorf("%s: once more: notes %q, %v", name, r.Notes, err)
+		whole.SetTime("/n1/"+scrubPath+"/1-1", now.Add(at))
+		if r, err := whole.statusBy(whole.Process()); err != nil || r.Nodes[1].Read == nil || *r.Nodes[1].Read != want {
+			t.Errorf("%v: %+v, %v: want %v", at, r.Nodes[1].Read, err, want)
 		}
 	}
-	w := newWorld(3, 1, Striped) // nothing can be noted
-	must(t, w.protect())
-	w.WriteFile("/n1/"+tree.MetaName+"/"+store.ScrubName, []byte("somebody's"), 0o600)
-	r, err := w.shareBy(w.Process(), 0.1)
-	if err != nil || !r.Whole || !slices.ContainsFunc(r.Notes, func(s string) bool { return strings.Contains(s, "cannot be noted") }) {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if r, err := w.verifyBy(w.Process()); err != nil || !r.Whole {
-		t.Errorf("%+v, %v", r, err)
-	}
-	must(t, w.protect())
 }
 
-// TestScrubInterrupted interrupts shares at each call. Nothing of the protection changes, what is noted is what was noted
-// before or afterwards, and the shares that follow read everything.
-func TestScrubInterrupted(t *testing.T) {
+// TestPartInterrupted interrupts the reading of a part at each call. Nothing of the protection changes, and the parts are
+// noted when they are read again.
+func TestPartInterrupted(t *testing.T) {
 	t.Parallel()
 	before := newWorld(3, 1, Striped).ordered()
 	must(t, before.protect())
-	for range 2 {
-		_, err := before.shareBy(before.Process(), 0.2)
-		must(t, err)
-	}
+	_, err := before.partBy(before.Process(), 1, 2)
+	must(t, err)
 	on := func(m *disktest.Machine) *world {
 		c := *before
 		c.Machine = m
 		return &c
 	}
-	was, is := before.scrubOf(t, 1), ""
 	trees := before.trees()
 	tried := (&disktest.Sweep{
 		Machine: before.Machine,
 		Run: func(p *disktest.Process) error {
-			_, err := on(p.Machine()).shareBy(p, 0.2)
+			_, err := on(p.Machine()).partBy(p, 2, 2)
 			return err
 		},
 		Check: func(x *disktest.Interrupted) error {
 			w := on(x.Machine)
-			text, err := w.ReadFile("/n1/" + scrubPath)
-			if x.Name == "" {
-				is = string(text)
-			}
-			if next := func(s string) string { _, s, _ = strings.Cut(s, `"next"`); s, _, _ = strings.Cut(s, "}"); return s }; err != nil || next(string(text)) != next(was) && next(string(text)) != next(is) {
-				return fmt.Errorf("noted: %v, %q", err, text)
-			}
 			for n, tree := range w.trees() {
 				if err := diff("files", trees[n], tree); err != nil {
 					return err
 				}
 			}
-			for range 5 {
-				if r, err := w.shareBy(w.Process(), 0.2); err != nil || !r.Whole {
-					return fmt.Errorf("the next share: %v, %+v", err, r)
+			for part := 1; part <= 2; part++ {
+				r, err := w.partBy(w.Process(), part, 2)
+				if err != nil || !r.Whole || part == 2 && slices.Contains(everRead(r), false) {
+					return fmt.Errorf("part %d once more: %v, %+v", part, err, r)
 				}
-			}
-			if text, _ := w.ReadFile("/n1/" + scrubPath); !strings.Contains(string(text), `"whole"`) {
-				return fmt.Errorf("not read whole: %s", text)
 			}
 			if err := w.protect(); err != nil {
 				return fmt.Errorf("protect: %w", err)
 			}
-			if left := w.Tree("/n1/" + tree.MetaName + "/" + store.ScrubName); strings.Count(left, "\n") > 3 {
+			if left := w.Tree("/n1/" + scrubPath); strings.Count(left, "\n") != 3 {
 				return fmt.Errorf("left: %s", left)
 			}
 			return nil
@@ -292,57 +284,49 @@ func TestScrubInterrupted(t *testing.T) {
 	t.Logf("%d runs were interrupted", tried)
 }
 
-// TestTwoShares has a run take a whole share while another one reads the same. Both say what they have read, and what is
-// noted is what one of them has.
-func TestTwoShares(t *testing.T) {
+// TestTwoParts has a run read a part while another one reads the same, or another. All parts that were read are noted.
+func TestTwoParts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
-	calls := w.clone().Calls(func(p *disktest.Process) { w.shareBy(p, 0.1) })
+	calls := w.clone().Calls(func(p *disktest.Process) { w.partBy(p, 1, 2) })
 	for at := range calls {
 		if at%7 > 0 && !strings.Contains(calls[at].Path, "/"+store.ScrubName) {
 			continue
 		}
-		c := w.clone()
-		p := c.Process()
-		var inner error
-		p.At(at, func() {
-			var r *VerifyReport
-			if r, inner = c.shareBy(c.Process(), 0.1); inner == nil && (!r.Whole || slices.ContainsFunc(r.Notes, func(s string) bool { return strings.Contains(s, "cannot be noted") })) {
-				inner = fmt.Errorf("%+v", r)
+		for other := 1; other <= 2; other++ {
+			c := w.clone()
+			p := c.Process()
+			var inner error
+			p.At(at, func() {
+				var r *VerifyReport
+				if r, inner = c.partBy(c.Process(), other, 2); inner == nil && !r.Whole {
+					inner = fmt.Errorf("%+v", r)
+				}
+			})
+			r, err := c.partBy(p, 1, 2)
+			if err != nil || inner != nil || !r.Whole {
+				t.Fatalf("at %v: %v, %v, %+v", calls[at], err, inner, r)
 			}
-		})
-		r, err := c.shareBy(p, 0.1)
-		if err != nil || inner != nil || !r.Whole {
-			t.Fatalf("at %v: %v, %v, %+v", calls[at], err, inner, r)
-		}
-		for range 10 {
-			if r, err = c.shareBy(c.Process(), 0.1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, n := range r.Nodes {
-			if n.Read == nil {
-				t.Errorf("at %v: node %d was not read whole", calls[at], n.Node)
+			r, err = c.partBy(c.Process(), 3-other, 2)
+			if err != nil || slices.Contains(everRead(r), false) {
+				t.Errorf("at %v: nodes were read whole: %v, %v", calls[at], everRead(r), err)
 			}
 		}
 	}
 }
 
-// TestReadWhole says when nodes were read whole: by verify, and no other verb. Nodes that are lost, and what is noted at
-// them, count for nothing, and unprotect removes it.
+// TestReadWhole says since when nodes were read whole: by verify, and no other verb. Nodes that are lost, and what is
+// noted at them, count for nothing, and unprotect removes it.
 func TestReadWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
-	read := func() (list []bool) {
+	read := func() []bool {
 		t.Helper()
 		r, err := w.statusBy(w.Process())
 		must(t, err)
-		for _, n := range r.Nodes {
-			list = append(list, n.Read != nil)
-		}
-		return list
+		return everRead(r)
 	}
 	if is := read(); slices.Contains(is, true) {
 		t.Errorf("protected: %v", is)
@@ -350,7 +334,7 @@ func TestReadWhole(t *testing.T) {
 	begun := time.Now().Add(-time.Second)
 	v, err := w.verifyBy(w.Process())
 	must(t, err)
-	if is := read(); slices.Contains(is, false) || v.Nodes[2].Read == nil || v.Nodes[2].Read.From.Before(begun) || v.Nodes[2].Read.To.Before(v.Nodes[2].Read.From) || v.ReadBytes == 0 {
+	if is := read(); slices.Contains(is, false) || v.Nodes[2].Read == nil || v.Nodes[2].Read.Since.Before(begun) || v.Nodes[2].Read.Since.After(time.Now()) || v.ReadBytes == 0 {
 		t.Errorf("verified: %v, %+v", is, v.Nodes[2])
 	}
 	must(t, w.protect())
@@ -358,7 +342,7 @@ func TestReadWhole(t *testing.T) {
 		t.Errorf("protected again: %v", is)
 	}
 	for path := range lines(w.Tree("/n1")) { // all but what is noted
-		if path != "." && !strings.HasPrefix(path, tree.MetaName+"/"+store.ScrubName) && path != tree.MetaName {
+		if path != "." && !strings.HasPrefix(path, scrubPath) && path != tree.MetaName {
 			w.RemoveAll("/n1/" + path)
 		}
 	}
@@ -377,28 +361,24 @@ func TestReadWhole(t *testing.T) {
 	}
 }
 
-// TestShareRefused refuses shares that are none.
-func TestShareRefused(t *testing.T) {
+// TestPartRefused refuses parts that there are not, and ranks that are to read several.
+func TestPartRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
-	for _, share := range []float64{0, -1, 1.01} {
-		if _, err := w.shareBy(w.Process(), share); !IsInputError(err) {
-			t.Errorf("%v: %v", share, err)
+	for _, o := range []VerifyOptions{{0, 1}, {1, 0}, {-1, 2}, {3, 2}, {1, 1001}} {
+		if _, err := w.partBy(w.Process(), o.Part, o.Parts); !IsInputError(err) {
+			t.Errorf("%v: %v", o, err)
 		}
 	}
 	w.ranks = 3
-	for _, shares := range [][]float64{{0.1, 0.1, 0.2}, {1, 1, 0.5}, {0.5, 1, 1}} {
+	for _, parts := range [][]VerifyOptions{{{1, 3}, {1, 3}, {2, 3}}, {{}, {}, {1, 2}}, {{1, 2}, {1, 3}, {1, 2}}} {
 		o := w.options(w.Process(), Options{})
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
-			g := Over(t, dirs, o)
-			if share := shares[t.Rank()]; share < 1 {
-				return g.VerifyShare(ctx, share)
-			}
-			return g.Verify(ctx)
+			return Over(t, dirs, o).Verify(ctx, parts[t.Rank()])
 		})
-		if !IsInputError(err) || !strings.Contains(err.Error(), "share is ") {
-			t.Errorf("%v: %v", shares, err)
+		if !IsInputError(err) || !strings.Contains(err.Error(), "part is ") && !strings.Contains(err.Error(), "parts is ") {
+			t.Errorf("%v: %v", parts, err)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func TestFalsePeers(t *testing.T) {
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 			if tr.Rank() < 2 {
-				_, errs[tr.Rank()] = Over(tr, []string{t.TempDir()}, Options{Timeout: time.Minute}).Verify(ctx)
+				_, errs[tr.Rank()] = Over(tr, []string{t.TempDir()}, Options{Timeout: time.Minute}).Verify(ctx, VerifyOptions{})
 				return nil
 			}
 			errs[2] = falsePeer(ctx, tr, c.begin, c.states)

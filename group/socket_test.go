@@ -26,7 +26,7 @@ func TestSpecial(t *testing.T) {
 		t.Errorf("%v, %v", r.Special, r.Notes)
 	}
 	for range 2 { // with it, and without
-		v, err := g.Verify(t.Context())
+		v, err := g.Verify(t.Context(), group.VerifyOptions{})
 		if must(t, err); !v.Whole || v.Nodes[1].Findings != nil {
 			t.Errorf("%+v", v)
 		}
@@ -35,7 +35,7 @@ func TestSpecial(t *testing.T) {
 	must(t, os.RemoveAll(dirs[1]))
 	_, err = g.Recover(t.Context(), group.RecoverOptions{})
 	must(t, err)
-	if v, err := g.Verify(t.Context()); err != nil || !v.Whole {
+	if v, err := g.Verify(t.Context(), group.VerifyOptions{}); err != nil || !v.Whole {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

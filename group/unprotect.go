@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"volley/group/internal/content"
+	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
@@ -160,7 +161,7 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 	}
 	var conditions []*content.Condition
 	if force {
-		conditions, err = survey.GlanceAll(ctx, s, from, nil)
+		conditions, err = survey.GlanceAll(ctx, s, from, scrub.Part{})
 	} else {
 		conditions, err = survey.ExamineAll(ctx, s, from, content.Edits{})
 	}

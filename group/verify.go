@@ -23,7 +23,7 @@ type NodeReport struct {
 	Status   string    `json:"status"`
 	Findings []Finding `json:"findings,omitempty"`
 
-	Read      *Period    `json:"read,omitempty"`      // in which all of it was read last, by Verify or by shares; nil: never
+	Read      *Reading   `json:"read,omitempty"`      // since when all of it was read, by Verify; nil: some of it never was
 	Recovered *Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
 	Busy      *Holder    `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
 
@@ -50,9 +50,10 @@ type VerifyReport struct {
 	RiskSince  *Cause       `json:"at_risk_since,omitempty"` // what took from the protection first; nil: not known
 	Since      time.Time    `json:"since,omitzero"`          // when the generation came into force at the first node that has it
 	Layout     string       `json:"layout,omitempty"`
-	Digest     string       `json:"digest,omitempty"`     // that data and parity were compared by
-	Whole      bool         `json:"whole"`                // all of it, as it was protected; of what was not read, as far as a glance tells
-	Share      float64      `json:"share,omitempty"`      // of each node that was read; 0: all, or nothing by Status
+	Digest     string       `json:"digest,omitempty"` // that data and parity were compared by
+	Whole      bool         `json:"whole"`            // all of it, as it was protected; of what was not read, as far as a glance tells
+	Part       int          `json:"part,omitempty"`   // of each node that was read, of Parts; 0: all, or nothing by Status
+	Parts      int          `json:"parts,omitempty"`
 	ReadBytes  int64        `json:"read_bytes,omitempty"` // of all nodes
 	Notes      []string     `json:"notes,omitempty"`
 	Seconds    float64      `json:"seconds"`
@@ -111,32 +112,34 @@ func (r *VerifyReport) Lost() (n int) {
 	return n
 }
 
-// Verify compares the data, parity and manifests of all nodes with the digests in the manifest. The report says what is
-// found; that is no error. It notes in the .volley of each node, where it can, that all of it was read.
-func (g *Group) Verify(ctx context.Context) (*VerifyReport, error) {
-	return g.examine(ctx, "verify", 1)
-}
+// VerifyOptions say what Verify reads of each node: Part, from 1, of so many Parts, and of the other parts what Status
+// does. All parts together are everything that Verify reads. Parts is 1,000 at most; 0: Verify reads everything.
+type VerifyOptions struct{ Part, Parts int }
 
-// VerifyShare is Verify of a share of each node's data and parity, above 0 and up to 1, and Status of the rest. It goes on
-// where the last one ended, which it notes at each node: runs whose shares are 1 together read everything.
-func (g *Group) VerifyShare(ctx context.Context, share float64) (*VerifyReport, error) {
-	if !(share > 0 && share <= 1) {
-		return nil, Inputf("a share of %v: want one above 0 and up to 1", share)
+// Verify compares the data, parity and manifests of all nodes with the digests in the manifest. The report says what is
+// found; that is no error. It notes in the .volley of each node, where it can, that it has read the part.
+func (g *Group) Verify(ctx context.Context, o VerifyOptions) (*VerifyReport, error) {
+	part := scrub.Part(o)
+	if o == (VerifyOptions{}) {
+		part = scrub.Whole
 	}
-	return g.examine(ctx, "verify", share)
+	if !part.Valid() {
+		return nil, Inputf("part %d of %d: want one from 1 to the number of parts, which is %d at most", o.Part, o.Parts, scrub.MostParts)
+	}
+	return g.examine(ctx, "verify", part)
 }
 
 // Status is Verify at a glance, by names, lengths, times and modes: it reads no file and no parity. Where another run
 // writes to a node, it does not wait: the report says who that is.
 func (g *Group) Status(ctx context.Context) (*VerifyReport, error) {
-	return g.examine(ctx, "status", 0)
+	return g.examine(ctx, "status", scrub.Part{})
 }
 
-func (g *Group) examine(ctx context.Context, name string, share float64) (*VerifyReport, error) {
-	v := session.Verb{Name: name, Args: struct{ Share float64 }{share}, Access: store.Access{Beside: share == 0}}
+func (g *Group) examine(ctx context.Context, name string, part scrub.Part) (*VerifyReport, error) {
+	v := session.Verb{Name: name, Args: part, Access: store.Access{Beside: part == scrub.Part{}}}
 	return run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *surroundings) (*VerifyReport, error) {
 		for try := 1; ; try++ {
-			r, err := examineGroup(ctx, s, share)
+			r, err := examineGroup(ctx, s, part)
 			if err != nil {
 				return nil, err
 			}
@@ -151,8 +154,8 @@ func (g *Group) examine(ctx context.Context, name string, share float64) (*Verif
 	})
 }
 
-// examineGroup reads a share of the nodes: all, or nothing.
-func examineGroup(ctx context.Context, s *session.Session, share float64) (*VerifyReport, error) {
+// examineGroup reads a part of the nodes: all, or nothing.
+func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*VerifyReport, error) {
 	start := time.Now()
 	r := &VerifyReport{Step: s.Taken, Generation: s.Generation, Notes: s.Notes()}
 	if r.Protected = s.Manifest != nil; !r.Protected {
@@ -173,20 +176,13 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 		return r, nil
 	}
 	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest
-	scrubbing := scrub.LoadAll(s)
 	var conditions []*content.Condition
 	var err error
-	if share == 1 {
+	if part == scrub.Whole {
 		conditions, err = survey.ExamineAll(ctx, s, 0, content.Edits{})
 	} else {
-		if r.Share = share; share > 0 {
-			notes, err := scrubbing.Choose(ctx, s, share)
-			if err != nil {
-				return nil, err
-			}
-			r.Notes = append(r.Notes, notes...)
-		}
-		conditions, err = survey.GlanceAll(ctx, s, 0, scrubbing.Shares)
+		r.Part, r.Parts = part.Part, part.Parts
+		conditions, err = survey.GlanceAll(ctx, s, 0, part)
 	}
 	if err != nil {
 		return nil, err
@@ -194,18 +190,9 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 	if err := s.Steadied(ctx, conditions); err != nil {
 		return nil, err
 	}
-	known := scrubbing.Known
-	if share > 0 {
-		known = scrubbing.Note
-	}
-	readings, err := known(ctx, s, conditions)
+	read, err := scrub.Note(ctx, s, part, start, conditions)
 	if err != nil {
 		return nil, err
-	}
-	for n, x := range readings {
-		if r.ReadBytes += x.Bytes; x.Lacks != "" && share < 1 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: how far it was read cannot be noted, so the next share reads the same again: %s", s.Name(n), x.Lacks))
-		}
 	}
 	r.Notes = append(r.Notes, pass.NoteTorn(s, conditions)...)
 	r.Whole = true
@@ -218,8 +205,9 @@ func examineGroup(ctx context.Context, s *session.Session, share float64) (*Veri
 	}
 	for n, c := range conditions {
 		is := reportOf(s, n, c)
-		is.Read, is.Busy = readings[n].Whole, busy(s.States[n])
+		is.Read, is.Busy = read[n].Last, busy(s.States[n])
 		r.Nodes = append(r.Nodes, is)
+		r.ReadBytes += read[n].Bytes
 		if h := s.States[n].Of(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}

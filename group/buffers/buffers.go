@@ -505,7 +505,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 			c.Data = is.Blocks
 		}
 		if has != nil {
-			if c.Parity, err = content.CompareParity(ctx, m, bytes.NewReader(parts.parity), x, nil); err != nil {
+			if c.Parity, err = content.CompareParity(ctx, m, bytes.NewReader(parts.parity), x, nil, nil); err != nil {
 				return nil, err
 			}
 		}

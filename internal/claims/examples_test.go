@@ -124,7 +124,7 @@ func TestInlineCommands(t *testing.T) {
 	}
 	var document string
 	has := func(help, flag string) bool {
-		return document == "CHANGELOG.md" && slices.Contains(goneFlags, flag) || regexp.MustCompile(`(?m)(^|[ ,])` + flag + `[ ,]`).MatchString(help)
+		return document == "CHANGELOG.md" && slices.Contains(goneFlags, flag) || regexp.MustCompile(`(?m)(^|[ ,])`+flag+`[ ,]`).MatchString(help)
 	}
 	makefile := read(t, filepath.Join(root, "Makefile"))
 	runs, looks := 0, 0

@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"group/internal/restore":  {"group/internal/content", "group/internal/store", "group/internal/tree", "internal/disk"},
 	"group/internal/session":  {"", "collective", "executor", "field", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "matrix", "sim", "transport", "verify"},
 	"group/internal/store":    {"group/internal/tree", "internal/disk"},
-	"group/internal/scrub":    {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
+	"group/internal/scrub":    {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree"},
 	"group/internal/survey":   {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
 	"group/internal/tree":     {"internal/disk", "internal/names"},
 	"group/site":              {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},

@@ -37,7 +37,7 @@ var Help = map[string]string{
 	"new_files":                       "that are not protected yet",
 	"at_risk_files":                   "that would not come back where one more node is lost than may be",
 	"at_risk_since_timestamp_seconds": "since when they would not, as far as is known; 0: none would not, or nobody knows",
-	"read_timestamp_seconds":          "when the node that was read whole longest ago was, by verify; 0: one never was",
+	"read_timestamp_seconds":          "since when all of every node was read, by verify; 0: some of one never was",
 	"data_bytes":                      "that are protected, of all nodes",
 	"parity_bytes":                    "at each node",
 	"sent_bytes":                      "by the busiest node",

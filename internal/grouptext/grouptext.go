@@ -106,11 +106,11 @@ func printStep(w io.Writer, step *int64) {
 // Verify writes that of Verify, and all findings if asked.
 func Verify(w io.Writer, r *group.VerifyReport, all bool) error {
 	head, tail := "", ""
-	of := fmt.Sprintf("%.3g %% of each node, %s", 100*r.Share, humanize.IBytes(uint64(r.ReadBytes)))
+	of := fmt.Sprintf("part %d/%d of each node, %s", r.Part, r.Parts, humanize.IBytes(uint64(r.ReadBytes)))
 	switch {
-	case r.Share > 0 && r.Whole:
+	case r.Parts > 0 && r.Whole:
 		head = "nothing is wrong in " + of + ": "
-	case r.Share > 0:
+	case r.Parts > 0:
 		head = "read " + of + ": "
 	case r.Whole:
 		head = "whole: "
@@ -155,7 +155,7 @@ func Status(w io.Writer, r *group.VerifyReport, all bool) error {
 			of = "  files: " + of
 		}
 		if all && n.Read != nil {
-			of += "  read whole " + printable.Time(n.Read.To)
+			of += "  all read since " + printable.Time(n.Read.Since)
 		}
 		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, of)
 	}
@@ -172,8 +172,8 @@ func Status(w io.Writer, r *group.VerifyReport, all bool) error {
 	return err
 }
 
-// LongestUnread returns when the node that was read whole longest ago was; zero: it never was. Of a node that cannot be
-// read nobody knows.
+// LongestUnread returns since when all of every node was read, and the node of which something was not read since; zero:
+// something never was. Of a node that cannot be read nobody knows.
 func LongestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport) {
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
@@ -182,7 +182,7 @@ func LongestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport)
 		}
 		read := time.Time{}
 		if n.Read != nil {
-			read = n.Read.To
+			read = n.Read.Since
 		}
 		if node == nil || read.Before(at) {
 			at, node = read, n
@@ -191,19 +191,24 @@ func LongestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport)
 	return at, node
 }
 
-// longUnread is how long a node may go without being read whole before status says so. A group that is protected each
-// night, and was never read, has as many generations by then.
-const longUnread = 30 * 24 * time.Hour
+// longUnread is how long any of a node may go without being read before status says so. A group that is protected each
+// night, and was never read, has as many generations by then. Where verify --part today/30 reads it by and by, a part is
+// as old before it is read again, and a run may be delayed.
+const (
+	longUnread = 30 * 24 * time.Hour
+	delay      = 5 * 24 * time.Hour
+)
 
-// printUnread says which node was not read for long.
+// printUnread says what was not read for long.
 func printUnread(w io.Writer, r *group.VerifyReport) {
 	at, node := LongestUnread(r)
 	switch {
 	case node == nil:
 	case at.IsZero() && (time.Since(r.Since) > longUnread || r.Generation > int64(longUnread/(24*time.Hour))):
-		printable.Fprintf(w, "node %d was never read whole: volley verify does it, and volley verify --share by and by\n", node.Node)
-	case !at.IsZero() && time.Since(at) > longUnread:
-		printable.Fprintf(w, "node %d was last read whole %s, %d days ago: volley verify does it\n", node.Node, printable.Time(at), int(time.Since(at).Hours()/24))
+		printable.Fprintf(w, "node %d was never read whole: volley verify reads it, and volley verify --part today/30 by and by\n", node.Node)
+	case !at.IsZero() && time.Since(at) > longUnread+delay:
+		printable.Fprintf(w, "part %d/%d of node %d was last read %s, %d days ago: volley verify --part %d/%d reads it\n",
+			node.Read.Part, node.Read.Parts, node.Node, printable.Time(at), int(time.Since(at).Hours()/24), node.Read.Part, node.Read.Parts)
 	}
 }
 
@@ -337,23 +342,11 @@ func printMayLose(w io.Writer, r *group.VerifyReport, all bool) {
 		}
 	}
 	if x := r.RiskSince; x != nil && r.Risks != nil {
-		printCause(w, x, r.Seconds)
+		printable.Fprintf(w, "because of what was %s since %s at %s\n", x.What, printable.Time(x.Time), x.Dir)
 	}
 	if r.Protected && !r.Whole && Broken(r) == nil {
 		printable.Fprintf(w, "next: volley protect, which takes in what has changed\n")
 	}
-}
-
-// printCause says since when files would not come back, unless the run has only found it.
-func printCause(w io.Writer, x *group.Cause, seconds float64) {
-	what := "was " + x.What
-	if x.What == group.Damaged { // when that happened nobody knows
-		if time.Since(x.Time).Seconds() < seconds+2 { // times are whole seconds
-			return
-		}
-		what = "was found damaged"
-	}
-	printable.Fprintf(w, "because of what %s since %s at %s\n", what, printable.Time(x.Time), x.Dir)
 }
 
 // printLeft says that what users have done stays. The findings of the nodes have the names.

@@ -10,7 +10,7 @@ in the `PATH`.
 
 from ._run import Cancelled, Error, NotWhole, Progress, Refused, RunFailed, binary
 from ._version import __commit__, __version__
-from .reports import Cause, Cost, Finding, NodeReport, Period, ProtectReport, Recovered, RecoverReport, Risk, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
+from .reports import Cause, Cost, Finding, NodeReport, ProtectReport, Reading, Recovered, RecoverReport, Risk, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
 from .verbs import in_sets, protect, recover, snapshots, status, unprotect, verify
 
 __all__ = [
@@ -21,9 +21,9 @@ __all__ = [
     "Finding",
     "NodeReport",
     "NotWhole",
-    "Period",
     "Progress",
     "ProtectReport",
+    "Reading",
     "RecoverReport",
     "Recovered",
     "Refused",

@@ -13,9 +13,9 @@ __all__ = [
     "Cost",
     "Finding",
     "NodeReport",
-    "Period",
     "ProtectReport",
     "RecoverReport",
+    "Reading",
     "Recovered",
     "Risk",
     "SetReport",
@@ -71,15 +71,15 @@ class Recovered:
 
 
 @dataclass
-class Period:
-    """When something was done."""
+class Reading:
+    """Which part of a node was read the longest ago, and when: everything was read since."""
 
-    start: datetime | None
-    end: datetime | None
+    since: datetime | None
+    part: int
+    parts: int
 
-
-def _period(data: Any) -> Period | None:
-    return Period(_time(data["from"]), _time(data["to"])) if data else None
+    def __post_init__(self) -> None:
+        self.since = _time(self.since)
 
 
 @dataclass
@@ -93,10 +93,10 @@ class NodeReport:
     findings: list[Finding] = field(default_factory=list)
     recovered: Recovered | None = None
     busy: dict[str, object] | None = None  # by status: who writes to it, with pid, user, host, verb, since
-    read: Period | None = None  # in which `verify` has read all of it, the last one
+    read: Reading | None = None  # since when all of it was read, by `verify`; None: some of it never was
 
     def __post_init__(self) -> None:
-        self.read = _period(self.read)
+        self.read = read(Reading, self.read) if self.read else None  # type: ignore[arg-type]
         self.findings = [read(Finding, f) for f in self.findings]  # type: ignore[arg-type]
         self.recovered = read(Recovered, self.recovered) if self.recovered else None  # type: ignore[arg-type]
 
@@ -122,7 +122,7 @@ class Cause:
     time: datetime | None
     node: int
     dir: str
-    what: str  # changed, deleted, or damaged where it was found first
+    what: str  # changed or deleted
 
     def __post_init__(self) -> None:
         self.time = _time(self.time)
@@ -146,7 +146,8 @@ class VerifyReport:
     seconds: float = 0.0
     step: int | None = None  # of a snapshot
     at_risk_since: Cause | None = None  # None: not known
-    share: float = 0.0  # of each node that was read; 0: all
+    part: int = 0  # of each node that was read, of `parts`; 0: all
+    parts: int = 0
     read_bytes: int = 0  # of all nodes
 
     def __post_init__(self) -> None:

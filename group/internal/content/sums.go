@@ -40,15 +40,15 @@ func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, d
 
 // CompareFiles is [Compare] of some files alone: it reads no other.
 func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of Chosen, done func(n int64)) (*Compared, error) {
-	return CompareFileParts(ctx, m, d, x, func(_ int, g store.FilePart) bool { return of(d.Extents[g.File]) }, done)
+	return CompareFileParts(ctx, m, d, x, func(g store.FilePart) bool { return of(d.Extents[g.File]) }, done)
 }
 
-// CompareFileParts is [Compare] of some file parts alone, by their number and what they are: it reads no other.
-func CompareFileParts(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of func(int, store.FilePart) bool, done func(n int64)) (*Compared, error) {
+// CompareFileParts is [Compare] of some file parts alone: it reads no other.
+func CompareFileParts(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of func(store.FilePart) bool, done func(n int64)) (*Compared, error) {
 	c := &Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	for i, g := range m.FilePartsOf(d.Extents) {
-		if !of(i, g) {
+		if !of(g) {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -191,14 +191,17 @@ func (s *Sums) Wrong(x *store.Record, at int64, block []byte) *tree.Entry {
 	return nil
 }
 
-// CompareParity returns, by chunk, the rows of a node's parity that are not as they were. It calls done,
-// unless nil, with the bytes that it has read.
-func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Record, done func(n int64)) ([][]int, error) {
+// CompareParity returns, by chunk, the rows of a node's parity that are not as they were, of some blocks alone unless
+// that is nil. It calls done, unless nil, with the bytes that it has read.
+func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Record, some func(row, chunk int) bool, done func(n int64)) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	err := m.InOrder(m.ParityChunks, func(row, chunk int, _, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if some != nil && !some(row, chunk) {
+			return nil
 		}
 		if !ReadParity(m, parity, x, row, chunk, buffer[:n]) {
 			bad[chunk] = append(bad[chunk], row)

@@ -35,7 +35,7 @@ const (
 	temporary    = "tmp-"
 	StageName    = temporary + "stage"
 	ReplacedName = "replaced"
-	ScrubName    = "scrub" // in which verify notes how far it has read the node: it goes by a lock of its own
+	ScrubName    = "scrub" // in which verify notes when it has read parts of the node: any file of it may be lost
 )
 
 // EndingName marks, in the .volley of all nodes, that the protection of a group, which it names, ends. It is the last file

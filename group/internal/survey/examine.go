@@ -53,9 +53,8 @@ func examine(ctx context.Context, s *session.Session, n *store.Node, back conten
 	return c, examineParity(ctx, s, n, x, c, read)
 }
 
-// glance compares a node with the manifest by names, lengths, times and modes. It reads nothing, but for a share, unless
-// that is nil.
-func glance(ctx context.Context, s *session.Session, n *store.Node, share *scrub.Share) (*content.Condition, error) {
+// glance compares a node with the manifest by names, lengths, times and modes. It reads a part of it.
+func glance(ctx context.Context, s *session.Session, n *store.Node, part scrub.Part) (*content.Condition, error) {
 	m, x := s.Manifest, s.RecordOf[n.Index]
 	c, more := begin(s, n)
 	if !more {
@@ -64,19 +63,30 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, share *scrub
 	if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, content.NoFiles); err != nil {
 		return nil, err
 	}
-	is, err := share.CompareFiles(ctx, s, n, x)
-	if err != nil {
-		return nil, err
+	is := &content.Compared{Files: map[tree.Name]bool{}}
+	if part.Parts > 0 {
+		s.Tell(0, part.Bytes(m, x))
+		d := content.NewData(n.Dir, x.Entries, true)
+		defer d.Close()
+		var err error
+		if is, err = content.CompareFileParts(ctx, m, d, x, func(g store.FilePart) bool { return part.HasFile(m, d.Extents[g.File], g) }, s.Read); err != nil {
+			return nil, err
+		}
 	}
 	compareNode(s, n, c, is, nil, nil, content.Edits{}, content.NoFiles)
 	parity := tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	if info, err := n.Dir.Lstat(string(parity)); err != nil || info.Size() != m.ParityBytes() {
 		c.Note(parity, content.Damaged, err)
 		c.Parity = content.All(m, m.ParityChunks)
-	} else if c.Parity, err = share.CompareParity(ctx, s, n, x); err != nil {
-		return nil, err
-	} else if slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 }) {
-		c.Note(parity, content.Damaged, nil)
+	} else if part.Parts > 0 {
+		f := content.ParityOf(n, s.Generation)
+		defer f.Close()
+		if c.Parity, err = content.CompareParity(ctx, m, f, x, func(row, chunk int) bool { return part.HasParity(m, row, chunk) }, s.Read); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 }) {
+			c.Note(parity, content.Damaged, nil)
+		}
 	}
 	rotten := c.Rotten(is)
 	all := slices.DeleteFunc(content.FilesOf(x, c.Differing(x)), func(e *tree.Entry) bool { return c.Like[e.Path] != nil || rotten[e.Path] })
@@ -441,7 +451,7 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 	from := &noting{ParityReader: f}
 	if read != nil {
 		from, c.Parity = read.parity, read.badParity
-	} else if c.Parity, err = content.CompareParity(ctx, m, from, x, s.Read); err != nil {
+	} else if c.Parity, err = content.CompareParity(ctx, m, from, x, nil, s.Read); err != nil {
 		return err
 	}
 	c.Earlier = true
@@ -468,18 +478,13 @@ func ExamineAll(ctx context.Context, s *session.Session, from int, back content.
 	})
 }
 
-// GlanceAll is [ExamineAll] at a glance, and by the shares. Shares are those of the nodes here; nil:
-// nothing is read.
-func GlanceAll(ctx context.Context, s *session.Session, from int, shares []*scrub.Share) ([]*content.Condition, error) {
-	return ConditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
+// GlanceAll is [ExamineAll] that reads a part of the nodes, and of the rest names, lengths, times and modes.
+func GlanceAll(ctx context.Context, s *session.Session, from int, part scrub.Part) ([]*content.Condition, error) {
+	return ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if n.Index < from {
 			return &content.Condition{Manifest: true}, nil
 		}
-		var of *scrub.Share
-		if shares != nil {
-			of = shares[i]
-		}
-		return compared(ctx, s, n)(glance(ctx, s, n, of))
+		return compared(ctx, s, n)(glance(ctx, s, n, part))
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
-	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -27,7 +26,7 @@ type Cause struct {
 	Time time.Time `json:"time"`
 	Node int       `json:"node"`
 	Dir  string    `json:"dir"`
-	What string    `json:"what"` // content.Changed, content.Deleted, or content.Damaged where it was found first
+	What string    `json:"what"` // content.Changed or content.Deleted: when data has rotted nobody knows
 }
 
 // MostRisks is how many names a risk has.
@@ -141,8 +140,8 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 }
 
 // causeAt returns what was first, of a node here, to take from the protection in some rows: the oldest of the files that
-// were changed, of the directories that files were deleted from, and of the damage that verify has noted. Nothing is older
-// than the protection that it takes from, whatever its time says.
+// were changed, and of the directories that files were deleted from. Nothing is older than the protection that it takes
+// from, whatever its time says.
 func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Condition, in func(row int) bool) (first *Cause) {
 	m := s.Manifest
 	files := tree.ExtentsOf(x.Entries)
@@ -186,16 +185,6 @@ func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Con
 					break
 				}
 			}
-		}
-	}
-	noted, _, err := scrub.Load(n, m)
-	if err != nil {
-		return first
-	}
-	parity := slices.ContainsFunc(is.Parity, func(rows []int) bool { return slices.ContainsFunc(rows, in) })
-	for _, w := range noted.Wrong {
-		if !w.Since.IsZero() && (w.Parity && parity || touches[w.Path] && what[w.Path] == content.Damaged) {
-			add(w.Since, content.Damaged)
 		}
 	}
 	return first

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -329,17 +329,47 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 }
 
 func newVerify(s *session.Session) *cobra.Command {
-	part := 1.0
+	x := group.VerifyOptions{}
 	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
 	}
-	cmd.Flags().Var(share{&part, true}, "share", "`SHARE` of each node to read, such as 10%; the next run goes on where this one ends")
-	cmd.Flags().Lookup("share").DefValue = "" // not shown
+	cmd.Flags().Var((*part)(&x), "part", "`PART` of each node to read: 3/30, or today/30 for another one each day")
 	return newExamining(s, cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
-		return g.VerifyShare(ctx, part)
+		return g.Verify(ctx, x)
 	}, grouptext.Verify, grouptext.Broken)
 }
+
+// A part is a flag. Its String is the part of one day, which hosts get in place of today.
+type part group.VerifyOptions
+
+// Set takes 3/30 or, for the day since 1970 by UTC modulo 30, plus 1, today/30.
+func (p *part) Set(text string) error {
+	number, parts, _ := strings.Cut(text, "/")
+	n, err := strconv.Atoi(parts)
+	i := 0
+	if err == nil && n > 0 && number == "today" {
+		i = int(time.Now().Unix()/(24*60*60)%int64(n)) + 1
+	} else if err == nil {
+		i, err = strconv.Atoi(number)
+	}
+	if err != nil || i < 1 || i > n {
+		return fmt.Errorf("part %q: want one such as 3/30 or today/30", text)
+	}
+	*p = part{Part: i, Parts: n}
+	return nil
+}
+
+// String returns what Set takes.
+func (p *part) String() string {
+	if p.Parts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", p.Part, p.Parts)
+}
+
+// Type returns "part".
+func (p *part) Type() string { return "part" }
 
 // newExamining makes cmd a verb that examines the nodes.
 func newExamining(s *session.Session, cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
@@ -465,37 +495,6 @@ func (e edits) String() string {
 
 // Type returns "edits".
 func (e edits) Type() string { return "edits" }
-
-// A share is a flag up to 1, or up to 100%. What it sets is never 0, which the library takes for its default.
-type share struct {
-	value *float64
-	some  bool // 0 is refused
-}
-
-// Set takes 10% or 0.1. NaN is none.
-func (s share) Set(text string) error {
-	number, percent := strings.CutSuffix(text, "%")
-	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if percent {
-		x /= 100
-	}
-	if err != nil || !(x >= 0 && x <= 1) || s.some && x == 0 {
-		return fmt.Errorf("share %q: want one such as 10%% or 0.1, up to 100%%", text)
-	}
-	*s.value = max(x, math.SmallestNonzeroFloat64)
-	return nil
-}
-
-// String returns the number.
-func (s share) String() string {
-	if *s.value == math.SmallestNonzeroFloat64 {
-		return "0"
-	}
-	return fmt.Sprint(*s.value)
-}
-
-// Type returns "share".
-func (s share) Type() string { return "share" }
 
 func newSnapshots(s *session.Session) *cobra.Command {
 	o := newOptions(s)

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/group"
+	"volley/internal/exit"
+	"volley/internal/gauges"
+	"volley/internal/grouptext"
+	"volley/internal/printable"
+)
+
+// TestVerifyPart verifies a group in parts, of which one finds what has rotted: text, JSON, metrics and exit codes.
+func TestVerifyPart(t *testing.T) {
+	t.Parallel()
+	dirs := writeNodes(t, 3, 100_000)
+	verb := func(flags ...string) []string { return append(flags, dirs...) }
+	mustRun(t, verb("protect", "--tolerate", "1")...)
+	at := filepath.Join(t.TempDir(), "volley.prom")
+	begun := time.Now().Add(-time.Second)
+	for i := range 3 {
+		if mustRun(t, verb("status", "--metrics", at)...); metricsOf(t, at, "status")["read_timestamp_seconds"] != 0 {
+			t.Errorf("%d of 3 parts: never read: %v", i, metricsOf(t, at, "status"))
+		}
+		part := fmt.Sprintf("%d/3", i+1)
+		if out := mustRun(t, verb("verify", "--part", part)...); !strings.Contains(out, "nothing is wrong in part "+part+" of each node, ") {
+			t.Errorf("part %s: %s", part, out)
+		}
+	}
+	mustRun(t, verb("status", "--metrics", at)...)
+	if read := metricsOf(t, at, "status")["read_timestamp_seconds"]; read < float64(begun.Unix()) || read > float64(time.Now().Unix()) {
+		t.Errorf("read at %v", read)
+	}
+	if out := mustRun(t, verb("status", "-v")...); strings.Count(out, "  all read since "+time.Now().Local().Format("2006-")) != 3 {
+		t.Errorf("%s", out)
+	}
+	today := func() string { return fmt.Sprintf("part %d/30 of each node", time.Now().Unix()/86400%30+1) }
+	before := today()
+	if out := mustRun(t, verb("verify", "--part", "today/30")...); !strings.Contains(out, before) && !strings.Contains(out, today()) {
+		t.Errorf("want %s: %s", before, out)
+	}
+	path := filepath.Join(dirs[1], "sub/b")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := os.ReadFile(path)
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	os.Chtimes(path, info.ModTime(), info.ModTime())
+	found := 0
+	for i := range 12 {
+		part := fmt.Sprintf("%d/12", i+1)
+		r := volleyRun(verb("verify", "--part", part, "--json", "--metrics", at)...)
+		var is group.VerifyReport
+		if err := json.Unmarshal([]byte(r.stdout), &is); err != nil || is.Part != i+1 || is.Parts != 12 {
+			t.Fatalf("part %s: %v, %+v", part, err, r)
+		}
+		switch {
+		case r.code == exit.Wrong && is.ReadBytes > 0 && is.Nodes[1].Status == group.Damaged && metricsOf(t, at, "verify")["lost_files"] == 1:
+			found++
+			r := volleyRun(verb("verify", "--part", part)...)
+			if r.code != exit.Wrong || !strings.Contains(r.stdout, `damaged: "sub/b"`) || !strings.Contains(r.stdout, "read part "+part+" of each node, ") {
+				t.Errorf("%+v", r)
+			}
+		case r.code != exit.OK || !is.Whole:
+			t.Errorf("part %s, after %d that have found it: %+v", part, found, r)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d of 12 parts have found what has rotted", found)
+	}
+	mustRun(t, verb("recover")...)
+	mustRun(t, verb("verify", "--part", "1/1")...)
+	for _, bad := range []string{"0", "3", "0/3", "4/3", "-1/3", "x/3", "1/x", "today", "today/0", "/", "1/2/3", "10%"} {
+		if r := volleyRun(verb("verify", "--part", bad)...); r.code != exit.Usage || !strings.Contains(r.stderr, "want one such as 3/30") {
+			t.Errorf("%s: %+v", bad, r)
+		}
+	}
+	if r := volleyRun(verb("verify", "--part", "1/1001")...); r.code != exit.Usage || !strings.Contains(r.stderr, "1000 at most") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRiskSince says since when files would not come back.
+func TestRiskSince(t *testing.T) {
+	t.Parallel()
+	dirs := writeNodes(t, 3, 1000)
+	mustRun(t, append([]string{"protect", "--tolerate", "1"}, dirs...)...)
+	if err := os.WriteFile(filepath.Join(dirs[1], "ckpt"), []byte("other"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dirs[1], "ckpt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(t.TempDir(), "volley.prom")
+	for _, verb := range []string{"verify", "status"} {
+		out := mustRun(t, append([]string{verb, "--metrics", at}, dirs...)...)
+		if want := "because of what was changed since " + printable.Time(info.ModTime()) + " at " + dirs[1] + "\n"; !strings.Contains(out, want) {
+			t.Errorf("%s: want %q in %s", verb, want, out)
+		}
+		if is := metricsOf(t, at, verb)[gauges.RiskSince]; is != float64(info.ModTime().Unix()) {
+			t.Errorf("%s: %v, want %v", verb, is, info.ModTime().Unix())
+		}
+	}
+}
+
+// TestUnread names the node that was not read for longest, where that is long.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ago := func(days int) *group.Reading {
+		return &group.Reading{Since: now.AddDate(0, 0, -days).Add(-time.Hour), Part: days, Parts: 90}
+	}
+	for _, c := range []struct {
+		generation int64
+		since      int // days
+		read       []*group.Reading
+		want       string
+	}{
+		{1, 0, []*group.Reading{nil, nil}, ""},
+		{31, 0, []*group.Reading{ago(1), nil}, "node 1 was never read whole"},
+		{2, 31, []*group.Reading{nil, ago(1)}, "node 0 was never read whole"},
+		{90, 1, []*group.Reading{ago(29), ago(1)}, ""},
+		{90, 1, []*group.Reading{ago(34), ago(1)}, ""},
+		{90, 1, []*group.Reading{ago(1), ago(40), ago(36)}, "part 40/90 of node 1 was last read " + printable.Time(ago(40).Since) + ", 40 days ago: volley verify --part 40/90"},
+	} {
+		r := &group.VerifyReport{Protected: true, Whole: true, Generation: c.generation, Since: now.AddDate(0, 0, -c.since)}
+		for n, p := range c.read {
+			r.Nodes = append(r.Nodes, group.NodeReport{Node: n, Status: group.Whole, Read: p})
+		}
+		r.Nodes = append(r.Nodes, group.NodeReport{Node: len(c.read), Status: group.Lost})
+		var out strings.Builder
+		if err := grouptext.Status(&out, r, false); err != nil {
+			t.Fatal(err)
+		}
+		is := slices.Collect(strings.Lines(out.String()))
+		is = slices.DeleteFunc(is, func(s string) bool { return !strings.Contains(s, "read whole") && !strings.Contains(s, "last read") })
+		if c.want == "" && len(is) > 0 || c.want != "" && (len(is) != 1 || !strings.HasPrefix(is[0], c.want)) {
+			t.Errorf("%+v: %q", c, is)
+		}
+	}
+}
