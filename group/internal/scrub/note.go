@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/files"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
@@ -95,7 +96,7 @@ func Load(n *store.Node, m *store.Manifest) (x *Note, text []byte, err error) {
 
 // save notes how far the node was read. Was is the text of what was noted before: where another run has noted
 // something since, or is about to, that stays, and no error is returned.
-func save(n *store.Node, m *store.Manifest, x *Note, was []byte, holder disk.Holder) error {
+func save(n *store.Node, m *store.Manifest, x *Note, was []byte, holder files.Holder) error {
 	if n.Unlock == nil {
 		return errors.New("it could not be locked")
 	}
@@ -108,7 +109,7 @@ func save(n *store.Node, m *store.Manifest, x *Note, was []byte, holder disk.Hol
 		return err
 	}
 	unlock, err := n.Dir.Lock(store.MetaPath(store.ScrubName, store.LockFile), false, holder)
-	if errors.As(err, new(*disk.BusyError)) { // another run is about to
+	if errors.As(err, new(*files.BusyError)) { // another run is about to
 		return nil
 	}
 	if err != nil {
