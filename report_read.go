@@ -8,17 +8,15 @@ import (
 	"reflect"
 	"strings"
 
+	"volley/files"
 	"volley/internal/located"
 )
 
 // maxReport is the length of the longest report that is read: 64 bytes for each round of at most 2^20.
 const maxReport = 96 << 20
 
-// A ReportError says why a text is no report: the Reason, and its Line from 1, or 0 where it is about no line.
-type ReportError = located.Error
-
 // ReadReport reads the JSON form of a report, such as volley encode --json prints. Keys that
-// are no fields of a [Report] are passed over. The error is a *[ReportError], also where the
+// are no fields of a [Report] are passed over. The error is a *[files.FormatError], also where the
 // rounds do not add up to C1 and C2, or that of r.
 func ReadReport(r io.Reader) (*Report, error) {
 	text, err := located.Read(r, maxReport)
@@ -33,7 +31,7 @@ func ReadReport(r io.Reader) (*Report, error) {
 		report.C2Packets = float64(report.C2)
 	}
 	if err := report.check(); err != nil {
-		return nil, &ReportError{Reason: err.Error()}
+		return nil, &files.FormatError{Reason: err.Error()}
 	}
 	return report, nil
 }

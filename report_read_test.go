@@ -11,6 +11,7 @@ import (
 
 	"volley"
 	"volley/field/fieldtest"
+	"volley/files"
 	"volley/internal/fuzzlimit"
 	"volley/plan"
 	"volley/transport/local"
@@ -131,7 +132,7 @@ func TestReadReportErrors(t *testing.T) {
 		{changed(`0.5`, `2e18`), "seconds: 2e+18: want 0 to 1152921504606846976"},
 	} {
 		r, err := volley.ReadReport(strings.NewReader(c.text))
-		if wrong := new(volley.ReportError); !errors.As(err, &wrong) || err.Error() != c.want || r != nil {
+		if wrong := new(files.FormatError); !errors.As(err, &wrong) || err.Error() != c.want || r != nil {
 			t.Errorf("%s\ngot error %v\nwant      %s", c.text, err, c.want)
 		}
 	}
@@ -155,7 +156,7 @@ func FuzzReadReport(f *testing.F) {
 		defer fuzzlimit.Hold(t, len(text))()
 		r, err := volley.ReadReport(bytes.NewReader(text))
 		if err != nil {
-			if wrong := new(volley.ReportError); !errors.As(err, &wrong) || wrong.Line < 0 || wrong.Line > 1+bytes.Count(text, []byte("\n")) {
+			if wrong := new(files.FormatError); !errors.As(err, &wrong) || wrong.Line < 0 || wrong.Line > 1+bytes.Count(text, []byte("\n")) {
 				t.Fatalf("error %v", err)
 			}
 			return

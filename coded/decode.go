@@ -14,6 +14,7 @@ import (
 	"volley"
 	"volley/coded/manifest"
 	"volley/collective"
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/transport"
@@ -48,7 +49,7 @@ type Decoded struct {
 // processor. Where that rank has survivors of others, it goes to a rank that has fewer.
 //
 // The errors are an [*InputError], also where too few files are left, a [*WrongError], a
-// [*ChangedError], a [*BusyError] or [*SharedError] where a directory has another user, those of volley.Encoder.Run and
+// [*ChangedError], a [*files.BusyError] or [*files.SharedError] where a directory has another user, those of volley.Encoder.Run and
 // of the file system.
 func Decode(ctx context.Context, t transport.Transport, d Decoding) (*Decoded, error) {
 	h := &filesAtHand{
@@ -136,7 +137,7 @@ func (h *filesAtHand) openManifest() error {
 	var missing error // the manifest of this rank
 	err := h.together(func() (err error) {
 		switch h.stored, err = openStored(h.disk, path, disk.HolderOf(h.verb, "")); {
-		case errors.As(err, new(*disk.BusyError)):
+		case errors.As(err, new(*files.BusyError)):
 			return err
 		case err != nil && h.t.Size() == 1:
 			return inputf("%w: want a directory that volley encode -o has made", err)
@@ -180,14 +181,14 @@ func (h *filesAtHand) shareManifest(missing error) error {
 	}
 	type says struct {
 		Digests []string
-		Missing manifest.Name
+		Missing files.Name
 		Gone    bool
 	}
 	var mine says
 	var texts [][]byte
 	own := []*manifest.Manifest{h.Manifest, h.Copy}
 	if missing != nil {
-		mine, own = says{Missing: manifest.Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}, nil
+		mine, own = says{Missing: files.Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}, nil
 	}
 	for _, m := range own {
 		if m == nil {

@@ -21,6 +21,7 @@ import (
 	"volley/coded/manifest"
 	"volley/executor"
 	"volley/field"
+	"volley/files"
 	solver "volley/internal/code"
 	"volley/internal/disk"
 	"volley/internal/poll"
@@ -47,7 +48,7 @@ type filesAtHand struct {
 	here    []processorHere // processors here
 	opened  []packetFile
 	scratch map[int]disk.File // packets of other ranks, by processor
-	unfit   []manifest.Name   // survivors that are left out, and why
+	unfit   []files.Name      // survivors that are left out, and why
 }
 
 type processorHere struct {
@@ -89,21 +90,21 @@ func (h *filesAtHand) openFile(name string) (packetFile, error) {
 
 // match finds out which inputs the survivors are, and leaves out others. Of several ranks one reads a file all see.
 func (h *filesAtHand) match() error {
-	var files []packetFile
+	var found []packetFile
 	for _, name := range h.survivors {
 		f, err := h.openFile(name)
 		if err != nil {
 			h.leaveOut("%s (%s)", name, reason(err))
 			continue
 		}
-		files = append(files, f)
+		found = append(found, f)
 	}
-	files, err := h.mine(files)
+	found, err := h.mine(found)
 	if err != nil {
 		return err
 	}
 	err = h.together(func() error {
-		sums, errs := digests(h.ctx, files)
+		sums, errs := digests(h.ctx, found)
 		if h.ctx.Err() != nil {
 			return context.Cause(h.ctx)
 		}
@@ -116,7 +117,7 @@ func (h *filesAtHand) match() error {
 			is := content{in.Bytes, in.SHA256}
 			processors[is] = append(processors[is], p)
 		}
-		for i, f := range files {
+		for i, f := range found {
 			which := processors[content{f.bytes, sums[i]}]
 			switch {
 			case errs[i] != nil:
@@ -135,13 +136,13 @@ func (h *filesAtHand) match() error {
 	}
 	type tally struct {
 		Fit   int
-		Unfit []manifest.Name
+		Unfit []files.Name
 	}
 	all, err := exchange(&h.run, tally{len(h.inputs), h.unfit})
 	if err != nil {
 		return err
 	}
-	fit, unfit := 0, []manifest.Name(nil)
+	fit, unfit := 0, []files.Name(nil)
 	for _, t := range all {
 		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
 	}
@@ -154,27 +155,27 @@ func (h *filesAtHand) match() error {
 
 // leaveOut notes a survivor that is not used, and why.
 func (h *filesAtHand) leaveOut(format string, args ...any) {
-	h.unfit = append(h.unfit, manifest.Name(fmt.Sprintf(format, args...)))
+	h.unfit = append(h.unfit, files.Name(fmt.Sprintf(format, args...)))
 }
 
 // mine returns the files that this rank is to read, of those that several see. Path, length and times tell a file.
-func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
+func (h *filesAtHand) mine(given []packetFile) ([]packetFile, error) {
 	if h.t.Size() == 1 {
-		return files, nil
+		return given, nil
 	}
-	own := make([]manifest.Name, len(files))
-	for i, f := range files {
+	own := make([]files.Name, len(given))
+	for i, f := range given {
 		path, err := filepath.Abs(f.Name())
 		if err != nil {
 			path = f.Name()
 		}
-		own[i] = manifest.Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
+		own[i] = files.Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
 	}
 	all, err := exchange(&h.run, own)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[manifest.Name][]int{} // by whom
+	seen := map[files.Name][]int{} // by whom
 	for rank, list := range all {
 		for _, id := range list {
 			if !slices.Contains(seen[id], rank) {
@@ -190,7 +191,7 @@ func (h *filesAtHand) mine(files []packetFile) ([]packetFile, error) {
 		}
 	}
 	var mine []packetFile
-	for i, f := range files {
+	for i, f := range given {
 		ranks := seen[own[i]]
 		reads, known := byName[filepath.Base(f.Name())]
 		if !known || !slices.Contains(ranks, reads) {
@@ -399,7 +400,7 @@ func (h *filesAtHand) tooFew(c absent, lost []int, there, rank int) error {
 	if more == 1 {
 		want = "1 more input or coded file is"
 	}
-	var unknown []manifest.Name
+	var unknown []files.Name
 	var out []string
 	for _, p := range lost {
 		unknown = append(unknown, m.Inputs[p].Name)

@@ -28,6 +28,7 @@ import (
 	"strings"
 
 	"volley/coded/manifest"
+	"volley/files"
 	"volley/internal/disk"
 )
 
@@ -110,7 +111,7 @@ func (r *run) check(reads []string, o output) error {
 }
 
 // look is a check of Dir before the run has its lock. What is in the way may be half of what another run commits: the
-// verdict is that of a second check, under a lock, or a [*BusyError].
+// verdict is that of a second check, under a lock, or a [*files.BusyError].
 func (r *run) look(check func() error) error {
 	if err := check(); err == nil || r.Dir == "" {
 		return err
@@ -119,7 +120,7 @@ func (r *run) look(check func() error) error {
 	switch {
 	case err == nil:
 		defer free()
-	case errors.As(err, new(*disk.BusyError)):
+	case errors.As(err, new(*files.BusyError)):
 		return err
 	}
 	return check()
@@ -134,7 +135,7 @@ func directoryError(path string) error {
 type directory struct {
 	*run
 	output  output
-	holder  disk.Holder // of the lock; Run is the same at all ranks
+	holder  files.Holder // of the lock; Run is the same at all ranks
 	dir     disk.Dir
 	undo    func()            // of what was made
 	unlock  func(remove bool) // nil where another rank has the lock
@@ -143,7 +144,7 @@ type directory struct {
 }
 
 // open prepares Dir: it makes it where it does not exist, takes the lock, and removes what an interrupted run has left.
-// Check is called when nobody else can change it any more. After an error, such as a [*BusyError] where another run
+// Check is called when nobody else can change it any more. After an error, such as a [*files.BusyError] where another run
 // has the lock, all is as it was.
 func (r *run) open(o output, check func() error) (_ *directory, err error) {
 	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
@@ -167,7 +168,7 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 		if d.dir, err = r.disk.Open(r.Dir); err != nil {
 			return err
 		}
-		if err = d.lock(); r.t.Size() > 1 && errors.As(err, new(*disk.BusyError)) {
+		if err = d.lock(); r.t.Size() > 1 && errors.As(err, new(*files.BusyError)) {
 			return nil // whose the lock is shows when all have tried
 		}
 		return err
@@ -177,7 +178,7 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 	}
 	return d, r.together(func() error {
 		if d.unlock == nil {
-			busy := new(disk.BusyError)
+			busy := new(files.BusyError)
 			if err := d.lock(); errors.As(err, &busy) && busy.Holder.Run == d.holder.Run {
 				return nil
 			} else if err != nil {
@@ -185,7 +186,7 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 			}
 		}
 		if err := disk.Confirm(d.dir, LockName, d.holder); err != nil {
-			if errors.As(err, new(*disk.SharedError)) {
+			if errors.As(err, new(*files.SharedError)) {
 				err = fmt.Errorf("%w, or put it on a file system whose locks reach both: those of this one do not", err)
 			}
 			return err

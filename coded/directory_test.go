@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"volley/coded/manifest"
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -75,7 +76,7 @@ func write(t *testing.T, d *directory, processors int, text string) *manifest.Ma
 			}
 		}
 		size, sum := f.Sum()
-		m.Files = append(m.Files, manifest.Entry{Name: manifest.Name(f.name), Processor: k, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, manifest.Entry{Name: files.Name(f.name), Processor: k, Bytes: size, SHA256: sum})
 	}
 	return m
 }

@@ -8,6 +8,7 @@ import (
 	"volley"
 	"volley/coded/manifest"
 	"volley/field"
+	"volley/files"
 	"volley/matrix"
 	"volley/matrix/matrices"
 	"volley/transport"
@@ -32,7 +33,7 @@ type Encoding struct {
 }
 
 // Encode encodes packets into coded files with a manifest. Every rank of t calls it. The errors are an [*InputError], a
-// [*ChangedError], a [*BusyError] or [*SharedError] where the output directory has another user, those of
+// [*ChangedError], a [*files.BusyError] or [*files.SharedError] where the output directory has another user, those of
 // volley.Encoder.Run and of the file system. The report is that of all ranks.
 func Encode(ctx context.Context, t transport.Transport, e Encoding) (*volley.Report, error) {
 	j := &encodeJob{run: newRun(ctx, t, e.Options, "encode"), e: e}
@@ -165,10 +166,10 @@ func (j *encodeJob) manifest(r *volley.Report) *manifest.Manifest {
 	m := &manifest.Manifest{
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
 		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
-		Matrix: manifest.Matrix{Family: manifest.Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
+		Matrix: manifest.Matrix{Family: files.Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
 	}
 	if j.e.Matrix.Argument != "" {
-		m.Matrix.Family += manifest.Name(":" + j.e.Matrix.Argument)
+		m.Matrix.Family += files.Name(":" + j.e.Matrix.Argument)
 	}
 	for _, set := range matrix.StructureOf(j.plain).Points {
 		m.Matrix.Points = append(m.Matrix.Points, manifest.PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})

@@ -18,6 +18,7 @@ import (
 	"volley/coded/manifest"
 	"volley/executor"
 	"volley/field"
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/printable"
 )
@@ -346,12 +347,12 @@ func (p *filePackets) finish(m *manifest.Manifest) error {
 			return err
 		}
 		m.Inputs = append(m.Inputs, manifest.Entry{
-			Name: manifest.Name(in.Name()), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
+			Name: files.Name(in.Name()), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
 		})
 	}
 	for i, out := range p.outputs {
 		size, sum := out.Sum()
-		m.Files = append(m.Files, manifest.Entry{Name: manifest.Name(out.name), Processor: p.to + i, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, manifest.Entry{Name: files.Name(out.name), Processor: p.to + i, Bytes: size, SHA256: sum})
 	}
 	return nil
 }

@@ -67,14 +67,6 @@ func (e *WrongError) Error() string {
 // ExitCode returns 3, that of a wrong result.
 func (e *WrongError) ExitCode() int { return 3 }
 
-// A BusyError says that another run, which its Holder names, has the lock of a directory, and a SharedError that two
-// ranks of one run have.
-type (
-	BusyError   = disk.BusyError
-	SharedError = disk.SharedError
-	Holder      = disk.Holder
-)
-
 // errDamaged says that a file is not what the manifest says.
 var errDamaged = errors.New("damaged: another SHA-256")
 

@@ -15,6 +15,7 @@ import (
 	"volley/coded/manifest"
 	"volley/executor"
 	"volley/field/fieldtest"
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/matrix/matrices"
@@ -48,7 +49,7 @@ func replace(on disk.Disk, processors int, text string) error {
 			return err
 		}
 		size, sum := file.Sum()
-		m.Files = append(m.Files, manifest.Entry{Name: manifest.Name(file.name), Processor: k, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, manifest.Entry{Name: files.Name(file.name), Processor: k, Bytes: size, SHA256: sum})
 	}
 	return d.Commit(m, 0o666)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"volley/coded/manifest"
+	"volley/files"
 	"volley/internal/disk"
 )
 
@@ -44,7 +45,7 @@ func read(dir disk.Dir, path string) (*stored, error) {
 }
 
 // File returns the path of a file of the directory.
-func (r *stored) File(name manifest.Name) string { return filepath.Join(r.path, string(name)) }
+func (r *stored) File(name files.Name) string { return filepath.Join(r.path, string(name)) }
 
 // Close lets go of the directory.
 func (r *stored) Close() {
@@ -52,14 +53,14 @@ func (r *stored) Close() {
 	r.close = func() {}
 }
 
-// share opens a directory with a shared lock, or returns a [*BusyError], unless the disk is for reading only.
-func share(on disk.Disk, path string, holder disk.Holder) (dir disk.Dir, free func(), err error) {
+// share opens a directory with a shared lock, or returns a [*files.BusyError], unless the disk is for reading only.
+func share(on disk.Disk, path string, holder files.Holder) (dir disk.Dir, free func(), err error) {
 	dir, err = on.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	unlock, err := dir.Lock(LockName, true, holder)
-	if errors.As(err, new(*disk.BusyError)) {
+	if errors.As(err, new(*files.BusyError)) {
 		dir.Close()
 		return nil, nil, err
 	}
@@ -72,7 +73,7 @@ func share(on disk.Disk, path string, holder disk.Holder) (dir disk.Dir, free fu
 }
 
 // openStored is [read] of a directory that is shared until the caller closes it.
-func openStored(on disk.Disk, path string, holder disk.Holder) (*stored, error) {
+func openStored(on disk.Disk, path string, holder files.Holder) (*stored, error) {
 	dir, free, err := share(on, path, holder)
 	if err != nil {
 		return nil, err

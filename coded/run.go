@@ -15,6 +15,7 @@ import (
 	"volley/collective"
 	"volley/executor"
 	"volley/field"
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/matrix"
@@ -151,7 +152,7 @@ func outputError(err error) error {
 	case errors.Is(err, ErrExists), errors.Is(err, ErrFileExists):
 		return input(err)
 	case errors.As(err, new(*InputError)),
-		errors.As(err, new(*transport.AbortError)), errors.As(err, new(*disk.BusyError)):
+		errors.As(err, new(*transport.AbortError)), errors.As(err, new(*files.BusyError)):
 		return err
 	}
 	return inputf("output directory: %w", err)

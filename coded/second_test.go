@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -121,7 +122,7 @@ func locked(m *disktest.Machine, shared bool) bool {
 		return false
 	}
 	defer dir.Close()
-	unlock, err := dir.Lock(LockName, shared, disk.Holder{})
+	unlock, err := dir.Lock(LockName, shared, files.Holder{})
 	if err == nil {
 		unlock(true)
 	}
@@ -135,7 +136,7 @@ func kind(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.As(err, new(*BusyError)):
+	case errors.As(err, new(*files.BusyError)):
 		return busy
 	}
 	for _, known := range []error{ErrExists, ErrFileExists, fs.ErrNotExist} {

@@ -9,13 +9,16 @@ import (
 )
 
 // An Executable is what one rank has to do for a plan: the programs of its processors, made ready to run on packets of any
-// length, any number of times. It is immutable and safe for concurrent use. What is in it is for this package.
-type Executable = compile.Executable
+// length, any number of times. It is immutable and safe for concurrent use.
+type Executable struct{ compiled *compile.Executable }
+
+// Bytes returns about how much memory it takes.
+func (x *Executable) Bytes() int64 { return x.compiled.Bytes() }
 
 // Prepare makes the executable of a rank. It returns an error when a program cannot be made, or sends and receives of
 // processors here do not agree, and the cause of the context where that ends.
 func Prepare(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
-	return compile.Prepare(ctx, p, rank, ranks, false)
+	return prepared(compile.Prepare(ctx, p, rank, ranks, false))
 }
 
 // PrepareCompact is [Prepare] for one of many ranks of a process. The executable holds the coefficients of its
@@ -25,9 +28,16 @@ func Prepare(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, er
 func PrepareCompact(ctx context.Context, p plan.Plan, rank, ranks int, like *Executable) (*Executable, error) {
 	x, err := compile.Prepare(ctx, p, rank, ranks, true)
 	if err == nil && like != nil {
-		err = x.Share(ctx, like)
+		err = x.Share(ctx, like.compiled)
 	}
-	return x, err
+	return prepared(x, err)
+}
+
+func prepared(x *compile.Executable, err error) (*Executable, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Executable{x}, nil
 }
 
 // Hosted returns which processors of a plan live at a rank: all of [first, end). They

@@ -10,16 +10,12 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
-	"volley/group/internal/tree"
 	"volley/internal/disk"
 	"volley/sim"
 )
 
-// The name of a file, of any bytes, and since when all of a node was read.
-type (
-	Name    = tree.Name
-	Reading = scrub.Reading
-)
+// Since when all of a node was read.
+type Reading = scrub.Reading
 
 // Which node of which group a directory is.
 type (
@@ -52,11 +48,9 @@ const (
 // Options holds what all verbs take.
 type Options = session.Options
 
-// Why a verb ends, besides an [InputError]: errors.As finds them. A BusyError says which [Holder] has a node's lock, and
-// an UnclearError, within an InputError, that nodes contradict each other.
+// Why a verb ends, besides an [InputError]: errors.As finds them. A [files.BusyError] says who has
+// a node's lock, and an UnclearError, within an InputError, that nodes contradict each other.
 type (
-	BusyError       = disk.BusyError
-	SharedError     = disk.SharedError
 	UnclearError    = decide.UnclearError
 	TooManyError    = session.TooManyError
 	UnreachedError  = session.UnreachedError
@@ -149,7 +143,6 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Netwo
 
 // What verbs find and do at a node.
 type (
-	Holder    = disk.Holder
 	Edits     = content.Edits
 	Finding   = content.Finding
 	Recovered = content.Recovered

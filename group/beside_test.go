@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"volley/internal/disk"
+	"volley/files"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
 )
@@ -100,7 +100,7 @@ func TestVerifyBusy(t *testing.T) {
 	p := w.Process()
 	p.At((begin+end)/2, func() {
 		_, err := w.verifyBy(w.Process())
-		busy := new(disk.BusyError)
+		busy := new(files.BusyError)
 		if !errors.As(err, &busy) || !strings.Contains(err.Error(), ", started from desk)") || !strings.Contains(err.Error(), fmt.Sprintf("kill %d on ", busy.Holder.PID)) {
 			t.Fatalf("%v", err)
 		}

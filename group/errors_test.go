@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/files"
 	"volley/group"
 	"volley/transport"
 	"volley/transport/local"
@@ -33,7 +34,7 @@ func TestErrorNames(t *testing.T) {
 			_, err := protectThese(t, nodesIn(t), group.Options{}, group.ProtectOptions{Tolerate: 9})
 			return err
 		}},
-		"BusyError": {new(*group.BusyError), func(t *testing.T) (err error) {
+		"BusyError": {new(*files.BusyError), func(t *testing.T) (err error) {
 			dirs := nodesIn(t)
 			var once sync.Once
 			beside := func(done, _ int64) {
@@ -46,7 +47,7 @@ func TestErrorNames(t *testing.T) {
 			}
 			return err
 		}},
-		"SharedError": {new(*group.SharedError), func(t *testing.T) error {
+		"SharedError": {new(*files.SharedError), func(t *testing.T) error {
 			dir := nodesIn(t)[:1]
 			errs := make([]error, 2)
 			local.Run(t.Context(), 2, func(ctx context.Context, end transport.Transport) error {

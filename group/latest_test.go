@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"volley/files"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
-	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
 
 // TestLatest gives the decision about all snapshots their states, the newest first.
 func TestLatest(t *testing.T) {
 	t.Parallel()
-	busy, broken := &disk.BusyError{Path: "/r1"}, errors.New("input/output error")
+	busy, broken := &files.BusyError{Path: "/r1"}, errors.New("input/output error")
 	list := func(states ...string) (all []Snapshot) {
 		for i, state := range states {
 			x := Snapshot{Step: int64(len(states) - i), State: state, Why: "it is " + state}
@@ -43,7 +43,7 @@ func TestLatest(t *testing.T) {
 		{states: []string{Incomplete, Unclear, InForce}, wrong: new(*NotLostError)},
 		{states: []string{Unclear, InForce, InForce}, wrong: new(*NotLostError), gone: []int64{1}},
 		{states: []string{InForce, Unclear, InForce, Busy}, takes: InForce, looks: InForce, gone: []int64{2}, stay: 2},
-		{states: []string{Incomplete, Busy, InForce}, looks: InForce, wrong: new(*disk.BusyError)},
+		{states: []string{Incomplete, Busy, InForce}, looks: InForce, wrong: new(*files.BusyError)},
 		{states: []string{Incomplete, Incomplete}, wrong: new(*InputError)},
 		{states: []string{Unprotected}, takes: Unprotected, wrong: new(*InputError)},
 	} {
@@ -94,7 +94,7 @@ func TestLatestAll(t *testing.T) {
 					case damaged:
 						x.Bad = []string{dir + "/manifest.1.json: unexpected end"}
 					case busy:
-						x = &store.State{Node: -1, Busy: &disk.BusyError{Path: dir}}
+						x = &store.State{Node: -1, Busy: &files.BusyError{Path: dir}}
 					}
 					f.Roots = append(f.Roots, rootState{Dir: dir, Steps: map[int64]*store.State{1: x}})
 					if x == nil {
@@ -292,18 +292,18 @@ func TestSnapshotsMeanwhile(t *testing.T) {
 // TestSnapshotsShared gives two ranks one root, and a lock that says who had it before: that is no other rank.
 func TestSnapshotsShared(t *testing.T) {
 	t.Parallel()
-	mine := disk.Holder{PID: 7, Host: "h", Run: "run", Rank: 1}
+	mine := files.Holder{PID: 7, Host: "h", Run: "run", Rank: 1}
 	for _, x := range []struct {
-		theirs disk.Holder
+		theirs files.Holder
 		want   string
 	}{
-		{disk.Holder{PID: 8, Host: "h", Run: "other", Rank: 1}, "is busy: volley"},
-		{disk.Holder{PID: 7, Host: "h", Run: "run", Rank: 1}, "is busy: another run"},
-		{disk.Holder{PID: 9, Host: "h", Run: "run", Rank: 1}, "is busy: another run"},
-		{disk.Holder{PID: 8, Host: "h", Run: "run", Rank: 0}, "ranks 0 and 1 have one directory"},
-		{disk.Holder{}, "is busy: another run"},
+		{files.Holder{PID: 8, Host: "h", Run: "other", Rank: 1}, "is busy: volley"},
+		{files.Holder{PID: 7, Host: "h", Run: "run", Rank: 1}, "is busy: another run"},
+		{files.Holder{PID: 9, Host: "h", Run: "run", Rank: 1}, "is busy: another run"},
+		{files.Holder{PID: 8, Host: "h", Run: "run", Rank: 0}, "ranks 0 and 1 have one directory"},
+		{files.Holder{}, "is busy: another run"},
 	} {
-		if err := (&disk.BusyError{Path: "/r", Holder: x.theirs}).Of(mine); !strings.Contains(err.Error(), x.want) {
+		if err := (&files.BusyError{Path: "/r", Holder: x.theirs}).Of(mine); !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%+v: %v: want %q", x.theirs, err, x.want)
 		}
 	}
@@ -324,7 +324,7 @@ func TestSnapshotsShared(t *testing.T) {
 	w := newRoots(t, 2, 1, 1)
 	w.ranks = 2
 	w.dirs[1] = w.dirs[0]
-	if _, err := w.latest(w.Process()); !errors.As(err, new(*disk.SharedError)) || !IsInputError(err) {
+	if _, err := w.latest(w.Process()); !errors.As(err, new(*files.SharedError)) || !IsInputError(err) {
 		t.Errorf("%v", err)
 	}
 }

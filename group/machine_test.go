@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"volley/executor"
+	"volley/files"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
-	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
 	"volley/transport/local"
@@ -312,7 +312,7 @@ func dying(p *disktest.Process, n int, dir string, err error) {
 	}
 }
 
-func isBusy(err error) bool { return errors.As(err, new(*disk.BusyError)) }
+func isBusy(err error) bool { return errors.As(err, new(*files.BusyError)) }
 
 // sortLines sorts the lines of a text.
 func sortLines(text string) string {

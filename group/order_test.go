@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/files"
 	"volley/group"
 	"volley/internal/disk"
 )
@@ -127,11 +128,11 @@ func TestOrderOf(t *testing.T) {
 	named := func(ids []group.Identity, names ...string) []group.Identity {
 		for i, text := range names {
 			if ids[i].Node < 0 {
-				ids[i].Name = group.Name(text)
+				ids[i].Name = files.Name(text)
 				continue
 			}
 			for _, name := range text {
-				ids[i].Names = append(ids[i].Names, group.Name(name))
+				ids[i].Names = append(ids[i].Names, files.Name(name))
 			}
 		}
 		return ids

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"volley/internal/disk"
+	"volley/files"
 	"volley/internal/disk/disktest"
 )
 
@@ -113,7 +113,7 @@ func TestPairs(t *testing.T) {
 					list := slices.SortedStableFunc(slices.Values(pairVerbs), func(x, y pairVerb) int { return strings.Compare(fmt.Sprint(x.reads), fmt.Sprint(y.reads)) })
 					for _, b := range list {
 						err := b.run(w, w.Process())
-						switch busy := new(disk.BusyError); {
+						switch busy := new(files.BusyError); {
 						case b.name == "status" && !a.reads && answered(err, a.verb(), lost && !w.Exists("/n0")):
 						case a.reads && b.reads && (err == nil || b.refuses(err, lost)):
 						case b.refuses(err, lost) && !w.Exists("/n0"):

@@ -110,7 +110,7 @@ type NodePlan struct {
 //
 // An earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a process
 // at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
-// [*BusyError] where another run uses a node.
+// [*files.BusyError] where another run uses a node.
 func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
 	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o, Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
 		return protect(ctx, s, o)

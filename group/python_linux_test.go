@@ -31,7 +31,7 @@ const acl = "\x02\x00\x00\x00" + "\x01\x00\x07\x00\xff\xff\xff\xff" + "\x02\x00\
 // metadata is a listing with owners, extended attributes, hard links and holes.
 func metadata(t *testing.T, dir string) string {
 	t.Helper()
-	text := files(t, dir)
+	text := filesBelow(t, dir)
 	first := map[disk.FileID]string{}
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		must(t, err)

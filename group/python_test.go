@@ -74,7 +74,7 @@ func TestPython(t *testing.T) {
 					t.Errorf("lost %v: %v came back", lost, back)
 				}
 				for _, n := range lost {
-					if want, got := files(t, dirs[n]), listing(t, filepath.Join(out, fmt.Sprint(n))); want != got {
+					if want, got := filesBelow(t, dirs[n]), listing(t, filepath.Join(out, fmt.Sprint(n))); want != got {
 						t.Errorf("lost %v: node %d was\n%s\nand is\n%s", lost, n, want, got)
 					}
 				}
@@ -92,7 +92,7 @@ func TestPythonDigests(t *testing.T) {
 		dirs := trees(t, 3, 4, 100_000, 1)
 		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1, Digest: digest})
 		must(t, err)
-		want := files(t, dirs[1])
+		want := filesBelow(t, dirs[1])
 		must(t, os.RemoveAll(dirs[1]))
 		out := filepath.Join(t.TempDir(), "out")
 		text, failed := python(t, out, dirs)
@@ -108,8 +108,8 @@ func TestPythonDigests(t *testing.T) {
 	}
 }
 
-// files is a listing without .volley.
-func files(t *testing.T, dir string) string {
+// filesBelow is a listing without .volley.
+func filesBelow(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	for line := range strings.Lines(listing(t, dir)) {
@@ -161,7 +161,7 @@ func TestPythonErrors(t *testing.T) {
 	if text, failed := python(t, out, left); failed || !strings.Contains(text, path) {
 		t.Errorf("a damaged manifest: %q", text)
 	}
-	if want, got := files(t, dirs[0]), listing(t, filepath.Join(out, "0")); want != got {
+	if want, got := filesBelow(t, dirs[0]), listing(t, filepath.Join(out, "0")); want != got {
 		t.Errorf("node 0 was\n%s\nand is\n%s", want, got)
 	}
 	if text, failed := python(t, out, left); !failed || !strings.Contains(text, "exists") {
@@ -204,7 +204,7 @@ func TestPythonKey(t *testing.T) {
 		if failed || text != "" {
 			t.Fatalf("%v: %s", flags, text)
 		}
-		if want, got := files(t, dirs[0]), listing(t, filepath.Join(out, "0")); want != got {
+		if want, got := filesBelow(t, dirs[0]), listing(t, filepath.Join(out, "0")); want != got {
 			t.Errorf("%v: node 0 was\n%s\nand is\n%s", flags, want, got)
 		}
 	}

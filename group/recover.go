@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"volley/files"
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
@@ -45,11 +46,11 @@ type RecoverReport struct {
 	Nodes      []NodeReport `json:"nodes"` // as they were found
 	Files      int          `json:"files"` // brought back
 	Blocks     int          `json:"blocks"`
-	Kept       []tree.Name  `json:"kept,omitempty"`        // files that have changed and were left alone
-	Gone       []tree.Name  `json:"deleted,omitempty"`     // what was deleted, and did not come back
-	Replaced   []tree.Name  `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
+	Kept       []files.Name `json:"kept,omitempty"`        // files that have changed and were left alone
+	Gone       []files.Name `json:"deleted,omitempty"`     // what was deleted, and did not come back
+	Replaced   []files.Name `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
 	Left       []string     `json:"unrecovered,omitempty"` // files that could not be brought back, and why
-	Reverts    []tree.Name  `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert brings back
+	Reverts    []files.Name `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert brings back
 	Matched    int          `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
 	Notes      []string     `json:"notes,omitempty"`
 	Traffic    Traffic      `json:"traffic"`
@@ -91,7 +92,7 @@ func (r *RecoverReport) Incomplete() error {
 //
 // It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates, unless o.Beyond is
 // set, and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
-// a [*BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
+// a [*files.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
 	writes := !o.DryRun && o.To == ""
@@ -234,7 +235,7 @@ func checkRoom(ctx context.Context, s *session.Session, o RecoverOptions, target
 // tell adds to a report what users have done at a node.
 func (r *RecoverReport) tell(dir string, findings []Finding, o RecoverOptions) {
 	for _, f := range findings {
-		at := tree.Name(tree.JoinPath(dir, f.Path))
+		at := files.Name(tree.JoinPath(dir, f.Path))
 		switch {
 		case f.What == Changed && !o.Revert:
 			r.Kept = append(r.Kept, at)
@@ -282,7 +283,7 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 	type done struct {
 		Back        Recovered
 		Sent        int64
-		Replaced    []tree.Name
+		Replaced    []files.Name
 		Left, Notes []string
 		Complete    bool
 		Tidied      bool // nothing is left there of interrupted runs but generations that are pending

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/files"
 	"volley/group/internal/decide"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -166,7 +167,7 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 	for n, steps := range taken {
 		for _, step := range steps {
 			if x := found.Roots[n].Steps[step]; x != nil {
-				x.Busy = &disk.BusyError{Path: x.Dir}
+				x.Busy = &files.BusyError{Path: x.Dir}
 			}
 		}
 	}
@@ -188,8 +189,8 @@ func lockAll(s *session.Session, n *store.Node, v session.Verb) (x rootState, op
 		}
 		at := n.Sub(session.StepName(step))
 		err := at.Hold(s.Disk, store.Access{Writes: v.Writes, Beside: v.Beside}, holder)
-		switch busy, is := errors.AsType[*disk.BusyError](err); {
-		case errors.As(err, new(*disk.SharedError)):
+		switch busy, is := errors.AsType[*files.BusyError](err); {
+		case errors.As(err, new(*files.SharedError)):
 			at.Close()
 			return x, open, err
 		case is:
@@ -253,7 +254,7 @@ func (x *Snapshot) unclear(err error) { x.State, x.Why, x.Err = Unclear, err.Err
 func judge(step int64, roots []rootState, states []*store.State, o decide.Trust) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
 	var lost, unread, damaged, lacking []string
-	var busy *disk.BusyError
+	var busy *files.BusyError
 	for n, is := range states {
 		switch dir := roots[n].Dir; {
 		case is.Busy != nil:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"volley/files"
 	"volley/group/internal/content"
 	"volley/group/internal/pass"
 	"volley/group/internal/scrub"
@@ -23,9 +24,9 @@ type NodeReport struct {
 	Status   string    `json:"status"`
 	Findings []Finding `json:"findings,omitempty"`
 
-	Read      *Reading   `json:"read,omitempty"`      // since when all of it was read, by Verify; nil: some of it never was
-	Recovered *Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
-	Busy      *Holder    `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
+	Read      *Reading      `json:"read,omitempty"`      // since when all of it was read, by Verify; nil: some of it never was
+	Recovered *Recovered    `json:"recovered,omitempty"` // by Recover; nil: nothing
+	Busy      *files.Holder `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
 
 	why string // it cannot be read
 }
@@ -36,7 +37,7 @@ func reportOf(s *session.Session, n int, c *content.Condition) NodeReport {
 }
 
 // Path returns a path of a finding as people are to read it: below Dir, or a whole one where it lies in Meta.
-func (r *NodeReport) Path(p Name) string { return store.PathOf("", r.Meta, p) }
+func (r *NodeReport) Path(p files.Name) string { return store.PathOf("", r.Meta, p) }
 
 // A VerifyReport says how the nodes of a group are.
 type VerifyReport struct {
@@ -220,7 +221,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 }
 
 // busy returns who writes to a node, or nil.
-func busy(x *store.State) *Holder {
+func busy(x *store.State) *files.Holder {
 	if x.Beside == nil {
 		return nil
 	}

@@ -33,14 +33,14 @@ func DFT(f field.Field, k int) (Matrix, error) {
 //
 //	A[i][j] = ω^(i·rev(j))
 //
-// where rev reverses the digits of j over the radices of K, as in [CosetPoints].
-func DFTReversed(f field.Field, k int, r pointset.Radices) (Matrix, error) {
+// where rev reverses the digits of j over the radices of K, as in [CosetPoints]: r returns those of a number, as for [Factor].
+func DFTReversed(f field.Field, k int, r func(z int) []int) (Matrix, error) {
 	m, err := DFT(f, k)
 	if err != nil {
 		return nil, err
 	}
 	d := m.(*dft)
-	d.radices = r.Of(k)
+	d.radices = pointset.Radices(r).Of(k)
 	return &reversedDFT{d, false}, nil
 }
 

@@ -69,16 +69,17 @@ func (l Labels) Processor(label int) int {
 // factorisation follows from how the matrix was made. Factor returns nil where it knows
 // none: m is not square, its family has none, or its points have no structure. It
 // searches points for structure, in about as many field operations as there are points.
-// The radices say which layers are to be neighbours; nil is the order of the matrix itself, such as that of its points.
+// Radices says which layers are to be neighbours: it returns the primes whose product is z, the least digit first. Nil is
+// the order of the matrix itself, such as that of its points.
 //
 // The sources are the paper, sections "Computing a DFT Matrix", "Generalization"
 // and "Computing Lagrange Matrices"; Lin, Chung and Han for [LCH]; Cauchy and points
 // on other fibres than cosets go beyond the paper.
 //
 // The error is the cause of the context, where that ends; nil is none.
-func Factor(ctx context.Context, m Matrix, r pointset.Radices) (fact *Factorisation, err error) {
+func Factor(ctx context.Context, m Matrix, radices func(z int) []int) (fact *Factorisation, err error) {
 	defer poll.Catch(&err)
-	return factor(poll.New(ctx), m, r), nil
+	return factor(poll.New(ctx), m, radices), nil
 }
 
 func factor(p *poll.Poller, m Matrix, r pointset.Radices) *Factorisation {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/files"
 	"volley/internal/located"
 )
 
@@ -24,14 +25,11 @@ const (
 	maxAmount = 1 << 60 // bytes
 )
 
-// A FormatError says why a file is no trace: its Line, from 1, and the Reason.
-type FormatError = located.Error
-
 // ReadEvents reads what [Recorder.WriteTo] has written: the spans in the order of the file, which is that in which they
 // began. Their Start counts from the first of them. Keys that other tools have added are passed over.
 //
 // It takes memory in proportion to the file, of at most [MaxBytes] bytes. The error is a
-// *[FormatError], or that of r.
+// *[files.FormatError], or that of r.
 func ReadEvents(r io.Reader) ([]Event, error) {
 	text, err := located.Read(r, MaxBytes)
 	if err != nil {
@@ -42,7 +40,7 @@ func ReadEvents(r io.Reader) ([]Event, error) {
 		return nil, err
 	}
 	for key := range x.open {
-		return nil, &FormatError{Reason: fmt.Sprintf("the message of id2 %q at rank %d has no end, an event of ph e", key.id, key.rank)}
+		return nil, &files.FormatError{Reason: fmt.Sprintf("the message of id2 %q at rank %d has no end, an event of ph e", key.id, key.rank)}
 	}
 	if len(x.events) == 0 {
 		return nil, nil

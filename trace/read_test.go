@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"volley/files"
 	"volley/internal/fuzzlimit"
 	"volley/trace"
 )
@@ -132,7 +133,7 @@ func TestReadEventsErrors(t *testing.T) {
 		{file(span, begin), `the message of id2 "7" at rank 1 has no end, an event of ph e`},
 	} {
 		_, err := trace.ReadEvents(strings.NewReader(c.text))
-		if wrong := new(trace.FormatError); !errors.As(err, &wrong) || err.Error() != c.want {
+		if wrong := new(files.FormatError); !errors.As(err, &wrong) || err.Error() != c.want {
 			t.Errorf("%s\ngot error %v\nwant      %s", c.text, err, c.want)
 		}
 	}
@@ -153,7 +154,7 @@ func FuzzReadEvents(f *testing.F) {
 		defer fuzzlimit.Hold(t, len(text))()
 		events, err := trace.ReadEvents(bytes.NewReader(text))
 		if err != nil {
-			if wrong := new(trace.FormatError); !errors.As(err, &wrong) || wrong.Line < 0 || wrong.Line > 1+bytes.Count(text, []byte("\n")) || len(events) > 0 {
+			if wrong := new(files.FormatError); !errors.As(err, &wrong) || wrong.Line < 0 || wrong.Line > 1+bytes.Count(text, []byte("\n")) || len(events) > 0 {
 				t.Fatalf("error %v", err)
 			}
 			return

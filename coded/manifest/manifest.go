@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"volley/field"
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/located"
-	"volley/internal/names"
 )
 
 // The manifest is in its directory twice, under these names.
@@ -54,9 +54,9 @@ type Manifest struct {
 
 // Matrix is the matrix A of a run, without need of the files that it may have come from.
 type Matrix struct {
-	Family  Name   `json:"family"`          // as the command line takes it, such as "random:7"
-	Inverse bool   `json:"inverse"`         // A is the inverse of that
-	Order   string `json:"order,omitempty"` // of the columns, where it is not natural
+	Family  files.Name `json:"family"`          // as the command line takes it, such as "random:7"
+	Inverse bool       `json:"inverse"`         // A is the inverse of that
+	Order   string     `json:"order,omitempty"` // of the columns, where it is not natural
 
 	// Columns says which column of A each coded file has, where that is not the one of its own number.
 	Columns []int      `json:"columns,omitempty"`
@@ -70,15 +70,12 @@ type PointSet struct {
 	Values []string `json:"values"` // decimal symbol codes
 }
 
-// A Name is the bytes of a file's name.
-type Name = names.Name
-
 // An Entry is a file of the manifest: a coded file of the directory, or an input of a processor.
 type Entry struct {
-	Name      Name   `json:"name"`
-	Processor int    `json:"processor"`
-	Bytes     int64  `json:"bytes"`
-	SHA256    string `json:"sha256"`
+	Name      files.Name `json:"name"`
+	Processor int        `json:"processor"`
+	Bytes     int64      `json:"bytes"`
+	SHA256    string     `json:"sha256"`
 }
 
 // codedName matches the names of coded files, none of which leads out of the directory.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"volley/field"
+	"volley/files"
 	"volley/matrix"
 )
 
@@ -15,8 +16,8 @@ func described(m Matrix) *Manifest {
 	is := &Manifest{Field: "257", Matrix: m, Processors: 4, SymbolBytes: 2, SymbolsPerPacket: 4, BitsPerSymbol: 8}
 	for k := range is.Processors {
 		sum := strings.Repeat(fmt.Sprint(k), 64)
-		is.Files = append(is.Files, Entry{Name(CodedName(k, 4, 3)), k, 8, sum})
-		is.Inputs = append(is.Inputs, Entry{Name(fmt.Sprint("in.", k)), k, 4, sum})
+		is.Files = append(is.Files, Entry{files.Name(CodedName(k, 4, 3)), k, 8, sum})
+		is.Inputs = append(is.Inputs, Entry{files.Name(fmt.Sprint("in.", k)), k, 4, sum})
 	}
 	return is
 }
@@ -25,7 +26,7 @@ func described(m Matrix) *Manifest {
 // there at once: its entries are those of the family.
 func TestCode(t *testing.T) {
 	t.Parallel()
-	for _, family := range []Name{"random:7", "cauchy"} {
+	for _, family := range []files.Name{"random:7", "cauchy"} {
 		m := Matrix{Family: family}
 		if family == "cauchy" {
 			m.Points = []PointSet{{"x", []string{"0", "1", "2", "3"}}, {"y", []string{"4", "5", "6", "7"}}}

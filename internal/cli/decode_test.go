@@ -16,6 +16,7 @@ import (
 	codedpkg "volley/coded"
 	"volley/coded/manifest"
 	"volley/field/fieldtest"
+	"volley/files"
 	"volley/internal/exit"
 	"volley/matrix/matrices"
 )
@@ -464,7 +465,7 @@ func TestDecodeNames(t *testing.T) {
 		coded, _, packets := encoded(t, []int{10, 20})
 		editManifest(t, coded, func(m *manifest.Manifest) {
 			for k := range names {
-				m.Inputs[k].Name = manifest.Name(names[k])
+				m.Inputs[k].Name = files.Name(names[k])
 			}
 		})
 		back := filepath.Join(t.TempDir(), "back")
@@ -478,7 +479,7 @@ func TestDecodeNames(t *testing.T) {
 	}
 	long := strings.Repeat("x", 255)
 	coded, _, packets := encoded(t, []int{10, 20})
-	editManifest(t, coded, func(m *manifest.Manifest) { m.Inputs[1].Name = manifest.Name("/../../" + long) })
+	editManifest(t, coded, func(m *manifest.Manifest) { m.Inputs[1].Name = files.Name("/../../" + long) })
 	back := filepath.Join(t.TempDir(), "back")
 	mustRun(t, "decode", "-o", back, coded)
 	if got := readFile(t, back, long); !bytes.Equal(got, packets[1]) {

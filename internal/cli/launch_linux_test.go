@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/launch"
@@ -501,7 +502,7 @@ func TestLaunchStopped(t *testing.T) {
 				ended = true
 			default:
 			}
-			h := disk.Holder{}
+			h := files.Holder{}
 			if text, _ := os.ReadFile(lock); pid == 0 && json.Unmarshal(text, &h) == nil && h.Verb == "protect" {
 				pid = h.PID
 				syscall.Kill(pid, syscall.SIGSTOP)

@@ -42,14 +42,14 @@ var allowed = map[string][]string{
 	"transport/tcp":           {"transport", "transport/waits"},
 	"transport/transporttest": {"transport"},
 	"engine":                  {"internal/disk", "transport", "transport/tcp"},
-	"trace":                   {"internal/located"},
+	"trace":                   {"files", "internal/located"},
 	"executor":                {"executor/internal/compile", "executor/internal/cores", "executor/internal/run", "internal/hugepage", "plan", "trace", "transport"},
 	"executor/internal/cores": {},
 	"executor/internal/run":   {"executor/internal/compile"},
 	"tune":                    {"collective", "field", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":              {"internal/printable", "internal/sharedmemory", "transport"},
-	"":                        {"algo", "collective", "executor", "field", "internal/code", "internal/located", "internal/memo", "internal/poll", "internal/runcheck", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
-	"group":                   {"collective", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
+	"":                        {"algo", "collective", "executor", "field", "files", "internal/code", "internal/located", "internal/memo", "internal/poll", "internal/runcheck", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
+	"group":                   {"collective", "files", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
 	"group/buffers":           {"group", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "transport"},
 	"group/internal/content":  {"group/internal/store", "group/internal/tree", "internal/disk", "internal/twosums"},
 	"group/internal/decide":   {"group/internal/store", "group/internal/tree", "internal/printable"},
@@ -57,30 +57,30 @@ var allowed = map[string][]string{
 	"group/internal/guard":    {"group/internal/content", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk"},
 	"group/internal/pass":     {"collective", "executor", "group/internal/content", "group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/hugepage", "transport", "verify"},
 	"group/internal/restore":  {"group/internal/content", "group/internal/store", "group/internal/tree", "internal/disk"},
-	"group/internal/session":  {"", "collective", "executor", "field", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "matrix", "sim", "transport", "verify"},
-	"group/internal/store":    {"group/internal/tree", "internal/disk"},
+	"group/internal/session":  {"", "collective", "executor", "field", "files", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable", "matrix", "sim", "transport", "verify"},
+	"group/internal/store":    {"files", "group/internal/tree", "internal/disk"},
 	"group/internal/scrub":    {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree"},
 	"group/internal/survey":   {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
-	"group/internal/tree":     {"internal/disk", "internal/names"},
+	"group/internal/tree":     {"files", "internal/disk"},
 	"group/site":              {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
-	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "internal/code", "internal/disk", "internal/poll", "internal/printable", "matrix", "matrix/matrices", "trace", "transport"},
-	"coded/manifest":          {"field", "internal/disk", "internal/located", "internal/names", "internal/printable", "matrix", "matrix/matrices"},
-	"internal/disk":           {"internal/pace", "internal/printable"},
+	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "files", "internal/code", "internal/disk", "internal/poll", "internal/printable", "matrix", "matrix/matrices", "trace", "transport"},
+	"coded/manifest":          {"field", "files", "internal/disk", "internal/located", "internal/printable", "matrix", "matrix/matrices"},
+	"internal/disk":           {"files", "internal/pace"},
 	"internal/powercut":       {},
 	"internal/sharedmemory":   {},
-	"internal/disk/disktest":  {"internal/disk"},
+	"internal/disk/disktest":  {"files", "internal/disk"},
 	"internal/claims":         {},
 	"internal/code":           {"field", "internal/poll", "matrix"},
 	"internal/deps":           {},
 	"internal/faulty":         {"transport"},
 	"internal/fuzzlimit":      {},
 	"internal/delay":          {"internal/pace", "transport"},
-	"internal/located":        {},
+	"internal/located":        {"files"},
 	"internal/memo":           {},
-	"internal/names":          {},
 	"internal/pace":           {},
 	"internal/poll":           {},
 	"internal/pointset":       {"field", "internal/poll"},
+	"files":                   {"internal/printable"},
 	"internal/printable":      {},
 	"internal/report":         {},
 	"internal/runcheck":       {"algo", "collective", "executor", "field", "internal/poll", "matrix", "plan", "transport", "verify"},
@@ -96,7 +96,7 @@ var allowed = map[string][]string{
 	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim", "tune"},
 	"internal/exit":           {""},
 	"internal/launch":         {"", "engine", "group", "group/site", "internal/exit", "internal/printable", "internal/ssh", "transport/tcp"},
-	"internal/grouptext":      {"group", "internal/exit", "internal/printable", "internal/report"},
+	"internal/grouptext":      {"files", "group", "internal/exit", "internal/printable", "internal/report"},
 	"internal/gauges":         {"group", "internal/disk", "internal/exit", "internal/grouptext", "internal/printable"},
 	"internal/groupfile":      {"internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
@@ -116,7 +116,7 @@ var allowed = map[string][]string{
 		"matrix", "matrix/matrices", "plan", "sim", "trace", "transport", "transport/local", "tune", "verify",
 	},
 	"internal/cli/groups": {
-		"", "executor", "field", "group", "group/buffers", "group/site", "internal/cli/ranks", "internal/cli/session", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext",
+		"", "executor", "field", "files", "group", "group/buffers", "group/site", "internal/cli/ranks", "internal/cli/session", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile", "internal/grouptext",
 		"internal/launch", "internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "transport", "transport/local",
 	},
 	"cmd/volley":                {"internal/cli"},
@@ -130,11 +130,7 @@ var allowed = map[string][]string{
 // that it has kept is out of date.
 func TestImports(t *testing.T) {
 	seen := map[string]bool{}
-	file, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	module := strings.TrimSpace(strings.TrimPrefix(strings.SplitN(string(file), "\n", 2)[0], "module"))
+	module := moduleName(t)
 	packages(t, func(name string, pkg *build.Package) {
 		seen[name] = true
 		check(t, module, name, pkg.Imports)
@@ -149,12 +145,22 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// moduleName returns the module's path.
+func moduleName(t *testing.T) string {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(strings.TrimPrefix(strings.SplitN(string(file), "\n", 2)[0], "module"))
+}
+
 // levels are the packages from the bottom up: none imports one of a higher level.
 var levels = []struct {
 	what     string
 	packages string
 }{
-	{"know nothing of packets", "internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/names internal/pace internal/poll internal/powercut internal/printable internal/race internal/rapidseed internal/report internal/sharedmemory internal/twosums internal/verifyall"},
+	{"know nothing of packets", "files internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/pace internal/poll internal/powercut internal/printable internal/race internal/rapidseed internal/report internal/sharedmemory internal/twosums internal/verifyall"},
 	{"disks", "internal/disk internal/testprogram"},
 	{"arithmetic", "field"},
 	{"what is to be done with symbols", "plan internal/pointset"},

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"volley/files"
 )
 
 // A Disk opens directories by their paths.
@@ -72,9 +74,9 @@ type Dir interface {
 	// SyncAll makes everything written to the directory's file system last, symbolic links, too.
 	SyncAll() error
 
-	// Lock takes a lock on a file, which it makes if need be. It does not wait: the error is a [*BusyError] where
+	// Lock takes a lock on a file, which it makes if need be. It does not wait: the error is a [*files.BusyError] where
 	// another run has it. The kernel drops it with the process. Unlock removes the file if asked to.
-	Lock(name string, shared bool, holder Holder) (unlock func(remove bool), err error)
+	Lock(name string, shared bool, holder files.Holder) (unlock func(remove bool), err error)
 
 	// Room returns how many bytes this user may write yet to the file system that a directory is on, and how many a file
 	// there takes at least if it has any; 1: nobody knows.

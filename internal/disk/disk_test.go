@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -46,14 +47,14 @@ func TestLock(t *testing.T) {
 	}
 	for _, shared := range []bool{false, true} {
 		_, err := openOn(t, quick, path).Lock("lock", shared, disk.HolderOf("recover", "other"))
-		busy := new(disk.BusyError)
+		busy := new(files.BusyError)
 		if !errors.As(err, &busy) || busy.Holder.PID != os.Getpid() || busy.Holder.Verb != "protect" || busy.Holder.Run != "run" || !busy.Holder.Since.Equal(mine.Since) {
 			t.Errorf("shared %v: %+v", shared, err)
 		}
 	}
 	// A lock that names this very rank is one that it has given back: whose it is now is not known.
-	busy := new(disk.BusyError)
-	if _, err := openOn(t, quick, path).Lock("lock", false, mine); !errors.As(err, &busy) || busy.Holder != (disk.Holder{}) {
+	busy := new(files.BusyError)
+	if _, err := openOn(t, quick, path).Lock("lock", false, mine); !errors.As(err, &busy) || busy.Holder != (files.Holder{}) {
 		t.Errorf("its own name: %+v", err)
 	}
 	unlock(false)
@@ -65,7 +66,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Lock("lock", false, mine); !errors.As(err, new(*disk.BusyError)) {
+	if _, err := d.Lock("lock", false, mine); !errors.As(err, new(*files.BusyError)) {
 		t.Errorf("exclusive beside two shared: %v", err)
 	}
 	one(true)
@@ -96,7 +97,7 @@ func TestLockRemoved(t *testing.T) {
 		d := openOn(t, quick, path)
 		all.Go(func() {
 			for got.Load() < 100 {
-				unlock, err := d.Lock("lock", false, disk.Holder{PID: 1})
+				unlock, err := d.Lock("lock", false, files.Holder{PID: 1})
 				if err != nil {
 					continue
 				}
@@ -252,14 +253,14 @@ func TestLockLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	unlock, err := d.Lock("lock", false, disk.Holder{})
+	unlock, err := d.Lock("lock", false, files.Holder{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Remove(lock), os.Symlink(secret, lock)); err != nil {
 		t.Skip(err)
 	}
-	if _, err := d.Lock("lock", false, disk.Holder{}); err == nil {
+	if _, err := d.Lock("lock", false, files.Holder{}); err == nil {
 		t.Error("a link is locked")
 	}
 	unlock(false)
@@ -277,10 +278,10 @@ func TestLockTogether(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				unlock, err := d.Lock("lock", true, disk.Holder{})
+				unlock, err := d.Lock("lock", true, files.Holder{})
 				if err == nil {
 					unlock(true)
-				} else if !errors.As(err, new(*disk.BusyError)) {
+				} else if !errors.As(err, new(*files.BusyError)) {
 					t.Error(err)
 				}
 			})

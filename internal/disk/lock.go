@@ -13,29 +13,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
+	"volley/files"
 
-	"volley/internal/printable"
+	"github.com/gofrs/flock"
 )
 
-// A Holder is who has a lock.
-type Holder struct {
-	PID   int       `json:"pid"`
-	User  string    `json:"user,omitempty"`
-	Host  string    `json:"host"`
-	Verb  string    `json:"verb"`
-	Since time.Time `json:"since"`
-	From  string    `json:"from,omitempty"` // the host where the run was started; "": there
-	Run   string    `json:"run"`            // a name that the processes of one run share
-	Rank  int       `json:"rank"`
-
-	Stopped bool `json:"stopped,omitempty"` // it is on this host, and does nothing until it is continued; nobody writes that
-}
-
 // HolderOf returns the holder that this process is.
-func HolderOf(verb, run string) Holder {
+func HolderOf(verb, run string) files.Holder {
 	host, _ := os.Hostname()
-	return Holder{PID: os.Getpid(), User: UserName(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
+	return files.Holder{PID: os.Getpid(), User: UserName(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
 }
 
 // UserName returns what the user of this process is called.
@@ -46,88 +32,23 @@ var UserName = sync.OnceValue(func() string {
 	return fmt.Sprint(os.Geteuid())
 })
 
-// String says who uses a directory, and since when.
-func (h Holder) String() string {
-	if h.PID == 0 {
-		return "another run of volley uses it"
-	}
-	text := fmt.Sprintf("volley %s has used it since %s (process %d on %s", h.Verb, printable.Time(h.Since), h.PID, h.Host)
-	if h.User != "" {
-		text += ", user " + h.User
-	}
-	if h.From != "" && h.From != h.Host {
-		text += ", started from " + h.From
-	}
-	if h.Stopped {
-		text += ", stopped"
-	}
-	return text + ")"
-}
-
-// same reports whether both are one rank of one run.
-func (h Holder) same(o Holder) bool { return h.Run != "" && h.Run == o.Run && h.Rank == o.Rank }
-
-// A BusyError says that another run has a lock.
-type BusyError struct {
-	Path   string // of the directory that it uses
-	Holder Holder // zero where that is not known
-}
-
-func (e *BusyError) Error() string {
-	h := e.Holder
-	do := "wait until that has ended"
-	switch {
-	case h.PID == 0:
-	case h.Stopped:
-		do = fmt.Sprintf("on %s, kill -CONT %d has it go on, and kill -KILL %d ends it", h.Host, h.PID, h.PID)
-	default:
-		do += fmt.Sprintf(", or end it: kill %d on %s", h.PID, h.Host)
-	}
-	return fmt.Sprintf("%s is busy: %v; %s", e.Path, h, do)
-}
-
-// ExitCode is that of the command line where a run has failed: nothing is wrong with what was asked for.
-func (e *BusyError) ExitCode() int { return 1 }
-
-// A SharedError says that two ranks of one run have a directory.
-type SharedError struct {
-	Path  string
-	Ranks [2]int
-}
-
-func (e *SharedError) Error() string {
-	return fmt.Sprintf("ranks %d and %d have one directory, %s: give each its own", e.Ranks[0], e.Ranks[1], e.Path)
-}
-
-// Of returns what a busy directory is to a holder that wants its lock: a [*SharedError] where another rank of its run has
-// it. Where the holder itself is named, it has given the lock back, and another run has it without a name yet.
-func (e *BusyError) Of(mine Holder) error {
-	switch {
-	case e.Holder.same(mine):
-		return &BusyError{Path: e.Path}
-	case mine.Run != "" && e.Holder.Run == mine.Run:
-		return &SharedError{e.Path, [2]int{min(mine.Rank, e.Holder.Rank), max(mine.Rank, e.Holder.Rank)}}
-	}
-	return e
-}
-
 // Confirm returns an error where a file that this process has locked says that another has
-// locked it since: a [*SharedError] where that is of the same run, else a [*BusyError]. File
+// locked it since: a [*files.SharedError] where that is of the same run, else a [*files.BusyError]. File
 // systems allow that whose locks do not reach other machines.
-func Confirm(d Dir, name string, mine Holder) error {
+func Confirm(d Dir, name string, mine files.Holder) error {
 	text, err := ReadText(d, name, mostHolder)
-	var now Holder
+	var now files.Holder
 	switch {
 	case err != nil || json.Unmarshal(text, &now) != nil: // it says nothing
 		return nil
 	case now.Run == mine.Run && now.Rank == mine.Rank && now.PID == mine.PID && now.Host == mine.Host:
 		return nil
 	}
-	return (&BusyError{Path: d.Path(), Holder: now}).Of(mine)
+	return (&files.BusyError{Path: d.Path(), Holder: now}).Of(mine)
 }
 
 // alive reports whether a holder may still run, and notes whether it is stopped.
-func (h *Holder) alive() bool {
+func alive(h *files.Holder) bool {
 	host, err := os.Hostname()
 	if err != nil || host != h.Host {
 		return true
@@ -136,7 +57,7 @@ func (h *Holder) alive() bool {
 	return running(h.PID)
 }
 
-func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
+func (d *osDir) Lock(name string, shared bool, holder files.Holder) (func(remove bool), error) {
 	pause, waited := d.holderTime/1000, time.Duration(0) // what it has slept: a machine that stood still meanwhile has not tried
 	for {
 		unlock, patience, err := d.tryLock(name, shared, holder)
@@ -150,7 +71,7 @@ func (d *osDir) Lock(name string, shared bool, holder Holder) (func(remove bool)
 }
 
 // tryLock is Lock, once. Patience is for how long an error may be that of a run just taking or giving back the lock.
-func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(remove bool), patience time.Duration, err error) {
+func (d *osDir) tryLock(name string, shared bool, holder files.Holder) (unlock func(remove bool), patience time.Duration, err error) {
 	file := filepath.Join(d.path, filepath.FromSlash(name))
 	access := os.O_RDWR
 	if shared {
@@ -180,10 +101,10 @@ func (d *osDir) tryLock(name string, shared bool, holder Holder) (unlock func(re
 	}
 	if !ok {
 		l.Close()
-		busy := &BusyError{Path: d.path}
+		busy := &files.BusyError{Path: d.path}
 		text, err := ReadText(d, name, mostHolder)
-		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !busy.Holder.alive() || busy.Holder.same(holder) {
-			return nil, d.holderTime, &BusyError{Path: d.path} // it is about to say who it is, or to end
+		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(&busy.Holder) || busy.Holder.Same(holder) {
+			return nil, d.holderTime, &files.BusyError{Path: d.path} // it is about to say who it is, or to end
 		}
 		if shared { // another reader has the lock for a moment, to remove its file
 			patience = d.holderTime

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"volley/files"
 )
 
 // Mounted returns a directory in which a name is that of another directory, wherever that lies, as if it was mounted
@@ -156,7 +158,7 @@ func (m *mounted) SyncAll() error {
 	return m.Dir.SyncAll()
 }
 
-func (m *mounted) Lock(name string, shared bool, holder Holder) (func(remove bool), error) {
+func (m *mounted) Lock(name string, shared bool, holder files.Holder) (func(remove bool), error) {
 	d, name := m.at(name)
 	return d.Lock(name, shared, holder)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"volley/files"
 	"volley/group"
 	"volley/internal/exit"
 	"volley/internal/printable"
@@ -338,7 +339,7 @@ func printMayLose(w io.Writer, r *group.VerifyReport, all bool) {
 	for _, x := range r.Risks {
 		printable.Fprintf(w, "node %d  %s, %s  %s\n", x.Node, printable.Count(x.Files, "file"), humanize.IBytes(uint64(x.Bytes)), x.Dir)
 		if all {
-			printLines(w, x.Names, all, func(p group.Name) string { return fmt.Sprintf("        %q", string(p)) })
+			printLines(w, x.Names, all, func(p files.Name) string { return fmt.Sprintf("        %q", string(p)) })
 		}
 	}
 	if x := r.RiskSince; x != nil && r.Risks != nil {
@@ -381,11 +382,11 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, out, all bool) error {
 	Notes(w, r.Notes)
 	printLeft(w, len(r.Kept), "changed", "--revert brings back what was protected")
 	printLeft(w, len(r.Gone), "deleted", "--deleted brings back what was deleted")
-	printLines(w, r.Replaced, all, func(p group.Name) string { return "what was there is in " + string(p) })
+	printLines(w, r.Replaced, all, func(p files.Name) string { return "what was there is in " + string(p) })
 	for _, text := range r.Left {
 		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
-	printLines(w, r.Reverts, all, func(p group.Name) string { return "would be reverted: " + string(p) })
+	printLines(w, r.Reverts, all, func(p files.Name) string { return "would be reverted: " + string(p) })
 	if r.Matched > 0 {
 		printable.Fprintf(w, "matched    %s; nothing else was compared\n", matched(r.Matched))
 	}

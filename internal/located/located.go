@@ -9,20 +9,9 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"volley/files"
 )
-
-// An Error says what is wrong with a text, and where.
-type Error struct {
-	Line   int // from 1; 0 where it is about no line
-	Reason string
-}
-
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return e.Reason
-	}
-	return fmt.Sprintf("line %d: %s", e.Line, e.Reason)
-}
 
 // LineOf returns the line of data at which an error of encoding/json is, 0 where that does not tell.
 func LineOf(data []byte, err error) int {
@@ -43,14 +32,14 @@ func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:offset], []byte("\n"))
 }
 
-// Read returns a JSON text of at most so many bytes. The error is an *[Error] or that of r.
+// Read returns a JSON text of at most so many bytes. The error is an *[files.FormatError] or that of r.
 func Read(r io.Reader, most int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(text)) > most {
-		return nil, &Error{lineAt(text, most), fmt.Sprintf("longer than %d bytes", most)}
+		return nil, &files.FormatError{Line: lineAt(text, most), Reason: fmt.Sprintf("longer than %d bytes", most)}
 	}
 	if err := json.Unmarshal(text, new(nothing)); err != nil {
 		return nil, Wrong(text, err)
@@ -63,13 +52,13 @@ type nothing struct{}
 
 func (*nothing) UnmarshalJSON([]byte) error { return nil }
 
-// Wrong returns an error of encoding/json as an *[Error].
+// Wrong returns an error of encoding/json as an *[files.FormatError].
 func Wrong(text []byte, err error) error {
 	if wrong := new(json.SyntaxError); errors.As(err, &wrong) && wrong.Offset == int64(len(text)) {
 		text = bytes.TrimRight(text, " \t\r\n") // white space at the end is no line
-		return &Error{lineAt(text, int64(len(text))), reason(err)}
+		return &files.FormatError{Line: lineAt(text, int64(len(text))), Reason: reason(err)}
 	}
-	return &Error{LineOf(text, err), reason(err)}
+	return &files.FormatError{Line: LineOf(text, err), Reason: reason(err)}
 }
 
 // goNames are the names of embedded structs in the path of a field: JSON has none.
@@ -88,7 +77,7 @@ func reason(err error) string {
 }
 
 // List calls each before each element of the list that a text has under a key, up to the first error: each takes the
-// element from the decoder. The text is an object that [Read] has returned. The error is an *[Error].
+// element from the decoder. The text is an object that [Read] has returned. The error is an *[files.FormatError].
 func List(text []byte, key string, each func(d *json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	next := func() json.Token {
@@ -96,7 +85,7 @@ func List(text []byte, key string, each func(d *json.Decoder) error) error {
 		return t
 	}
 	if next() != json.Delim('{') {
-		return &Error{1, "want an object"}
+		return &files.FormatError{Line: 1, Reason: "want an object"}
 	}
 	for d.More() {
 		if next() != key {
@@ -106,16 +95,16 @@ func List(text []byte, key string, each func(d *json.Decoder) error) error {
 			continue
 		}
 		if next() != json.Delim('[') {
-			return &Error{lineAt(text, d.InputOffset()), key + ": want a list"}
+			return &files.FormatError{Line: lineAt(text, d.InputOffset()), Reason: key + ": want a list"}
 		}
 		for n := 0; d.More(); n++ {
 			before := text[d.InputOffset():]
 			begin := len(text) - len(bytes.TrimLeft(before, ", \t\r\n"))
 			if err := each(d); err != nil {
-				return &Error{lineAt(text, int64(begin)), fmt.Sprintf("%s[%d]: %s", key, n, reason(err))}
+				return &files.FormatError{Line: lineAt(text, int64(begin)), Reason: fmt.Sprintf("%s[%d]: %s", key, n, reason(err))}
 			}
 		}
 		return nil
 	}
-	return &Error{1, key + " is missing"}
+	return &files.FormatError{Line: 1, Reason: key + " is missing"}
 }

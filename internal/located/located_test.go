@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"volley/files"
 	"volley/internal/fuzzlimit"
 )
 
@@ -24,7 +25,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer fuzzlimit.Hold(t, len(data))()
 		located := func(err error) {
-			if at := new(Error); !errors.As(err, &at) || at.Line < 1 || at.Line > 1+bytes.Count(data, []byte("\n")) {
+			if at := new(files.FormatError); !errors.As(err, &at) || at.Line < 1 || at.Line > 1+bytes.Count(data, []byte("\n")) {
 				t.Fatalf("error %v", err)
 			}
 		}

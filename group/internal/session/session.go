@@ -24,6 +24,7 @@ import (
 	"volley"
 	"volley/collective"
 	"volley/executor"
+	"volley/files"
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
@@ -138,7 +139,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 			continue
 		}
 		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), holder)
-		if errors.As(err, new(*disk.SharedError)) {
+		if errors.As(err, new(*files.SharedError)) {
 			err = &store.InputError{Err: err}
 		}
 		if err != nil {
@@ -149,7 +150,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 }
 
 // take places the nodes here, and locks them. Another run may have said meanwhile which node each is: then it does so again.
-func (s *Session) take(ctx context.Context, dirs []string, v Verb, holder disk.Holder) ([]string, error) {
+func (s *Session) take(ctx context.Context, dirs []string, v Verb, holder files.Holder) ([]string, error) {
 	for try := 1; ; try++ {
 		placed, err := s.Place(dirs, v)
 		if err == nil && s.Roots {
@@ -453,7 +454,7 @@ func (s *Session) order(v Verb) ([]int, error) {
 }
 
 // open opens and locks the nodes here, node 0 first: it decides between two runs. It returns why nodes cannot be read.
-func (s *Session) open(ctx context.Context, v Verb, holder disk.Holder) ([]string, error) {
+func (s *Session) open(ctx context.Context, v Verb, holder files.Holder) ([]string, error) {
 	if err := s.Apart(); err != nil {
 		return nil, err
 	}
@@ -465,7 +466,7 @@ func (s *Session) open(ctx context.Context, v Verb, holder disk.Holder) ([]strin
 		}
 		err := n.Open(s.Disk, v.Access, holder)
 		switch {
-		case errors.As(err, new(*disk.BusyError)), IsInputError(err):
+		case errors.As(err, new(*files.BusyError)), IsInputError(err):
 			return err
 		case err != nil:
 			failing[i] = err.Error()
@@ -749,7 +750,7 @@ func (s *Session) Leftovers(removes func(n int, name string) bool) (list []strin
 }
 
 // Holder returns the holder of locks that this rank is.
-func (s *Session) Holder(v Verb) disk.Holder {
+func (s *Session) Holder(v Verb) files.Holder {
 	h := disk.HolderOf(v.Name, s.Run)
 	h.Rank, h.From = s.T.Rank(), s.From
 	return h

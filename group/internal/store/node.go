@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"volley/files"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
@@ -34,7 +35,7 @@ type Node struct {
 	ReadOnly string    // why it cannot be written to; "": it can, or nobody has tried
 	Dir      disk.Dir  // nil: there is none, or it cannot be read
 	Unlock   func(remove bool)
-	Beside   *disk.BusyError   // who writes to it meanwhile; nil: nobody
+	Beside   *files.BusyError  // who writes to it meanwhile; nil: nobody
 	marks    string            // of what it held when it was opened beside another run
 	Bare     bool              // it had no .volley when it was opened, and so no lock to share
 	undo     func()            // removes the directories that were made for it, while empty
@@ -47,7 +48,7 @@ type Node struct {
 
 // Open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried. Where
 // another rank of the run has the directory, the error is an [*InputError].
-func (n *Node) Open(d disk.Disk, v Access, holder disk.Holder) (err error) {
+func (n *Node) Open(d disk.Disk, v Access, holder files.Holder) (err error) {
 	for range openTimes {
 		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -55,10 +56,10 @@ func (n *Node) Open(d disk.Disk, v Access, holder disk.Holder) (err error) {
 		n.Close()
 		time.Sleep(time.Millisecond)
 	}
-	if busy, ok := errors.AsType[*disk.BusyError](err); ok {
+	if busy, ok := errors.AsType[*files.BusyError](err); ok {
 		err = busy.Of(holder)
 	}
-	if errors.As(err, new(*disk.SharedError)) {
+	if errors.As(err, new(*files.SharedError)) {
 		err = &InputError{Err: err}
 	}
 	return err
@@ -66,7 +67,7 @@ func (n *Node) Open(d disk.Disk, v Access, holder disk.Holder) (err error) {
 
 const openTimes = 100
 
-func (n *Node) tryOpen(d disk.Disk, v Access, holder disk.Holder) (err error) {
+func (n *Node) tryOpen(d disk.Disk, v Access, holder files.Holder) (err error) {
 	n.Dir, err = d.Open(n.At)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && v.Makes:
@@ -125,7 +126,7 @@ func (n *Node) tryOpen(d disk.Disk, v Access, holder disk.Holder) (err error) {
 
 // Moved reports whether a node that is read beside another run holds something else than when that was asked last. Once the
 // other run has ended the node is locked like any other.
-func (n *Node) Moved(holder disk.Holder) bool {
+func (n *Node) Moved(holder files.Holder) bool {
 	if n.Beside == nil {
 		return false
 	}
@@ -197,7 +198,7 @@ func (n *Node) Keep() { n.undo = nil }
 func (n *Node) Made() bool { return n.undo != nil }
 
 // Hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
-func (n *Node) Hold(d disk.Disk, v Access, holder disk.Holder) (err error) {
+func (n *Node) Hold(d disk.Disk, v Access, holder files.Holder) (err error) {
 	for range 2 { // the lock may have come just now
 		n.Close()
 		if err = n.Open(d, v, holder); err != nil || n.Dir == nil || n.Unlock != nil {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/files"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
@@ -211,8 +212,8 @@ type State struct {
 	Unknown     []Unknown `json:",omitempty"` // generations of which nobody can tell what the node has
 	Ended       string    `json:",omitempty"` // group whose protection has ended: the node has a mark, and no generation any more
 
-	Busy   *disk.BusyError `json:",omitempty"` // of a snapshot: who writes to it; nothing else is known
-	Beside *disk.BusyError `json:",omitempty"` // who writes to the node while it is read
+	Busy   *files.BusyError `json:",omitempty"` // of a snapshot: who writes to it; nothing else is known
+	Beside *files.BusyError `json:",omitempty"` // who writes to the node while it is read
 }
 
 // An Unknown generation is there, and its manifest cannot be read.

@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"volley/files"
 	"volley/internal/disk"
-	"volley/internal/names"
 )
 
 // MetaName is the directory of a node in which everything of Volley's lies.
@@ -145,7 +145,7 @@ func (e *Entry) SameMeta(o *Entry) bool {
 }
 
 // A Name is the bytes of a path, or of an attribute's name.
-type Name = names.Name
+type Name = files.Name
 
 // specialModes are the bits of [Entry.Mode] beyond the permissions, by those of fs.FileMode.
 var specialModes = map[fs.FileMode]uint32{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"volley/files"
 	"volley/group"
 	"volley/internal/cli/ranks"
 	"volley/internal/cli/session"
@@ -284,7 +285,7 @@ func (o *groupOptions) Meet(l *launch.Launch, cmd *cobra.Command) error {
 	var names []string
 	var added []bool
 	for _, x := range l.Ranks {
-		x.Node.Name = group.Name(x.Start.Name)
+		x.Node.Name = files.Name(x.Start.Name)
 		ids, names = append(ids, x.Node), append(names, x.Start.Name)
 		added = append(added, o.resizing != nil && slices.Contains(o.resizing.Add, x.Start.Name))
 	}
@@ -408,7 +409,7 @@ func (o *groupOptions) Share(said [][]byte, rank int) (ranks [][]int) {
 func (o *groupOptions) setsAtHosts(l *launch.Launch, cmd *cobra.Command) error {
 	var members []sets.Member
 	for _, x := range l.Ranks {
-		x.Node.Name = group.Name(x.Start.Name)
+		x.Node.Name = files.Name(x.Start.Name)
 		m := sets.Member{Name: x.Start.Name, Identity: x.Node}
 		if slices.ContainsFunc(members, func(o sets.Member) bool { return o.Name == m.Name }) {
 			return exit.Usagef("%s is there twice: give every node its own", m.Name)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"volley/files"
 	"volley/internal/disk"
 	_ "volley/internal/rapidseed"
 )
@@ -188,7 +189,7 @@ func TestMountLocks(t *testing.T) {
 		dir := open(t, d, path)
 		for _, name := range []string{"lock", "none"} {
 			for _, shared := range []bool{false, true} {
-				unlock, err := dir.Lock(name, shared, disk.Holder{})
+				unlock, err := dir.Lock(name, shared, files.Holder{})
 				if err == nil {
 					unlock(true)
 				}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"volley/files"
 	"volley/internal/disk"
 )
 
@@ -24,7 +25,7 @@ func (d Lockless) Open(path string) (disk.Dir, error) {
 
 type locklessDir struct{ disk.Dir }
 
-func (d locklessDir) Lock(name string, _ bool, holder disk.Holder) (func(bool), error) {
+func (d locklessDir) Lock(name string, _ bool, holder files.Holder) (func(bool), error) {
 	text, err := json.Marshal(holder)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(d.Path(), name), text, 0o600)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/files"
 	"volley/internal/disk"
 )
 
@@ -274,7 +275,7 @@ func TestDiskKill(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		unlock, err := d.Lock("lock", false, disk.Holder{PID: 1})
+		unlock, err := d.Lock("lock", false, files.Holder{PID: 1})
 		if err != nil {
 			return err
 		}
@@ -327,7 +328,7 @@ func TestDiskKill(t *testing.T) {
 			if data, err := m.ReadFile("/d/x"); string(data) != want || err != nil {
 				t.Errorf("%v, cut %v: %q, %v", call, cut, data, err)
 			}
-			unlock, err := open(t, m.Process(), "/d").Lock("lock", false, disk.Holder{PID: 2})
+			unlock, err := open(t, m.Process(), "/d").Lock("lock", false, files.Holder{PID: 2})
 			if err != nil {
 				t.Errorf("%v: %v", call, err)
 				continue
@@ -395,7 +396,7 @@ func TestDiskLock(t *testing.T) {
 	other := open(t, m.Process(), "/d")
 	for _, shared := range []bool{false, true} {
 		_, err := other.Lock("lock", shared, disk.HolderOf("recover", "other"))
-		busy := new(disk.BusyError)
+		busy := new(files.BusyError)
 		if !errors.As(err, &busy) || busy.Path != "/d" || !busy.Holder.Since.Equal(mine.Since) {
 			t.Fatalf("shared %v: %v", shared, err)
 		}
@@ -409,7 +410,7 @@ func TestDiskLock(t *testing.T) {
 	_, err = open(t, p, "/d").Lock("lock", true, mine)
 	must(t, err)
 	one(false)
-	if _, err := other.Lock("lock", false, mine); !errors.As(err, new(*disk.BusyError)) {
+	if _, err := other.Lock("lock", false, mine); !errors.As(err, new(*files.BusyError)) {
 		t.Errorf("exclusive beside shared: %v", err)
 	}
 	p.Kill()

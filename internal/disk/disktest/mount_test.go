@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/files"
 	"volley/internal/disk"
 )
 
@@ -107,11 +108,11 @@ func TestMountCannot(t *testing.T) {
 		{"rename to one too long", Mount{NameBytes: 8}, func(d disk.Dir) error { return d.Rename("x", long) }, syscall.ENAMETOOLONG},
 		{"writing where only reading is", Mount{ReadOnly: true}, func(d disk.Dir) error { return d.Mkdir("new", 0o755) }, syscall.EROFS},
 		{"a lock there", Mount{ReadOnly: true}, func(d disk.Dir) error {
-			_, err := d.Lock("x", false, disk.Holder{})
+			_, err := d.Lock("x", false, files.Holder{})
 			return err
 		}, syscall.EROFS},
 		{"a shared lock there", Mount{ReadOnly: true}, func(d disk.Dir) error {
-			_, err := d.Lock("x", true, disk.Holder{})
+			_, err := d.Lock("x", true, files.Holder{})
 			return err
 		}, 0},
 		{"opening to write there", Mount{ReadOnly: true}, func(d disk.Dir) error {

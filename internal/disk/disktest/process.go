@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"volley/files"
 	"volley/internal/disk"
 )
 
@@ -643,7 +644,7 @@ type lock struct {
 	shared bool
 }
 
-func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(remove bool), err error) {
+func (d *dir) Lock(name string, shared bool, holder files.Holder) (unlock func(remove bool), err error) {
 	whole := d.whole(name)
 	m := d.p.m
 	mine := &lock{d.p, shared}
@@ -668,9 +669,9 @@ func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(re
 			m.put(in, last, x)
 		}
 		if slices.ContainsFunc(x.locks, func(l *lock) bool { return !l.shared || !shared }) {
-			busy := &disk.BusyError{Path: d.path}
+			busy := &files.BusyError{Path: d.path}
 			if json.Unmarshal(x.now.data, &busy.Holder) != nil {
-				busy.Holder = disk.Holder{}
+				busy.Holder = files.Holder{}
 			}
 			return busy
 		}
@@ -683,7 +684,7 @@ func (d *dir) Lock(name string, shared bool, holder disk.Holder) (unlock func(re
 		m.write(x, 0, text[:m.fits(x, 0, int64(len(text)))])
 		return err
 	})
-	if busy, ok := err.(*disk.BusyError); ok {
+	if busy, ok := err.(*files.BusyError); ok {
 		return nil, busy
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package names keeps the names of files in JSON byte by byte, whatever these are.
-package names
+// Package files has what packages that read and write files have in common: names, locks, and errors with a line.
+package files
 
 import (
 	"encoding/base64"
@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Name is bytes. In JSON it is a string where they are UTF-8 without "base64:" in front, else "base64:" and code.
+// A Name is the name of a file, of any bytes. In JSON it is a string where they are UTF-8 without "base64:" in front, else "base64:" and code.
 type Name string
 
 const coded = "base64:"
