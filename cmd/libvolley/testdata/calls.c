@@ -113,7 +113,7 @@ static void decodes(const unsigned char *x, size_t bytes, unsigned char *coded, 
 	}
 	if (size > 1) {
 		o.matrix = rank == 1 ? "random:1" : "random:2";
-		expect("decode, disagreement", volley_decode(MPI_COMM_WORLD, back, longest, 1, coded, longest, &o), VOLLEY_USAGE, "in the matrix");
+		expect("decode, disagreement", volley_decode(MPI_COMM_WORLD, back, longest, 1, coded, longest, &o), VOLLEY_USAGE, "in matrix");
 	}
 	free(back);
 }
