@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"time"
 
@@ -106,6 +107,7 @@ type Bound struct {
 	first   int      // processor here
 	shared  settings // what all have agreed on; Seed is that of the run
 	report  *Report
+	plan    [sha256.Size]byte // its hash
 	way     way
 
 	began       time.Time     // the run, or the making of the Bound
@@ -262,6 +264,7 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 		return b.c.Alike(b.ctx, err) // as all have agreed on
 	}
 	b.report = e.reportOf(chosen, b.shared)
+	hex.Decode(b.plan[:], []byte(b.report.PlanHash))
 	executable, err := chosen.executable(b.ctx, rank, ranks)
 	b.report.CompileSeconds = phase(trace.Compile).Seconds()
 	if err != nil {
@@ -313,18 +316,14 @@ func (b *Bound) phases() func(trace.Kind) time.Duration {
 	}
 }
 
-// digest is of what the ranks have agreed on for a run: no message of an earlier one, or of another agreement, has it.
-func (b *Bound) digest() [sha256.Size]byte {
-	var text [2*sha256.Size + 8]byte
-	copy(text[:], b.report.PlanHash)
-	binary.LittleEndian.PutUint64(text[2*sha256.Size:], b.shared.Seed)
-	return sha256.Sum256(text[:])
+// digest says what the ranks have agreed on for a run: no message of an earlier one, or of another agreement, has it.
+func (b *Bound) digest() (of [sha256.Size]byte) {
+	binary.LittleEndian.PutUint64(of[copy(of[:], b.plan[:len(of)-8]):], b.shared.Seed)
+	return of
 }
 
 // disagreement is the error where a rank goes by another plan.
-func (b *Bound) disagreement(rank int) error {
-	return &DisagreementError{Processors: []int{b.e.firstProcessor(rank, b.t.Size())}, With: b.first, In: []string{"plan"}}
-}
+func (b *Bound) disagreement(rank int) error { return collective.OtherPlan(rank, b.t.Rank()) }
 
 // relate returns the check of the runs where this rank has all packets, or its slice of them.
 func (b *Bound) relate(p plan.Plan) (*runcheck.Relation, error) {

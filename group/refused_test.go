@@ -103,7 +103,7 @@ func TestArgumentsRefused(t *testing.T) {
 		"memory":  func(o *Options) { o.Memory = 1 << 21 },
 		"believe": func(o *Options) { o.Believe = "/n1" },
 	} {
-		if err := other(change); !IsInputError(err) || !strings.Contains(err.Error(), "process 1 has other arguments than process 0") {
+		if err := other(change); !IsInputError(err) || !strings.Contains(err.Error(), "rank 1 differs from rank 0 in "+what+" (") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // ResizeOptions say how the nodes of a group change.
 type ResizeOptions struct {
 	ProtectOptions          // Retain is not for it
-	Add            []string // of the directories at this rank, those that are new
+	Add            []string `json:"-"` // of the directories at this rank, those that are new
 	Remove         []string // nodes that leave, by directory or number; alike at all ranks
 }
 

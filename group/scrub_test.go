@@ -377,7 +377,7 @@ func TestPartRefused(t *testing.T) {
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
 			return Over(t, dirs, o).Verify(ctx, parts[t.Rank()])
 		})
-		if !IsInputError(err) || !strings.Contains(err.Error(), "part is ") && !strings.Contains(err.Error(), "parts is ") {
+		if !IsInputError(err) || !strings.Contains(err.Error(), "part (") && !strings.Contains(err.Error(), "parts (") {
 			t.Errorf("%v: %v", parts, err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,7 +138,11 @@ func measure(
 		return nil, fmt.Errorf("time %v: want more than 0", d)
 	}
 	m := &meter{t: t, start: time.Now(), memory: make([]byte, Memory), progress: progress}
-	if err := m.compareTerms(ctx, fields, d); err != nil {
+	settings := []collective.Term{collective.TermOf("version of the file", Version), collective.TermOf("time", d), {Name: "fields"}}
+	for _, f := range fields {
+		settings[2].Value += " " + f.Name()
+	}
+	if _, err := collective.New(t, 0).Greet(ctx, collective.Greeting{Verb: "measure", Terms: settings}, nil); err != nil {
 		return nil, err
 	}
 	forNetwork := d.Seconds()
@@ -181,19 +184,6 @@ const mostResidual = 0.3
 
 // Fits reports whether the network fits the points: where not, times that are expected by it are as far off.
 func (r *Result) Fits() bool { return r.Residual() <= mostResidual }
-
-// compareTerms returns an error, at every rank, unless all were called alike.
-func (m *meter) compareTerms(ctx context.Context, fields []field.Field, d time.Duration) error {
-	terms := fmt.Sprintf("%d %v", Version, d)
-	for _, f := range fields {
-		terms += " " + f.Name()
-	}
-	all, err := collective.AllgatherValues(ctx, m.t, terms, 0)
-	if slices.ContainsFunc(all, func(theirs string) bool { return theirs != all[0] }) {
-		return errors.New("the ranks were started with different fields or times: start all alike")
-	}
-	return err
-}
 
 // rounded returns x in six digits: none of those after them was measured.
 func rounded(x float64) float64 {

@@ -241,7 +241,7 @@ func TestJobErrors(t *testing.T) {
 		{"too many processes", 4, []string{"-k", "3", pattern}, exit.Usage, `^volley: 4 processes for 3 processors: start no more of them$`},
 		{"a wrong --per-rank", 2, []string{"-k", "3", "--per-rank", "2", pattern}, exit.Usage, `^volley: --per-rank 2: 2 processes for 3 processors$`},
 		{"another matrix", 3, []string{pattern, ":", "encode", "--comm", "mpi", "-o", "{out}", "--matrix", "random:1", pattern}, exit.Usage,
-			`^volley: processor 3 differs from processor 0 in matrix: give all the same$`},
+			`^volley: rank 3 differs from rank 0 in matrix \(random:1, not .*\): give all the same$`},
 		{"too little memory", 2, []string{"--memory", "1B", pattern}, exit.Usage, `^volley: 1 bytes of memory: `},
 	} {
 		t.Run(c.name, func(t *testing.T) {

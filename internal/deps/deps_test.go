@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	"group/buffers":           {"group", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "internal/disk", "transport"},
 	"group/internal/content":  {"group/internal/store", "group/internal/tree", "internal/disk", "internal/twosums"},
 	"group/internal/decide":   {"group/internal/store", "group/internal/tree", "internal/printable"},
-	"group/internal/erasure":  {"", "algo", "executor", "field", "group/internal/content", "group/internal/store", "internal/code", "internal/disk", "matrix", "plan", "sim", "transport", "verify"},
+	"group/internal/erasure":  {"", "algo", "collective", "executor", "field", "group/internal/content", "group/internal/store", "internal/code", "matrix", "plan", "sim", "transport", "verify"},
 	"group/internal/guard":    {"group/internal/content", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk"},
 	"group/internal/pass":     {"collective", "executor", "group/internal/content", "group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/hugepage", "transport", "verify"},
 	"group/internal/restore":  {"group/internal/content", "group/internal/store", "group/internal/tree", "internal/disk"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/collective"
 	"volley/group/internal/store"
 	"volley/internal/printable"
 )
@@ -55,7 +56,8 @@ func (e *UnreachedError) Error() string {
 	return text + ". Run again when it can be"
 }
 
-// IsInputError reports whether the caller has to change something: the error is an [*InputError] or a [*TooManyError].
+// IsInputError reports whether the caller has to change something: the error is an [*InputError], a [*TooManyError] or a
+// *collective.DisagreementError.
 func IsInputError(err error) bool {
-	return errors.As(err, new(*store.InputError)) || errors.As(err, new(*TooManyError))
+	return errors.As(err, new(*store.InputError)) || errors.As(err, new(*TooManyError)) || errors.As(err, new(*collective.DisagreementError))
 }

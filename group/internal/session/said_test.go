@@ -1,37 +1,43 @@
 package session
 
 import (
-	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	"volley/collective"
 	"volley/group/internal/store"
 )
 
-// TestSaid checks what ranks compare: the options of all verbs with those of the verb, but for what is each rank's own.
-func TestSaid(t *testing.T) {
+// TestSettings checks what ranks compare: the options of all verbs with those of the verb, but for what is each rank's own.
+func TestSettings(t *testing.T) {
 	t.Parallel()
 	type own struct {
 		Tolerate int
-		Add      []string
+		Add      []string `json:"-"`
 	}
 	s := &Session{Options: Options{Memory: 1 << 20, Timeout: time.Second, Believe: "/n1", Names: []string{"a"}, Meta: "/meta", Key: []byte("secret")}}
 	for _, c := range []struct {
 		verb Verb
 		want []string
 	}{
-		{Verb{Name: "status"}, []string{"Believe", "Memory", "NoKey", "Verb"}},
-		{Verb{Name: "protect", Args: own{Tolerate: 2}}, []string{"Believe", "Memory", "NoKey", "Tolerate", "Verb"}},
-		{Verb{Name: "protect", Access: store.Access{Writes: true}, Args: struct{ Options }{s.Options}}, []string{"Believe", "Memory", "NoKey", "Verb"}},
+		{Verb{Name: "status"}, []string{"believe", "memory", "no key", "roots", "step"}},
+		{Verb{Name: "protect", Args: own{Tolerate: 2}}, []string{"believe", "memory", "no key", "roots", "step", "tolerate"}},
+		{Verb{Name: "protect", Access: store.Access{Writes: true}, Args: struct{ Options }{s.Options}}, []string{"believe", "memory", "no key", "roots", "step"}},
 	} {
-		said, err := s.Said(c.verb)
-		if is := slices.Sorted(maps.Keys(said)); err != nil || !slices.Equal(is, c.want) {
+		settings, err := s.Settings(c.verb)
+		var is []string
+		for _, x := range settings {
+			is = append(is, x.Name)
+		}
+		if err != nil || !slices.Equal(is, c.want) {
 			t.Errorf("%s: %q, %v, want %q", c.verb.Name, is, err, c.want)
 		}
 	}
-	said, err := s.Said(Verb{Name: "protect", Args: own{Tolerate: 2}})
-	if err != nil || string(said["Believe"]) != `"/n1"` || string(said["Tolerate"]) != "2" || string(said["Verb"]) != `"protect"` {
-		t.Errorf("%q, %v", said, err)
+	settings, err := s.Settings(Verb{Name: "protect", Args: own{Tolerate: 2}})
+	for _, want := range []collective.Term{{Name: "believe", Value: `"/n1"`}, {Name: "tolerate", Value: "2"}} {
+		if err != nil || !slices.Contains(settings, want) {
+			t.Errorf("%q, %v, want %q", settings, err, want)
+		}
 	}
 }
