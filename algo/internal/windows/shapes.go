@@ -1,4 +1,4 @@
-package conditional
+package windows
 
 import (
 	"context"
@@ -6,20 +6,20 @@ import (
 	"iter"
 	"slices"
 
-	"volley/algo"
+	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/internal/memo"
 	"volley/sim"
 )
 
-// windowShape is the parameters of a [windows] step, which do not depend on the matrix.
+// shape is the parameters of a [Step], which do not depend on the matrix.
 //
 // With a stride M, slot s is the offsets from s·M on, cyclically, -B <= s <= c. Of
 // slot l >= 0 the offsets l·M + [0, m) are row l of the shoot phase, of slot -t < 0
 // the offsets -t·M + t + [0, m) are window t. Behind slot s there is room for the gaps
 // that min(B, c-s) windows fill, an offset each; that makes m·(1+B+c) + B·c in all. Which
-// K fit, [windowShape.strides] says.
-type windowShape struct {
+// K fit, [shape.strides] says.
+type shape struct {
 	size   int // K
 	m      int // packets that everybody has after the prepare phase
 	extra  int // B, the windows: extra elements that everybody receives
@@ -27,23 +27,23 @@ type windowShape struct {
 	stride int // M
 }
 
-func (w windowShape) String() string {
+func (w shape) String() string {
 	return fmt.Sprintf("B=%d m=%d c=%d stride=%d", w.extra, w.m, w.c, w.stride)
 }
 
 // cost is C1 = clog(m) + ⌈B/p⌉ + clog(c+1) and C2 = ⌈(m-1)/p⌉ + ⌈B/p⌉ + ⌈c/p⌉.
-func (w windowShape) cost(ports int) sim.Cost {
+func (w shape) cost(ports int) sim.Cost {
 	extra := schedule.Ceil(w.extra, ports)
 	return sim.Cost{C1: schedule.Clog(w.m, ports) + extra + schedule.Clog(w.c+1, ports), C2: schedule.Ceil(w.m-1, ports) + extra + schedule.Ceil(w.c, ports)}
 }
 
 // capacity is the offsets of all rows, windows and gaps: K is at most that.
-func (w windowShape) capacity() int { return w.m*(1+w.extra+w.c) + w.extra*w.c }
+func (w shape) capacity() int { return w.m*(1+w.extra+w.c) + w.extra*w.c }
 
 // offset returns place i of slot s.
-func (w windowShape) offset(s, i int) int { return w.wrap(s%w.size*w.stride + i) }
+func (w shape) offset(s, i int) int { return w.wrap(s%w.size*w.stride + i) }
 
-func (w windowShape) wrap(o int) int { return mod(o, w.size) }
+func (w shape) wrap(o int) int { return (o%w.size + w.size) % w.size }
 
 // strides calls yield with the shape for every stride that suits it, until yield returns
 // false, and reports whether it never did. With simple only those count whose slots
@@ -55,7 +55,7 @@ func (w windowShape) wrap(o int) int { return mod(o, w.size) }
 // 0 <= b <= m + min(0, x-1-B). B = 1 reaches all K from (m+1)·(c+1) to the capacity; the
 // capacity itself is reached where B and c+1, or B+1 and c, have no common divisor
 // (TestWindowCapacity).
-func (w windowShape) strides(simple bool, yield func(windowShape) bool) bool {
+func (w shape) strides(simple bool, yield func(shape) bool) bool {
 	slack := w.capacity() - w.size
 	if slack < 0 || w.m+w.extra > w.size {
 		return true
@@ -101,12 +101,12 @@ type cells []int32
 
 const noCell = 0
 
-func (w windowShape) rowCell(l int) int32    { return int32(1 + l) }
-func (w windowShape) windowCell(t int) int32 { return int32(-t) }
-func (w windowShape) gapCell(l, t int) int32 { return int32(2 + w.c + (l-1)*w.extra + t - 1) }
+func (w shape) rowCell(l int) int32    { return int32(1 + l) }
+func (w shape) windowCell(t int) int32 { return int32(-t) }
+func (w shape) gapCell(l, t int) int32 { return int32(2 + w.c + (l-1)*w.extra + t - 1) }
 
 // gap returns the t of a gap's cell; ok is false for others.
-func (w windowShape) gap(cell int32) (t int, ok bool) {
+func (w shape) gap(cell int32) (t int, ok bool) {
 	n := int(cell) - 2 - w.c
 	return n%w.extra + 1, n >= 0
 }
@@ -115,7 +115,7 @@ func (w windowShape) gap(cell int32) (t int, ok bool) {
 // one at which the last packet of window t lies when it has gone on by l strides. It
 // is nil where an offset is left over or the coding would depend on itself. The stride
 // may be any.
-func (w windowShape) cells() cells {
+func (w shape) cells() cells {
 	own := make(cells, w.size)
 	for l := 0; l <= w.c; l++ {
 		if l > 0 && w.offset(l, 0) == 0 {
@@ -164,7 +164,7 @@ func (w windowShape) cells() cells {
 }
 
 // take gives the places from … to-1 of slot s to the cell, but for those taken.
-func (w windowShape) take(own cells, s, from, to int, cell int32) {
+func (w shape) take(own cells, s, from, to int, cell int32) {
 	at := w.offset(s, from)
 	for range to - from {
 		if own[at] == noCell {
@@ -185,12 +185,12 @@ const (
 // shapes calls yield with the shapes of exactly this C2 and at most c1 rounds, those
 // with the fewest rounds of windows first, until yield returns false; simple is as
 // for strides.
-func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) {
+func shapes(size, ports, c1, c2 int, simple bool, yield func(shape) bool) {
 	mostExtra := mostReckoning / size
 	for extra := 1; extra < min(c1, c2) && ports*(extra-1) < mostExtra; extra++ { // rounds
 		for strides := 1; strides <= c2-extra; strides++ {
 			window := c2 - extra - strides
-			most := windowShape{
+			most := shape{
 				size: size, m: 1 + ports*window, extra: min(ports*extra, mostExtra), c: ports * strides,
 			}
 			if most.capacity() < size {
@@ -205,7 +205,7 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) 
 			for b := ports*(extra-1) + 1; b <= most.extra; b++ {
 				for m := most.m; m >= leastM; m-- {
 					for c := most.c; c >= leastC; c-- {
-						w := windowShape{size: size, m: m, extra: b, c: c}
+						w := shape{size: size, m: m, extra: b, c: c}
 						if w.capacity() < size {
 							break
 						}
@@ -222,36 +222,42 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) 
 	}
 }
 
+// universalC2 is the C2 of the tuned universal step in at most so many rounds, no fewer than the fewest.
+func universalC2(size, ports, rounds int) int {
+	m, n := universal.Tune(size, ports, rounds-schedule.Clog(size, ports))
+	return universal.Cost(m, n, ports).C2
+}
+
 // tunedFront returns the C2 of the tuned universal step by the rounds that it may
 // take above the fewest possible; more rounds than listed are of no use.
 func tunedFront(size, ports int) []int {
 	var front []int
-	c2 := func(over int) int { return universalC2(size, ports, algo.BoundC1(size, ports)+over) }
+	c2 := func(over int) int { return universalC2(size, ports, schedule.Clog(size, ports)+over) }
 	for best := c2(size); len(front) == 0 || front[len(front)-1] > best; {
 		front = append(front, c2(len(front)))
 	}
 	return front
 }
 
-// findWindows returns the shapes that no other one, nor the tuned universal step,
+// findFront returns the shapes that no other one, nor the tuned universal step,
 // beats in C1 and C2, fewest rounds first. They have at most over rounds more than
 // the fewest possible, any number if over is negative.
-func findWindows(size, ports, over int) []windowShape {
+func findFront(size, ports, over int) []shape {
 	tuned := tunedFront(size, ports)
-	least := algo.BoundC1(size, ports)
+	least := schedule.Clog(size, ports)
 	c1 := size // more rounds than any has
 	if over >= 0 {
 		c1 = min(c1, least+over)
 	}
-	var list []windowShape
-	for c2 := max(2, algo.BoundC2(size, ports)); c2 < tuned[0]; c2++ {
+	var list []shape
+	for c2 := 2; c2 < tuned[0]; c2++ {
 		if i := slices.IndexFunc(tuned, func(t int) bool { return t <= c2 }); i >= 0 {
 			c1 = min(c1, least+i-1) // in more rounds tuned is as good
 		}
-		var best *windowShape
+		var best *shape
 		for found := true; found; {
 			found = false
-			shapes(size, ports, c1, c2, false, func(w windowShape) bool {
+			shapes(size, ports, c1, c2, false, func(w shape) bool {
 				if w.cells() == nil {
 					return true
 				}
@@ -269,12 +275,12 @@ func findWindows(size, ports, over int) []windowShape {
 
 // alternatives yields the shape, then others with at most as many rounds, the fewest
 // packets first, that beat the tuned universal step.
-func (w windowShape) alternatives(ports int) iter.Seq[windowShape] {
-	return func(yield func(windowShape) bool) {
+func (w shape) alternatives(ports int) iter.Seq[shape] {
+	return func(yield func(shape) bool) {
 		c := w.cost(ports)
 		more := yield(w)
 		for c2 := c.C2; more && c2 < universalC2(w.size, ports, c.C1); c2++ {
-			shapes(w.size, ports, c.C1, c2, false, func(other windowShape) bool {
+			shapes(w.size, ports, c.C1, c2, false, func(other shape) bool {
 				if other != w && other.cells() != nil {
 					more = yield(other)
 				}
@@ -287,16 +293,16 @@ func (w windowShape) alternatives(ports int) iter.Seq[windowShape] {
 // mostSimple bounds the shapes that simplest looks at.
 const mostSimple = 16
 
-// simplest returns a shape of the same cost that makes a [windows.plain] step, if one is
+// simplest returns a shape of the same cost that makes a [Step.plain] step, if one is
 // found, else the shape itself.
-func (w windowShape) simplest(ports int) windowShape {
-	if newWindows(w, ports).plain() {
+func (w shape) simplest(ports int) shape {
+	if newStep(w, ports).plain() {
 		return w
 	}
 	c, looked := w.cost(ports), 0
-	shapes(w.size, ports, c.C1, c.C2, true, func(other windowShape) bool {
+	shapes(w.size, ports, c.C1, c.C2, true, func(other shape) bool {
 		looked++
-		if other.cells() != nil && newWindows(other, ports).plain() {
+		if other.cells() != nil && newStep(other, ports).plain() {
 			w = other
 			return false
 		}
@@ -305,15 +311,15 @@ func (w windowShape) simplest(ports int) windowShape {
 	return w
 }
 
-// windowTables keeps what findWindows has found, so many tables.
-var windowTables = memo.New(mostWindowTables)
+// fronts keeps what findFront has found, so many times.
+var fronts = memo.New(mostFronts)
 
-const mostWindowTables = 256
+const mostFronts = 256
 
-// windowTable is findWindows, but remembers.
-func windowTable(size, ports, over int) []windowShape {
-	list, _, _ := memo.Get(context.Background(), windowTables, [3]int{size, ports, max(over, -1)}, 1, func() ([]windowShape, error) {
-		return findWindows(size, ports, over), nil
+// front is findFront, but remembers.
+func front(size, ports, over int) []shape {
+	list, _, _ := memo.Get(context.Background(), fronts, [3]int{size, ports, max(over, -1)}, 1, func() ([]shape, error) {
+		return findFront(size, ports, over), nil
 	})
 	return list
 }

@@ -1,6 +1,8 @@
-package conditional
+package windows
 
 import (
+	"testing"
+
 	"volley/field"
 	_ "volley/field/curves"
 	"volley/matrix"
@@ -28,4 +30,30 @@ func (m askedMatrix) At(i, j int) field.Element {
 func identity(f field.Field, k int) matrix.Matrix {
 	one := matrix.DenseFunc(f, 1, 1, func(_, _ int) field.Element { return field.One })
 	return verify.InPieces(one, k)
+}
+
+func cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
+	t.Helper()
+	a, err := matrix.Cauchy(f, k, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
+	t.Helper()
+	a, err := matrix.Random(f, k, k, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// boundC2 is the least C2 of a schedule for every matrix, as package algo has it, from counting codings.
+func boundC2(k, ports int) (c2 int) {
+	for ports*ports*c2*c2-ports*(ports-2)*c2+2*(1-k) < 0 {
+		c2++
+	}
+	return c2
 }

@@ -1,29 +1,31 @@
-package conditional
+// Package windows has a step for matrices of which some minors are not zero, that needs fewer packets than the universal
+// step: what a processor receives for its own result it also passes on.
+package windows
 
 import (
 	"fmt"
 	"slices"
 
-	"volley/algo"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
-// windows is prepare-and-shoot with a phase in between, in which everybody receives B
+// A Step is prepare-and-shoot with a phase in between, in which everybody receives B
 // elements for its own result. It keeps them: in the results of others it passes them
 // on, multiplied, in place of packets that it has not.
 //
 //	problem  every K and p; B >= 1 (B = 0 is "universal"); A whose pivots, B at each
-//	         processor, are not zero. In a [windows.plain] step they are quotients of
+//	         processor, are not zero. In a [Step.plain] step they are quotients of
 //	         minors of A of size B and less: never zero where A is superregular
 //	cost     C1 = clog(m) + ⌈B/p⌉ + clog(c+1), C2 = ⌈(m-1)/p⌉ + ⌈B/p⌉ + ⌈c/p⌉, for most
-//	         K up to m·(1+B+c) + B·c, see [windowShape] (TestWindows, TestWindowTable)
+//	         K up to m·(1+B+c) + B·c, see [shape] (TestWindows, TestWindowTable)
 //	source   ours
 //
 // Processor j says offset (j-i) mod K for the packet x_i. The schedule has a stride M
-// and deals the offsets, see [windowShape.cells]:
+// and deals the offsets, see [shape.cells]:
 //
 //   - prepare: everybody obtains the packets at offsets [0, m).
 //   - window t = 1 … B: k receives from k + t·M - t the element z_t(k), which covers
@@ -34,11 +36,11 @@ import (
 //     the correct coefficient at that offset. What γ_l,t·z_t(k) adds at other offsets is
 //     taken off rows, and off windows and gaps of smaller t, which are reckoned later.
 //
-// Pivot t of k, the coefficient of the last packet of z_t(k), divides. [windows.vanishing]
+// Pivot t of k, the coefficient of the last packet of z_t(k), divides. [Step.vanishing]
 // finds pivots that are zero; Encode takes for granted that there are none. All groups
 // of a layer have to be as large as the step's size.
-type windows struct {
-	windowShape
+type Step struct {
+	shape
 	ports          int
 	own            cells
 	near           [][]nearby // of slot s, at s+B
@@ -48,17 +50,17 @@ type windows struct {
 // nearby is a slot that begins so many places after another one, or before if negative.
 type nearby struct{ slot, after int }
 
-// newWindows returns the step, for a shape that has cells.
-func newWindows(w windowShape, ports int) *windows {
-	return &windows{
-		windowShape: w, ports: ports, own: w.cells(), near: w.neighbours(),
+// newStep returns the step, for a shape that has cells.
+func newStep(w shape, ports int) *Step {
+	return &Step{
+		shape: w, ports: ports, own: w.cells(), near: w.neighbours(),
 		prepare: schedule.WindowRounds(w.m, ports), shoot: schedule.WindowRounds(w.c+1, ports),
 	}
 }
 
 // neighbours returns for each slot those whose m+B places overlap with its own, itself
 // among them.
-func (w windowShape) neighbours() [][]nearby {
+func (w shape) neighbours() [][]nearby {
 	width := w.m + w.extra
 	slots := make([]int, 1+w.extra+w.c) // in the order of their first offsets
 	for i := range slots {
@@ -81,9 +83,9 @@ func (w windowShape) neighbours() [][]nearby {
 	return near
 }
 
-func (s *windows) Parameters() (string, []int) { return s.String(), []int{s.extra, s.m, s.c, s.stride} }
+func (s *Step) Parameters() (string, []int) { return s.String(), []int{s.extra, s.m, s.c, s.stride} }
 
-func (s *windows) Phases() []plan.Phase {
+func (s *Step) Phases() []plan.Phase {
 	return []plan.Phase{
 		{Name: "prepare", Rounds: len(s.prepare)},
 		{Name: "window", Rounds: (s.extra + s.ports - 1) / s.ports},
@@ -91,13 +93,30 @@ func (s *windows) Phases() []plan.Phase {
 	}
 }
 
-func (s *windows) Classes() []plan.Class { return schedule.OneClass(s.size) }
+func (s *Step) Classes() []plan.Class { return schedule.OneClass(s.size) }
 
-func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+// Least is that of [schedule.Bounded].
+func (s *Step) Least() sim.Cost {
+	c := s.cost(s.ports)
+	c.Pieces = 1
+	for _, st := range s.prepare {
+		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(st.Ranges), Elements: st.End - st.Start})
+	}
+	for left := s.extra; left > 0; left -= s.ports {
+		n := min(left, s.ports)
+		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: n, Elements: n})
+	}
+	for _, st := range slices.Backward(s.shoot) {
+		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(st.Ranges), Elements: st.End - st.Start})
+	}
+	return c
+}
+
+func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
 	if g.Size != s.size {
 		panic(fmt.Sprintf("algo: windows for groups of %d in a group of %d", s.size, g.Size))
 	}
-	code := newWindowCoding(s, b.Field, g.At)
+	code := newCoding(s, b.Field, g.At)
 	have := schedule.Gather(b, g, s.prepare, 1, s.m, []plan.Slot{in})
 
 	extra := make([]plan.Slot, 1+s.extra) // by t
@@ -132,7 +151,7 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 }
 
 // windowTerms returns the terms of window t, where no coefficient is zero.
-func (s *windows) windowTerms(t int) int {
+func (s *Step) windowTerms(t int) int {
 	n := 0
 	for i := range s.m {
 		if s.covers(t, i) || i == s.m-1 {
@@ -143,7 +162,7 @@ func (s *windows) windowTerms(t int) int {
 }
 
 // sumTerms returns the terms of partial sum l where no coefficient is zero.
-func (s *windows) sumTerms(l int) int {
+func (s *Step) sumTerms(l int) int {
 	n := 0
 	for i := range s.m {
 		if s.own[s.offset(l, i)] == s.rowCell(l) {
@@ -159,15 +178,15 @@ func (s *windows) sumTerms(l int) int {
 }
 
 // covers reports whether place i of window t is its own.
-func (s *windows) covers(t, i int) bool { return s.own[s.offset(-t, t+i)] == s.windowCell(t) }
+func (s *Step) covers(t, i int) bool { return s.own[s.offset(-t, t+i)] == s.windowCell(t) }
 
 // fills reports whether the gap at the end of window t, multiplied for row l, is filled so.
-func (s *windows) fills(l, t int) bool { return s.own[s.offset(l-t, s.m+t-1)] == s.gapCell(l, t) }
+func (s *Step) fills(l, t int) bool { return s.own[s.offset(l-t, s.m+t-1)] == s.gapCell(l, t) }
 
 // over calls visit for every window above t that lies over places [from, to) of a slot: as
 // it is where l = 0, or multiplied for row l, where that fills a gap. Its place 0 is at
 // place start of the slot.
-func (s *windows) over(slot, from, to, t int, visit func(l, u, start int)) {
+func (s *Step) over(slot, from, to, t int, visit func(l, u, start int)) {
 	for _, n := range s.near[slot+s.extra] {
 		for u := max(t+1, -n.slot, from-n.after-s.m+1); u <= min(s.extra, s.c-n.slot, to-1-n.after); u++ {
 			if l := n.slot + u; l == 0 || s.fills(l, u) {
@@ -177,10 +196,10 @@ func (s *windows) over(slot, from, to, t int, visit func(l, u, start int)) {
 	}
 }
 
-// A windowCoding reckons the coefficients of a step for one matrix, each when it is asked
+// A coding reckons the coefficients of a step for one matrix, each when it is asked
 // for, and remembers those of windows and gaps.
-type windowCoding struct {
-	*windows
+type coding struct {
+	*Step
 	f       field.Field
 	at      func(i, j int) field.Element
 	vectors map[int64][]field.Element // windows, by t and processor
@@ -189,16 +208,16 @@ type windowCoding struct {
 	inverse map[int64]field.Element   // of pivots, by t and processor
 }
 
-func newWindowCoding(s *windows, f field.Field, at func(i, j int) field.Element) *windowCoding {
-	return &windowCoding{
-		windows: s, f: f, at: at,
+func newCoding(s *Step, f field.Field, at func(i, j int) field.Element) *coding {
+	return &coding{
+		Step: s, f: f, at: at,
 		vectors: map[int64][]field.Element{}, entries: map[int64]field.Element{},
 		factors: map[int64]field.Element{}, inverse: map[int64]field.Element{},
 	}
 }
 
 // forget makes room.
-func (c *windowCoding) forget() {
+func (c *coding) forget() {
 	clear(c.vectors)
 	clear(c.entries)
 	clear(c.factors)
@@ -206,11 +225,11 @@ func (c *windowCoding) forget() {
 }
 
 // key tells apart processors, for each n.
-func (c *windowCoding) key(n, k int) int64 { return int64(n)*int64(c.size) + int64(k) }
+func (c *coding) key(n, k int) int64 { return int64(n)*int64(c.size) + int64(k) }
 
 // window returns the coefficients of z_t(k), by place: what is left for it to cover, and,
 // where something else covers the offset, 0, or 1 at the last place, the pivot.
-func (c *windowCoding) window(t, k int) []field.Element {
+func (c *coding) window(t, k int) []field.Element {
 	key := c.key(t, k)
 	list, ok := c.vectors[key]
 	if !ok {
@@ -225,7 +244,7 @@ func (c *windowCoding) window(t, k int) []field.Element {
 	return list
 }
 
-func (c *windowCoding) notCovered(i int) field.Element {
+func (c *coding) notCovered(i int) field.Element {
 	if i == c.m-1 {
 		return field.One
 	}
@@ -233,7 +252,7 @@ func (c *windowCoding) notCovered(i int) field.Element {
 }
 
 // entry returns what window has at place i.
-func (c *windowCoding) entry(t, k, i int) field.Element {
+func (c *coding) entry(t, k, i int) field.Element {
 	if !c.covers(t, i) {
 		return c.notCovered(i)
 	}
@@ -250,10 +269,10 @@ func (c *windowCoding) entry(t, k, i int) field.Element {
 }
 
 // pivot returns pivot t of k.
-func (c *windowCoding) pivot(t, k int) field.Element { return c.entry(t, k, c.m-1) }
+func (c *coding) pivot(t, k int) field.Element { return c.entry(t, k, c.m-1) }
 
 // factor returns γ_l,t(j).
-func (c *windowCoding) factor(l, t, j int) field.Element {
+func (c *coding) factor(l, t, j int) field.Element {
 	key := c.key(l*(c.extra+1)+t, j)
 	e, ok := c.factors[key]
 	if !ok {
@@ -271,7 +290,7 @@ func (c *windowCoding) factor(l, t, j int) field.Element {
 
 // left returns what the windows and gaps above t leave to cover of the packets at
 // places [from, to) of slot s, for the result of j.
-func (c *windowCoding) left(s, from, to, j, t int) []field.Element {
+func (c *coding) left(s, from, to, j, t int) []field.Element {
 	list := make([]field.Element, to-from)
 	for i := range list {
 		list[i] = c.at(c.wrap(j-c.offset(s, from+i)), j)
@@ -300,7 +319,7 @@ func (c *windowCoding) left(s, from, to, j, t int) []field.Element {
 
 // sum returns partial sum l, for j, of the packets held, by offset, and of the extra
 // elements, by t.
-func (c *windowCoding) sum(l, j int, have, extra []plan.Slot) plan.Combination {
+func (c *coding) sum(l, j int, have, extra []plan.Slot) plan.Combination {
 	s := make(schedule.Sum, 0, c.sumTerms(l))
 	for i, e := range c.left(l, 0, c.m, j, 0) {
 		if c.own[c.offset(l, i)] == c.rowCell(l) {
@@ -320,18 +339,18 @@ func (c *windowCoding) sum(l, j int, have, extra []plan.Slot) plan.Combination {
 
 // vanishing returns a pivot that is zero, pivot t of processor k; ok is false where there
 // is none.
-func (s *windows) vanishing(p *algo.Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
+func (s *Step) vanishing(task schedule.Task, at func(i, j int) field.Element) (t, k int, ok bool) {
 	if s.plain() {
-		return s.vanishingMinor(p, at)
+		return s.vanishingMinor(task, at)
 	}
-	return s.vanishingPivot(p, at)
+	return s.vanishingPivot(task, at)
 }
 
 // vanishingPivot is vanishing as pivots are coded.
-func (s *windows) vanishingPivot(p *algo.Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
-	code := newWindowCoding(s, p.Matrix.Field(), at)
+func (s *Step) vanishingPivot(task schedule.Task, at func(i, j int) field.Element) (t, k int, ok bool) {
+	code := newCoding(s, task.Matrix.Field(), at)
 	for last := range s.size { // of processors whose pivots have much in common
-		if p.Ended() != nil {
+		if task.Ended() != nil {
 			break
 		}
 		for t := s.extra; t >= 1; t-- {
@@ -345,7 +364,7 @@ func (s *windows) vanishingPivot(p *algo.Problem, at func(i, j int) field.Elemen
 }
 
 // work is about how many entries of A, or other work as long, vanishing takes.
-func (s *windows) work() int {
+func (s *Step) work() int {
 	n := s.size * s.extra * s.extra
 	if !s.plain() {
 		n *= 16
@@ -356,7 +375,7 @@ func (s *windows) work() int {
 // plain reports whether every pivot is the quotient of two minors of A, as minor says:
 // whether in each window's slot the places [m, m+B) are those of the window and of
 // gaps, and no other slot's windows lie there.
-func (s *windows) plain() bool {
+func (s *Step) plain() bool {
 	for t := 1; t <= s.extra; t++ {
 		for i := s.m; i < s.m+s.extra; i++ {
 			u := i - s.m + 1
@@ -375,7 +394,7 @@ func (s *windows) plain() bool {
 
 // minor returns the rows and columns of the minor of A which, divided by the one without
 // its first row and column, is pivot t of k in a plain step.
-func (s *windows) minor(t, k int) (rows, columns []int) {
+func (s *Step) minor(t, k int) (rows, columns []int) {
 	for u := t; u <= s.extra; u++ {
 		rows = append(rows, s.wrap(k+s.offset(t, 0)-s.m-(u-1)))
 		columns = append(columns, s.wrap(k-s.offset(u-t, 0)))
@@ -384,7 +403,7 @@ func (s *windows) minor(t, k int) (rows, columns []int) {
 }
 
 // why says that pivot t of k is zero.
-func (s *windows) why(t, k int) string {
+func (s *Step) why(t, k int) string {
 	what := fmt.Sprintf("pivot %d of processor %d is zero", t, k)
 	if !s.plain() {
 		return what
@@ -396,16 +415,32 @@ func (s *windows) why(t, k int) string {
 	return fmt.Sprintf("%s, the minor of rows %s and columns %s", what, some(rows), some(columns))
 }
 
+// some writes numbers, the first few of many.
+func some(numbers []int) string {
+	const most = 6
+	s := ""
+	for i, n := range numbers {
+		switch {
+		case i == most:
+			return s + " …"
+		case i > 0:
+			s += " "
+		}
+		s += fmt.Sprint(n)
+	}
+	return s
+}
+
 // vanishingMinor is vanishing in a plain step. Pivots whose minors have their last
 // column in common are those of one matrix, eliminated from its end.
-func (s *windows) vanishingMinor(p *algo.Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
-	f := p.Matrix.Field()
+func (s *Step) vanishingMinor(task schedule.Task, at func(i, j int) field.Element) (t, k int, ok bool) {
+	f := task.Matrix.Field()
 	a := make([][]field.Element, s.extra) // by t-1
 	for i := range a {
 		a[i] = make([]field.Element, s.extra)
 	}
 	for first := range s.size { // processor of pivot 1
-		if p.Ended() != nil {
+		if task.Ended() != nil {
 			break
 		}
 		rows, columns := s.minor(1, first)
@@ -435,47 +470,50 @@ func (s *windows) vanishingMinor(p *algo.Problem, at func(i, j int) field.Elemen
 
 // Bounds of what is tried for a matrix that is not known to be superregular.
 const (
-	mostWindowSize   = 1 << 15
-	mostWindowOrders = 8       // numberings of the processors, for each choice of parameters
-	mostWindowShapes = 3       // choices of parameters for a number of rounds
-	mostWindowTries  = 64      // of both, for all numbers of rounds
-	mostWindowWork   = 1 << 21 // entries of A for all of these, a second or so
+	mostSize         = 1 << 15
+	mostOrders       = 8       // numberings of the processors, for each choice of parameters
+	mostAlternatives = 3       // choices of parameters for a number of rounds
+	mostTries        = 64      // of both, for all numbers of rounds
+	mostWork         = 1 << 21 // entries of A for all of these, a second or so
 )
 
-// Windows returns the plans that need fewer packets than any other with as few
-// rounds, and than universal. Where pivots of A are zero, the processors are
-// numbered anew, in orders that all know, then other parameters are tried. The error
-// is an [schedule.ErrStructure] where that does not help, or where nothing beats universal.
-func Windows(p *algo.Problem) ([]plan.Plan, error) {
-	if err := p.Task().MustBeSquare("windows"); err != nil {
+// Plans returns the plans that need fewer packets than any other with as few rounds, and than universal, in at most
+// over rounds more than the fewest, or any number if that is negative. It leaves out those of a hopeless cost. Where
+// pivots of A are zero, the processors are numbered anew, in orders that all know, then other parameters are tried. The
+// error is an [schedule.ErrStructure] where that does not help, or where nothing beats universal.
+func Plans(task schedule.Task, over int, hopeless func(sim.Cost) bool) ([]plan.Plan, error) {
+	if err := task.MustBeSquare("windows"); err != nil {
 		return nil, err
 	}
-	k, no := p.Matrix.Rows(), refusal("windows", p)
-	if k > mostWindowSize {
-		return no("parameters are searched up to K = %d only", mostWindowSize)
+	size := task.Matrix.Rows()
+	say := func(format string, args ...any) string {
+		return fmt.Sprintf("algo: windows for K = %d, p = %d: ", size, task.Ports) + fmt.Sprintf(format, args...)
 	}
-	table := windowTable(k, p.Ports, p.Limits.Rounds.Excess())
-	if len(table) == 0 {
-		if most := p.MostRounds(); most >= 0 {
-			return no("universal has as few packets in up to %d rounds", most)
+	if size > mostSize {
+		return nil, schedule.Misfit(say("parameters are searched up to K = %d only", mostSize))
+	}
+	list := front(size, task.Ports, over)
+	if len(list) == 0 {
+		if over >= 0 {
+			return nil, schedule.Misfit(say("universal has as few packets in up to %d rounds", schedule.Clog(size, task.Ports)+over))
 		}
-		return no("universal has as few packets")
+		return nil, schedule.Misfit(say("universal has as few packets"))
 	}
-	known := matrix.StructureOf(p.Matrix).Superregular()
-	tries, work := mostWindowTries, mostWindowWork
+	known := matrix.StructureOf(task.Matrix).Superregular()
+	tries, work := mostTries, mostWork
 	why := ""
 	// suited returns the plan of a shape, or nil, with the processors in the first order
 	// in which no pivot is zero.
-	suited := func(w windowShape) plan.Plan {
-		s := newWindows(w, p.Ports)
-		for seed := 0; seed < mostWindowOrders && tries > 0 && p.Ended() == nil; seed++ {
-			order := seededOrder(k, seed)
+	suited := func(w shape) plan.Plan {
+		s := newStep(w, task.Ports)
+		for seed := 0; seed < mostOrders && tries > 0 && task.Ended() == nil; seed++ {
+			order := seededOrder(size, seed)
 			if !known || !s.plain() {
 				if work -= s.work(); work < 0 {
 					return nil
 				}
-				_, at := ordered(p.Matrix, order)
-				if t, k, zero := s.vanishing(p, at); zero {
+				_, at := ordered(task.Matrix, order)
+				if t, k, zero := s.vanishing(task, at); zero {
 					if why == "" {
 						why = s.why(t, k)
 					}
@@ -483,28 +521,31 @@ func Windows(p *algo.Problem) ([]plan.Plan, error) {
 					continue
 				}
 			}
-			return relabelledPlan("windows", s, p.Task(), order)
+			return relabelled(s, task, order)
 		}
 		return nil
 	}
 	var plans []plan.Plan
-	for _, w := range table {
-		shapes := 0
-		for w := range w.alternatives(p.Ports) {
+	for _, w := range list {
+		if hopeless(newStep(w, task.Ports).Least()) {
+			continue
+		}
+		looked := 0
+		for w := range w.alternatives(task.Ports) {
 			if q := suited(w); q != nil {
 				plans = append(plans, q)
 				break
 			}
-			if shapes++; shapes == mostWindowShapes || tries == 0 || work < 0 {
+			if looked++; looked == mostAlternatives || tries == 0 || work < 0 {
 				break
 			}
 		}
 	}
 	switch {
 	case len(plans) > 0:
-		return schedule.Undominated(p.Context, plans), nil
+		return schedule.Undominated(task.Context, plans), nil
 	case why == "":
-		return no("to look at the pivots of A is too much reckoning")
+		return nil, schedule.Misfit(say("to look at the pivots of A is too much reckoning, or another plan is known to be cheaper"))
 	}
-	return no("%s; in other orders of the processors, another one", why)
+	return nil, schedule.Unmet(say("%s; in other orders of the processors, another one", why))
 }
