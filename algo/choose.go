@@ -293,6 +293,10 @@ func (c *chooser) list(algorithms []Algorithm) (reason error) {
 					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", q.Info().Name(), err))
 					continue
 				}
+				if p.cuts(q) {
+					c.broken = append(c.broken, Candidate{Plan: q, Broken: cutsPackets})
+					continue
+				}
 				c.options = append(c.options, c.option(q))
 			}
 			poll.Must(p.Ended())

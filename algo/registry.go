@@ -186,7 +186,7 @@ var registry = []Algorithm{
 	{
 		Name:       "windows",
 		Title:      "prepare-and-shoot with B elements more for everybody, passed on in the results of others",
-		Problem:    "any K and p; A of which K*B minors are not zero, such as Cauchy matrices",
+		Problem:    "any K and p; A whose K*B pivots are not zero, such as Cauchy matrices",
 		C1:         "clog(m) + ceil(B/p) + clog(c+1)",
 		C2:         "ceil((m-1)/p) + ceil(B/p) + ceil(c/p) for K <= m*(1+B+c) + B*c",
 		Source:     "ours",

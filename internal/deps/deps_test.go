@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"algo":                    {"algo/internal/exchange", "algo/internal/layers", "algo/internal/relay", "algo/internal/universal", "algo/internal/windows", "algo/schedule", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
 	"algo/schedule":           {"field", "internal/poll", "matrix", "plan", "sim"},
 	"algo/internal/universal": {"algo/schedule", "field", "internal/poll", "plan", "sim"},
-	"algo/internal/windows":   {"algo/internal/universal", "algo/schedule", "field", "internal/memo", "matrix", "plan", "sim"},
+	"algo/internal/windows":   {"algo/internal/universal", "algo/schedule", "field", "plan", "sim"},
 	"algo/internal/layers":    {"algo/internal/universal", "algo/schedule", "field", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
 	"algo/internal/exchange":  {"algo/internal/layers", "algo/internal/universal", "algo/schedule", "field", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
 	"algo/internal/relay":     {"algo/schedule", "field", "plan", "sim"},

@@ -50,6 +50,15 @@ func random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
 	return a
 }
 
+// universalC2 is the C2 of the tuned universal step in so many rounds above the fewest, any number if that is negative.
+func universalC2(k, ports, over int) int {
+	tuned := tunedFront(k, ports)
+	if over < 0 || over >= len(tuned) {
+		over = len(tuned) - 1
+	}
+	return tuned[over]
+}
+
 // boundC2 is the least C2 of a schedule for every matrix, as package algo has it, from counting codings.
 func boundC2(k, ports int) (c2 int) {
 	for ports*ports*c2*c2-ports*(ports-2)*c2+2*(1-k) < 0 {

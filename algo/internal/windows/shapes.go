@@ -1,14 +1,12 @@
 package windows
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"slices"
 
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
-	"volley/internal/memo"
 	"volley/sim"
 )
 
@@ -46,8 +44,7 @@ func (w shape) offset(s, i int) int { return w.wrap(s%w.size*w.stride + i) }
 func (w shape) wrap(o int) int { return (o%w.size + w.size) % w.size }
 
 // strides calls yield with the shape for every stride that suits it, until yield returns
-// false, and reports whether it never did. With simple only those count whose slots
-// follow one another m+B apart, but for the ends of chains.
+// false, and reports whether it never did.
 //
 // On the circle of offsets y = R-x of the R = 1+B+c slots are followed, after a offsets,
 // by the one x further on, and x of them, the ends of chains, after b offsets by the one y
@@ -55,16 +52,12 @@ func (w shape) wrap(o int) int { return (o%w.size + w.size) % w.size }
 // 0 <= b <= m + min(0, x-1-B). B = 1 reaches all K from (m+1)·(c+1) to the capacity; the
 // capacity itself is reached where B and c+1, or B+1 and c, have no common divisor
 // (TestWindowCapacity).
-func (w shape) strides(simple bool, yield func(shape) bool) bool {
+func (w shape) strides(yield func(shape) bool) bool {
 	slack := w.capacity() - w.size
 	if slack < 0 || w.m+w.extra > w.size {
 		return true
 	}
-	from := w.extra - slack/w.c
-	if simple {
-		from = w.extra
-	}
-	for x := max(1, from); x <= w.extra+w.c && w.extra*(x-w.extra-1) <= slack; x++ {
+	for x := max(1, w.extra-slack/w.c); x <= w.extra+w.c && w.extra*(x-w.extra-1) <= slack; x++ {
 		y := 1 + w.extra + w.c - x
 		g, u, v := bezout(x, y)
 		if g != 1 {
@@ -72,9 +65,6 @@ func (w shape) strides(simple bool, yield func(shape) bool) bool {
 		}
 		mostA, mostB := w.m+min(x, w.extra), w.m+min(0, x-1-w.extra)
 		for a := mostA; a >= 1 && w.size-y*a <= x*mostB; a-- {
-			if simple && a < w.m+w.extra {
-				break
-			}
 			if rest := w.size - y*a; rest >= 0 && rest%x == 0 {
 				w.stride = w.wrap(u*a%w.size - v*(rest/x)%w.size) // x·M = a, -y·M = b
 				if !yield(w) {
@@ -176,43 +166,28 @@ func (w shape) take(own cells, s, from, to int, cell int32) {
 	}
 }
 
-// Bounds of the search.
-const (
-	mostReckoning = 1 << 22 // K·B: the time to check a shape; no bound for K up to 30,000
-	mostShapes    = 1 << 12 // for one way to split C2 into three phases: many ports have more
-)
+// mostFewer bounds how much smaller than its rounds allow each parameter is tried: K below the capacity may need that, and
+// 8 ports or fewer have no more to try.
+const mostFewer = 8
 
 // shapes calls yield with the shapes of exactly this C2 and at most c1 rounds, those
-// with the fewest rounds of windows first, until yield returns false; simple is as
-// for strides.
-func shapes(size, ports, c1, c2 int, simple bool, yield func(shape) bool) {
-	mostExtra := mostReckoning / size
-	for extra := 1; extra < min(c1, c2) && ports*(extra-1) < mostExtra; extra++ { // rounds
+// with the fewest rounds of windows first, until yield returns false.
+func shapes(size, ports, c1, c2 int, yield func(shape) bool) {
+	fewer := min(ports, mostFewer)
+	for extra := 1; extra < min(c1, c2); extra++ { // rounds
 		for strides := 1; strides <= c2-extra; strides++ {
-			window := c2 - extra - strides
-			most := shape{
-				size: size, m: 1 + ports*window, extra: min(ports*extra, mostExtra), c: ports * strides,
-			}
+			most := shape{size: size, m: 1 + ports*(c2-extra-strides), extra: ports * extra, c: ports * strides}
 			if most.capacity() < size {
 				continue
 			}
-			leastM, leastC := max(1, most.m-ports+1), most.c-ports+1
-			if schedule.Clog(leastM, ports)+extra+schedule.Clog(leastC+1, ports) > c1 {
-				continue
-			}
-			looked := 0
-		triple:
-			for b := ports*(extra-1) + 1; b <= most.extra; b++ {
-				for m := most.m; m >= leastM; m-- {
-					for c := most.c; c >= leastC; c-- {
+			for b := most.extra - fewer + 1; b <= most.extra; b++ {
+				for m := most.m; m > max(0, most.m-fewer); m-- {
+					for c := most.c; c > most.c-fewer; c-- {
 						w := shape{size: size, m: m, extra: b, c: c}
 						if w.capacity() < size {
 							break
 						}
-						if looked++; looked > mostShapes {
-							break triple
-						}
-						if w.cost(ports).C1 <= c1 && !w.strides(simple, yield) {
+						if w.cost(ports).C1 <= c1 && !w.strides(yield) {
 							return
 						}
 					}
@@ -222,27 +197,24 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(shape) bool) {
 	}
 }
 
-// universalC2 is the C2 of the tuned universal step in at most so many rounds, no fewer than the fewest.
-func universalC2(size, ports, rounds int) int {
-	m, n := universal.Tune(size, ports, rounds-schedule.Clog(size, ports))
-	return universal.Cost(m, n, ports).C2
-}
-
 // tunedFront returns the C2 of the tuned universal step by the rounds that it may
 // take above the fewest possible; more rounds than listed are of no use.
 func tunedFront(size, ports int) []int {
-	var front []int
-	c2 := func(over int) int { return universalC2(size, ports, schedule.Clog(size, ports)+over) }
-	for best := c2(size); len(front) == 0 || front[len(front)-1] > best; {
-		front = append(front, c2(len(front)))
+	c2 := func(over int) int {
+		m, n := universal.Tune(size, ports, over)
+		return universal.Cost(m, n, ports).C2
 	}
-	return front
+	best, list := c2(size), []int{c2(0)}
+	for list[len(list)-1] > best {
+		list = append(list, c2(len(list)))
+	}
+	return list
 }
 
-// findFront returns the shapes that no other one, nor the tuned universal step,
+// front returns the shapes that no other one, nor the tuned universal step,
 // beats in C1 and C2, fewest rounds first. They have at most over rounds more than
 // the fewest possible, any number if over is negative.
-func findFront(size, ports, over int) []shape {
+func front(size, ports, over int) []shape {
 	tuned := tunedFront(size, ports)
 	least := schedule.Clog(size, ports)
 	c1 := size // more rounds than any has
@@ -257,7 +229,7 @@ func findFront(size, ports, over int) []shape {
 		var best *shape
 		for found := true; found; {
 			found = false
-			shapes(size, ports, c1, c2, false, func(w shape) bool {
+			shapes(size, ports, c1, c2, func(w shape) bool {
 				if w.cells() == nil {
 					return true
 				}
@@ -266,7 +238,7 @@ func findFront(size, ports, over int) []shape {
 			})
 		}
 		if best != nil {
-			list = append(list, best.simplest(ports))
+			list = append(list, *best)
 		}
 	}
 	slices.Reverse(list)
@@ -277,10 +249,11 @@ func findFront(size, ports, over int) []shape {
 // packets first, that beat the tuned universal step.
 func (w shape) alternatives(ports int) iter.Seq[shape] {
 	return func(yield func(shape) bool) {
-		c := w.cost(ports)
+		c, tuned := w.cost(ports), tunedFront(w.size, ports)
+		universal := tuned[min(c.C1-schedule.Clog(w.size, ports), len(tuned)-1)]
 		more := yield(w)
-		for c2 := c.C2; more && c2 < universalC2(w.size, ports, c.C1); c2++ {
-			shapes(w.size, ports, c.C1, c2, false, func(other shape) bool {
+		for c2 := c.C2; more && c2 < universal; c2++ {
+			shapes(w.size, ports, c.C1, c2, func(other shape) bool {
 				if other != w && other.cells() != nil {
 					more = yield(other)
 				}
@@ -288,38 +261,4 @@ func (w shape) alternatives(ports int) iter.Seq[shape] {
 			})
 		}
 	}
-}
-
-// mostSimple bounds the shapes that simplest looks at.
-const mostSimple = 16
-
-// simplest returns a shape of the same cost that makes a [Step.plain] step, if one is
-// found, else the shape itself.
-func (w shape) simplest(ports int) shape {
-	if newStep(w, ports).plain() {
-		return w
-	}
-	c, looked := w.cost(ports), 0
-	shapes(w.size, ports, c.C1, c.C2, true, func(other shape) bool {
-		looked++
-		if other.cells() != nil && newStep(other, ports).plain() {
-			w = other
-			return false
-		}
-		return looked < mostSimple
-	})
-	return w
-}
-
-// fronts keeps what findFront has found, so many times.
-var fronts = memo.New(mostFronts)
-
-const mostFronts = 256
-
-// front is findFront, but remembers.
-func front(size, ports, over int) []shape {
-	list, _, _ := memo.Get(context.Background(), fronts, [3]int{size, ports, max(over, -1)}, 1, func() ([]shape, error) {
-		return findFront(size, ports, over), nil
-	})
-	return list
 }

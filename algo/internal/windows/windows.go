@@ -1,14 +1,14 @@
-// Package windows has a step for matrices of which some minors are not zero, that needs fewer packets than the universal
-// step: what a processor receives for its own result it also passes on.
+// Package windows has a step that needs fewer packets than the universal step, for most matrices: what a processor
+// receives for its own result it also passes on.
 package windows
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"volley/algo/schedule"
 	"volley/field"
-	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 )
@@ -18,8 +18,7 @@ import (
 // on, multiplied, in place of packets that it has not.
 //
 //	problem  every K and p; B >= 1 (B = 0 is "universal"); A whose pivots, B at each
-//	         processor, are not zero. In a [Step.plain] step they are quotients of
-//	         minors of A of size B and less: never zero where A is superregular
+//	         processor, are not zero
 //	cost     C1 = clog(m) + ⌈B/p⌉ + clog(c+1), C2 = ⌈(m-1)/p⌉ + ⌈B/p⌉ + ⌈c/p⌉, for most
 //	         K up to m·(1+B+c) + B·c, see [shape] (TestWindows, TestWindowTable)
 //	source   ours
@@ -42,46 +41,57 @@ import (
 type Step struct {
 	shape
 	ports          int
-	own            cells
-	near           [][]nearby // of slot s, at s+B
+	cell           cells
+	rows           [][]int   // by l: the places of row l that it covers
+	windows        [][]int   // by t: the places of window t whose coefficient may not be zero
+	passed         [][]int   // by l: the windows that partial sum l has
+	over           [][]piece // by offset: places of windows there that something else covers
 	prepare, shoot []schedule.WindowRound
 }
 
-// nearby is a slot that begins so many places after another one, or before if negative.
-type nearby struct{ slot, after int }
+// A piece is a place of window t, multiplied for partial sum l.
+type piece struct{ l, t, place int }
 
 // newStep returns the step, for a shape that has cells.
 func newStep(w shape, ports int) *Step {
-	return &Step{
-		shape: w, ports: ports, own: w.cells(), near: w.neighbours(),
+	s := &Step{
+		shape: w, ports: ports, cell: w.cells(),
+		rows: make([][]int, 1+w.c), windows: make([][]int, 1+w.extra), passed: make([][]int, 1+w.c), over: make([][]piece, w.size),
 		prepare: schedule.WindowRounds(w.m, ports), shoot: schedule.WindowRounds(w.c+1, ports),
 	}
-}
-
-// neighbours returns for each slot those whose m+B places overlap with its own, itself
-// among them.
-func (w shape) neighbours() [][]nearby {
-	width := w.m + w.extra
-	slots := make([]int, 1+w.extra+w.c) // in the order of their first offsets
-	for i := range slots {
-		slots[i] = i - w.extra
-	}
-	slices.SortFunc(slots, func(a, b int) int { return w.offset(a, 0) - w.offset(b, 0) })
-	near := make([][]nearby, len(slots))
-	for i, s := range slots {
-		near[s+w.extra] = append(near[s+w.extra], nearby{s, 0})
-		for d := 1; d < len(slots); d++ {
-			n := slots[(i+d)%len(slots)]
-			after := w.wrap(w.offset(n, 0) - w.offset(s, 0))
-			if after >= width || after == 0 && i+d >= len(slots) { // the latter have met already
-				break
+	for l := range s.rows {
+		for i := range s.m {
+			if s.cell[s.offset(l, i)] == s.rowCell(l) {
+				s.rows[l] = append(s.rows[l], i)
 			}
-			near[s+w.extra] = append(near[s+w.extra], nearby{n, after})
-			near[n+w.extra] = append(near[n+w.extra], nearby{s, -after})
 		}
 	}
-	return near
+	for t := 1; t <= s.extra; t++ {
+		for i := range s.m {
+			if s.covers(t, i) || i == s.m-1 {
+				s.windows[t] = append(s.windows[t], i)
+			}
+		}
+		for l := range s.passed {
+			cell := s.windowCell(t)
+			if l > 0 {
+				if cell = s.gapCell(l, t); s.cell[s.offset(l-t, s.m+t-1)] != cell {
+					continue
+				}
+			}
+			s.passed[l] = append(s.passed[l], t)
+			for _, i := range s.windows[t] {
+				if o := s.offset(l-t, t+i); s.cell[o] != cell {
+					s.over[o] = append(s.over[o], piece{l, t, i})
+				}
+			}
+		}
+	}
+	return s
 }
+
+// covers reports whether window t covers the offset at its place i.
+func (s *Step) covers(t, i int) bool { return s.cell[s.offset(-t, t+i)] == s.windowCell(t) }
 
 func (s *Step) Parameters() (string, []int) { return s.String(), []int{s.extra, s.m, s.c, s.stride} }
 
@@ -124,10 +134,10 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.
 		last := min(first+s.ports-1, s.extra)
 		for t := first; t <= last; t++ {
 			to := g.Around(s.offset(-t, t))
-			element := b.Compute(s.windowTerms(t), func() plan.Combination {
-				c := make(schedule.Sum, 0, s.windowTerms(t))
-				for i, e := range code.window(t, to) {
-					c.Add(have[i], e)
+			element := b.Compute(len(s.windows[t]), func() plan.Combination {
+				c := make(schedule.Sum, 0, len(s.windows[t]))
+				for _, i := range s.windows[t] {
+					c.Add(have[i], code.window(t, to, i))
 				}
 				return plan.Combination(c)
 			})
@@ -141,59 +151,22 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.
 
 	sums := make([][]schedule.Addend, s.c+1)
 	for l := range sums {
-		sums[l] = schedule.Combined(s.sumTerms(l), func() plan.Combination {
-			return code.sum(l, g.Around(s.offset(l, 0)), have, extra)
+		terms := len(s.rows[l]) + len(s.passed[l])
+		sums[l] = schedule.Combined(terms, func() plan.Combination {
+			to := g.Around(s.offset(l, 0))
+			c := make(schedule.Sum, 0, terms)
+			for _, i := range s.rows[l] {
+				c.Add(have[i], code.left(s.offset(l, i), to))
+			}
+			for _, t := range s.passed[l] {
+				c.Add(extra[t], code.factor(l, t, to))
+			}
+			return plan.Combination(c)
 		})
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		return schedule.Gather(forward, g, s.shoot, -s.stride, s.c+1, forward.Inputs(1)), sums
 	})[0]
-}
-
-// windowTerms returns the terms of window t, where no coefficient is zero.
-func (s *Step) windowTerms(t int) int {
-	n := 0
-	for i := range s.m {
-		if s.covers(t, i) || i == s.m-1 {
-			n++
-		}
-	}
-	return n
-}
-
-// sumTerms returns the terms of partial sum l where no coefficient is zero.
-func (s *Step) sumTerms(l int) int {
-	n := 0
-	for i := range s.m {
-		if s.own[s.offset(l, i)] == s.rowCell(l) {
-			n++
-		}
-	}
-	for t := 1; t <= s.extra; t++ {
-		if l == 0 || s.fills(l, t) {
-			n++
-		}
-	}
-	return n
-}
-
-// covers reports whether place i of window t is its own.
-func (s *Step) covers(t, i int) bool { return s.own[s.offset(-t, t+i)] == s.windowCell(t) }
-
-// fills reports whether the gap at the end of window t, multiplied for row l, is filled so.
-func (s *Step) fills(l, t int) bool { return s.own[s.offset(l-t, s.m+t-1)] == s.gapCell(l, t) }
-
-// over calls visit for every window above t that lies over places [from, to) of a slot: as
-// it is where l = 0, or multiplied for row l, where that fills a gap. Its place 0 is at
-// place start of the slot.
-func (s *Step) over(slot, from, to, t int, visit func(l, u, start int)) {
-	for _, n := range s.near[slot+s.extra] {
-		for u := max(t+1, -n.slot, from-n.after-s.m+1); u <= min(s.extra, s.c-n.slot, to-1-n.after); u++ {
-			if l := n.slot + u; l == 0 || s.fills(l, u) {
-				visit(l, u, n.after+u)
-			}
-		}
-	}
 }
 
 // A coding reckons the coefficients of a step for one matrix, each when it is asked
@@ -202,152 +175,64 @@ type coding struct {
 	*Step
 	f       field.Field
 	at      func(i, j int) field.Element
-	vectors map[int64][]field.Element // windows, by t and processor
-	entries map[int64]field.Element   // of windows, by t, processor and place
-	factors map[int64]field.Element   // of gaps, by l, t and processor
-	inverse map[int64]field.Element   // of pivots, by t and processor
+	entries map[piece]field.Element // of windows, by processor in place of l
+	factors map[piece]field.Element // by l, t and processor; inverses of pivots for l = 0
 }
 
 func newCoding(s *Step, f field.Field, at func(i, j int) field.Element) *coding {
-	return &coding{
-		Step: s, f: f, at: at,
-		vectors: map[int64][]field.Element{}, entries: map[int64]field.Element{},
-		factors: map[int64]field.Element{}, inverse: map[int64]field.Element{},
+	return &coding{s, f, at, map[piece]field.Element{}, map[piece]field.Element{}}
+}
+
+// left returns what the places of windows at an offset of j leave to what covers it.
+func (c *coding) left(offset, j int) field.Element {
+	e := c.at(c.wrap(j-offset), j)
+	for _, p := range c.over[offset] {
+		e = c.f.Sub(e, c.f.Mul(c.factor(p.l, p.t, j), c.window(p.t, c.wrap(j-c.offset(p.l, 0)), p.place)))
 	}
+	return e
 }
 
-// forget makes room.
-func (c *coding) forget() {
-	clear(c.vectors)
-	clear(c.entries)
-	clear(c.factors)
-	clear(c.inverse)
-}
-
-// key tells apart processors, for each n.
-func (c *coding) key(n, k int) int64 { return int64(n)*int64(c.size) + int64(k) }
-
-// window returns the coefficients of z_t(k), by place: what is left for it to cover, and,
-// where something else covers the offset, 0, or 1 at the last place, the pivot.
-func (c *coding) window(t, k int) []field.Element {
-	key := c.key(t, k)
-	list, ok := c.vectors[key]
-	if !ok {
-		list = c.left(-t, t, t+c.m, k, t)
-		for i := range list {
-			if !c.covers(t, i) {
-				list[i] = c.notCovered(i)
-			}
-		}
-		c.vectors[key] = list
-	}
-	return list
-}
-
-func (c *coding) notCovered(i int) field.Element {
-	if i == c.m-1 {
+// window returns the coefficient of z_t(k) at a place: what is left for it to cover, or 1 at the last place, the pivot,
+// where something else covers the offset.
+func (c *coding) window(t, k, place int) field.Element {
+	if !c.covers(t, place) {
 		return field.One
 	}
-	return field.Element{}
-}
-
-// entry returns what window has at place i.
-func (c *coding) entry(t, k, i int) field.Element {
-	if !c.covers(t, i) {
-		return c.notCovered(i)
-	}
-	if list, ok := c.vectors[c.key(t, k)]; ok {
-		return list[i]
-	}
-	key := c.key(t, k)*int64(c.m) + int64(i)
+	key := piece{k, t, place}
 	e, ok := c.entries[key]
 	if !ok {
-		e = c.left(-t, t+i, t+i+1, k, t)[0]
+		e = c.left(c.offset(-t, t+place), k)
 		c.entries[key] = e
 	}
 	return e
 }
 
 // pivot returns pivot t of k.
-func (c *coding) pivot(t, k int) field.Element { return c.entry(t, k, c.m-1) }
+func (c *coding) pivot(t, k int) field.Element { return c.window(t, k, c.m-1) }
 
-// factor returns γ_l,t(j).
+// factor returns γ_l,t(j), which is 1 for l = 0.
 func (c *coding) factor(l, t, j int) field.Element {
-	key := c.key(l*(c.extra+1)+t, j)
+	if l == 0 {
+		return field.One
+	}
+	key := piece{l, t, j}
 	e, ok := c.factors[key]
 	if !ok {
 		k := c.wrap(j - c.offset(l, 0))
-		inverse, ok := c.inverse[c.key(t, k)]
+		inverse, ok := c.factors[piece{0, t, k}]
 		if !ok {
 			inverse = c.f.Inv(c.pivot(t, k))
-			c.inverse[c.key(t, k)] = inverse
+			c.factors[piece{0, t, k}] = inverse
 		}
-		e = c.f.Mul(c.left(l-t, c.m+t-1, c.m+t, j, t)[0], inverse)
+		e = c.f.Mul(c.left(c.offset(l-t, c.m+t-1), j), inverse)
 		c.factors[key] = e
 	}
 	return e
 }
 
-// left returns what the windows and gaps above t leave to cover of the packets at
-// places [from, to) of slot s, for the result of j.
-func (c *coding) left(s, from, to, j, t int) []field.Element {
-	list := make([]field.Element, to-from)
-	for i := range list {
-		list[i] = c.at(c.wrap(j-c.offset(s, from+i)), j)
-	}
-	c.over(s, from, to, t, func(l, u, start int) {
-		k := c.wrap(j - c.offset(l, 0))
-		first, last := max(from, start), min(to, start+c.m)
-		var entries []field.Element
-		if last-first == 1 {
-			entries = []field.Element{c.entry(u, k, first-start)}
-		} else {
-			entries = c.window(u, k)[first-start : last-start]
-		}
-		factor := field.One
-		if l > 0 {
-			factor = c.factor(l, u, j)
-		}
-		for i, e := range entries {
-			if !e.IsZero() {
-				list[first-from+i] = c.f.Sub(list[first-from+i], c.f.Mul(factor, e))
-			}
-		}
-	})
-	return list
-}
-
-// sum returns partial sum l, for j, of the packets held, by offset, and of the extra
-// elements, by t.
-func (c *coding) sum(l, j int, have, extra []plan.Slot) plan.Combination {
-	s := make(schedule.Sum, 0, c.sumTerms(l))
-	for i, e := range c.left(l, 0, c.m, j, 0) {
-		if c.own[c.offset(l, i)] == c.rowCell(l) {
-			s.Add(have[i], e)
-		}
-	}
-	for t := 1; t <= c.extra; t++ {
-		switch {
-		case l == 0:
-			s.Add(extra[t], field.One)
-		case c.fills(l, t):
-			s.Add(extra[t], c.factor(l, t, j))
-		}
-	}
-	return plan.Combination(s)
-}
-
 // vanishing returns a pivot that is zero, pivot t of processor k; ok is false where there
 // is none.
 func (s *Step) vanishing(task schedule.Task, at func(i, j int) field.Element) (t, k int, ok bool) {
-	if s.plain() {
-		return s.vanishingMinor(task, at)
-	}
-	return s.vanishingPivot(task, at)
-}
-
-// vanishingPivot is vanishing as pivots are coded.
-func (s *Step) vanishingPivot(task schedule.Task, at func(i, j int) field.Element) (t, k int, ok bool) {
 	code := newCoding(s, task.Matrix.Field(), at)
 	for last := range s.size { // of processors whose pivots have much in common
 		if task.Ended() != nil {
@@ -358,123 +243,19 @@ func (s *Step) vanishingPivot(task schedule.Task, at func(i, j int) field.Elemen
 				return t, k, true
 			}
 		}
-		code.forget()
+		clear(code.entries)
+		clear(code.factors)
 	}
 	return 0, 0, false
 }
 
-// work is about how many entries of A, or other work as long, vanishing takes.
-func (s *Step) work() int {
-	n := s.size * s.extra * s.extra
-	if !s.plain() {
-		n *= 16
-	}
-	return n
-}
-
-// plain reports whether every pivot is the quotient of two minors of A, as minor says:
-// whether in each window's slot the places [m, m+B) are those of the window and of
-// gaps, and no other slot's windows lie there.
-func (s *Step) plain() bool {
-	for t := 1; t <= s.extra; t++ {
-		for i := s.m; i < s.m+s.extra; i++ {
-			u := i - s.m + 1
-			if u <= t && (i < t || !s.covers(t, i-t)) || u > t && (u-t > s.c || !s.fills(u-t, u)) {
-				return false
-			}
-			alone := true
-			s.over(-t, i, i+1, max(t, u), func(l, v, _ int) { alone = alone && l-v == -t })
-			if !alone {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// minor returns the rows and columns of the minor of A which, divided by the one without
-// its first row and column, is pivot t of k in a plain step.
-func (s *Step) minor(t, k int) (rows, columns []int) {
-	for u := t; u <= s.extra; u++ {
-		rows = append(rows, s.wrap(k+s.offset(t, 0)-s.m-(u-1)))
-		columns = append(columns, s.wrap(k-s.offset(u-t, 0)))
-	}
-	return rows, columns
-}
-
-// why says that pivot t of k is zero.
-func (s *Step) why(t, k int) string {
-	what := fmt.Sprintf("pivot %d of processor %d is zero", t, k)
-	if !s.plain() {
-		return what
-	}
-	rows, columns := s.minor(t, k)
-	if len(rows) == 1 {
-		return fmt.Sprintf("%s, the entry in row %d and column %d", what, rows[0], columns[0])
-	}
-	return fmt.Sprintf("%s, the minor of rows %s and columns %s", what, some(rows), some(columns))
-}
-
-// some writes numbers, the first few of many.
-func some(numbers []int) string {
-	const most = 6
-	s := ""
-	for i, n := range numbers {
-		switch {
-		case i == most:
-			return s + " …"
-		case i > 0:
-			s += " "
-		}
-		s += fmt.Sprint(n)
-	}
-	return s
-}
-
-// vanishingMinor is vanishing in a plain step. Pivots whose minors have their last
-// column in common are those of one matrix, eliminated from its end.
-func (s *Step) vanishingMinor(task schedule.Task, at func(i, j int) field.Element) (t, k int, ok bool) {
-	f := task.Matrix.Field()
-	a := make([][]field.Element, s.extra) // by t-1
-	for i := range a {
-		a[i] = make([]field.Element, s.extra)
-	}
-	for first := range s.size { // processor of pivot 1
-		if task.Ended() != nil {
-			break
-		}
-		rows, columns := s.minor(1, first)
-		for i, row := range rows {
-			for u, column := range columns {
-				a[i][u] = at(row, column)
-			}
-		}
-		for t := s.extra - 1; t >= 0; t-- {
-			if a[t][t].IsZero() {
-				return t + 1, columns[t], true
-			}
-			inverse := f.Inv(a[t][t])
-			for i := range t {
-				if a[i][t].IsZero() {
-					continue
-				}
-				factor := f.Mul(a[i][t], inverse)
-				for u := range t {
-					a[i][u] = f.Sub(a[i][u], f.Mul(factor, a[t][u]))
-				}
-			}
-		}
-	}
-	return 0, 0, false
-}
-
-// Bounds of what is tried for a matrix that is not known to be superregular.
+// Bounds of what is tried for a matrix.
 const (
-	mostSize         = 1 << 15
-	mostOrders       = 8       // numberings of the processors, for each choice of parameters
-	mostAlternatives = 3       // choices of parameters for a number of rounds
-	mostTries        = 64      // of both, for all numbers of rounds
-	mostWork         = 1 << 21 // entries of A for all of these, a second or so
+	mostSize    = 1 << 14
+	mostOrders  = 8       // numberings of the processors, for each choice of parameters
+	mostChoices = 3       // of parameters, for a number of rounds
+	mostTries   = 64      // of both with a pivot that is zero, for all numbers of rounds
+	mostWork    = 1 << 21 // entries of A for all of these, a second or so
 )
 
 // Plans returns the plans that need fewer packets than any other with as few rounds, and than universal, in at most
@@ -494,49 +275,37 @@ func Plans(task schedule.Task, over int, hopeless func(sim.Cost) bool) ([]plan.P
 	}
 	list := front(size, task.Ports, over)
 	if len(list) == 0 {
-		if over >= 0 {
-			return nil, schedule.Misfit(say("universal has as few packets in up to %d rounds", schedule.Clog(size, task.Ports)+over))
-		}
 		return nil, schedule.Misfit(say("universal has as few packets"))
 	}
-	known := matrix.StructureOf(task.Matrix).Superregular()
-	tries, work := mostTries, mostWork
-	why := ""
-	// suited returns the plan of a shape, or nil, with the processors in the first order
-	// in which no pivot is zero.
-	suited := func(w shape) plan.Plan {
-		s := newStep(w, task.Ports)
-		for seed := 0; seed < mostOrders && tries > 0 && task.Ended() == nil; seed++ {
-			order := seededOrder(size, seed)
-			if !known || !s.plain() {
-				if work -= s.work(); work < 0 {
-					return nil
-				}
-				_, at := ordered(task.Matrix, order)
-				if t, k, zero := s.vanishing(task, at); zero {
-					if why == "" {
-						why = s.why(t, k)
-					}
-					tries--
-					continue
-				}
+	tries, work, zero := mostTries, mostWork, ""
+	// suited returns the plan of a step with the processors in the first order in which no pivot is zero, or nil.
+	suited := func(s *Step) plan.Plan {
+		for seed := 0; seed < mostOrders && tries > 0; seed++ {
+			if work -= size * s.extra * s.extra; work < 0 || task.Ended() != nil {
+				return nil
 			}
-			return relabelled(s, task, order)
+			order := seededOrder(size, seed)
+			t, k, vanishes := s.vanishing(task, func(i, j int) field.Element { return task.Matrix.At(order[i], order[j]) })
+			if !vanishes {
+				return relabelled(s, task, order)
+			}
+			if zero == "" {
+				zero = say("pivot %d of processor %d is zero; in other orders of the processors, another one", t, k)
+			}
+			tries--
 		}
 		return nil
 	}
 	var plans []plan.Plan
 	for _, w := range list {
-		if hopeless(newStep(w, task.Ports).Least()) {
-			continue
-		}
-		looked := 0
+		choices := 0
 		for w := range w.alternatives(task.Ports) {
-			if q := suited(w); q != nil {
-				plans = append(plans, q)
+			s := newStep(w, task.Ports)
+			if choices++; choices > mostChoices || hopeless(s.Least()) {
 				break
 			}
-			if looked++; looked == mostAlternatives || tries == 0 || work < 0 {
+			if q := suited(s); q != nil {
+				plans = append(plans, q)
 				break
 			}
 		}
@@ -544,8 +313,49 @@ func Plans(task schedule.Task, over int, hopeless func(sim.Cost) bool) ([]plan.P
 	switch {
 	case len(plans) > 0:
 		return schedule.Undominated(task.Context, plans), nil
-	case why == "":
+	case zero == "":
 		return nil, schedule.Misfit(say("to look at the pivots of A is too much reckoning, or another plan is known to be cheaper"))
 	}
-	return nil, schedule.Unmet(say("%s; in other orders of the processors, another one", why))
+	return nil, schedule.Unmet(zero)
+}
+
+// seededOrder returns the processors in an order that all know: the natural one for seed 0, else one drawn by rand.PCG
+// with the seeds seed and size.
+func seededOrder(size, seed int) []int {
+	draw := rand.NewPCG(uint64(seed), uint64(size))
+	order := make([]int, size)
+	for k := range order {
+		order[k] = k
+	}
+	for k := size - 1; k > 0 && seed > 0; k-- {
+		j := int(draw.Uint64() % uint64(k+1))
+		order[k], order[j] = order[j], order[k]
+	}
+	return order
+}
+
+// relabelled returns the plan of the step on all processors in an order.
+func relabelled(s *Step, t schedule.Task, order []int) plan.Plan {
+	position := make([]int, len(order))
+	for i, proc := range order {
+		position[proc] = i
+	}
+	parameters, arguments := s.Parameters()
+	var notes []string
+	if !slices.IsSorted(order) {
+		parameters += " relabelled"
+		notes = []string{"relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs"}
+	}
+	l := schedule.Compile(t.Info("windows", 0, parameters, arguments), schedule.Partition{
+		Step: s, Single: true, Uniform: true,
+		Group: func(proc int) schedule.Group {
+			return schedule.Group{
+				Size: len(order), Index: position[proc],
+				Processor: func(i int) int { return order[i] },
+				At:        func(i, j int) field.Element { return t.Matrix.At(order[i], order[j]) },
+			}
+		},
+	})
+	l.Common.Notes, l.Matrix = notes, t.Matrix
+	return l
 }
