@@ -45,18 +45,18 @@ type Step struct {
 	rows           [][]int   // by l: the places of row l that it covers
 	windows        [][]int   // by t: the places of window t whose coefficient may not be zero
 	passed         [][]int   // by l: the windows that partial sum l has
-	over           [][]piece // by offset: places of windows there that something else covers
+	overlaps       [][]piece // by offset: places of windows there that something else covers
 	prepare, shoot []schedule.WindowRound
 }
 
 // A piece is a place of window t, multiplied for partial sum l.
-type piece struct{ l, t, place int }
+type piece struct{ l, t, index int }
 
 // newStep returns the step, for a shape that has cells.
 func newStep(w shape, ports int) *Step {
 	s := &Step{
 		shape: w, ports: ports, cell: w.cells(),
-		rows: make([][]int, 1+w.c), windows: make([][]int, 1+w.extra), passed: make([][]int, 1+w.c), over: make([][]piece, w.size),
+		rows: make([][]int, 1+w.c), windows: make([][]int, 1+w.extra), passed: make([][]int, 1+w.c), overlaps: make([][]piece, w.size),
 		prepare: schedule.WindowRounds(w.m, ports), shoot: schedule.WindowRounds(w.c+1, ports),
 	}
 	for l := range s.rows {
@@ -82,7 +82,7 @@ func newStep(w shape, ports int) *Step {
 			s.passed[l] = append(s.passed[l], t)
 			for _, i := range s.windows[t] {
 				if o := s.offset(l-t, t+i); s.cell[o] != cell {
-					s.over[o] = append(s.over[o], piece{l, t, i})
+					s.overlaps[o] = append(s.overlaps[o], piece{l, t, i})
 				}
 			}
 		}
@@ -186,22 +186,22 @@ func newCoding(s *Step, f field.Field, at func(i, j int) field.Element) *coding 
 // left returns what the places of windows at an offset of j leave to what covers it.
 func (c *coding) left(offset, j int) field.Element {
 	e := c.at(c.wrap(j-offset), j)
-	for _, p := range c.over[offset] {
-		e = c.f.Sub(e, c.f.Mul(c.factor(p.l, p.t, j), c.window(p.t, c.wrap(j-c.offset(p.l, 0)), p.place)))
+	for _, p := range c.overlaps[offset] {
+		e = c.f.Sub(e, c.f.Mul(c.factor(p.l, p.t, j), c.window(p.t, c.wrap(j-c.offset(p.l, 0)), p.index)))
 	}
 	return e
 }
 
 // window returns the coefficient of z_t(k) at a place: what is left for it to cover, or 1 at the last place, the pivot,
 // where something else covers the offset.
-func (c *coding) window(t, k, place int) field.Element {
-	if !c.covers(t, place) {
+func (c *coding) window(t, k, i int) field.Element {
+	if !c.covers(t, i) {
 		return field.One
 	}
-	key := piece{k, t, place}
+	key := piece{k, t, i}
 	e, ok := c.entries[key]
 	if !ok {
-		e = c.left(c.offset(-t, t+place), k)
+		e = c.left(c.offset(-t, t+i), k)
 		c.entries[key] = e
 	}
 	return e
