@@ -23,13 +23,13 @@ func refusal(name string, p *algo.Problem) func(format string, args ...any) ([]p
 // mod is i modulo n, which is not negative.
 func mod(i, n int) int { return (i%n + n) % n }
 
-// some writes numbers, the first few of many.
-func some(numbers []int) string {
-	const most = 6
+// abbreviate writes numbers, the first few of many.
+func abbreviate(numbers []int) string {
+	const limit = 6
 	s := ""
 	for i, n := range numbers {
 		switch {
-		case i == most:
+		case i == limit:
 			return s + " …"
 		case i > 0:
 			s += " "

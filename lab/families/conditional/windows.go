@@ -40,8 +40,8 @@ import (
 type windows struct {
 	windowShape
 	ports          int
-	own            cells
-	near           [][]nearby // of slot s, at s+B
+	owners         cells
+	neighbours     [][]nearby // of slot s, at s+B
 	prepare, shoot []schedule.WindowRound
 }
 
@@ -51,7 +51,7 @@ type nearby struct{ slot, after int }
 // newWindows returns the step, for a shape that has cells.
 func newWindows(w windowShape, ports int) *windows {
 	return &windows{
-		windowShape: w, ports: ports, own: w.cells(), near: w.neighbours(),
+		windowShape: w, ports: ports, owners: w.cells(), neighbours: w.neighbours(),
 		prepare: schedule.WindowRounds(w.m, ports), shoot: schedule.WindowRounds(w.c+1, ports),
 	}
 }
@@ -65,20 +65,20 @@ func (w windowShape) neighbours() [][]nearby {
 		slots[i] = i - w.extra
 	}
 	slices.SortFunc(slots, func(a, b int) int { return w.offset(a, 0) - w.offset(b, 0) })
-	near := make([][]nearby, len(slots))
+	neighbours := make([][]nearby, len(slots))
 	for i, s := range slots {
-		near[s+w.extra] = append(near[s+w.extra], nearby{s, 0})
+		neighbours[s+w.extra] = append(neighbours[s+w.extra], nearby{s, 0})
 		for d := 1; d < len(slots); d++ {
 			n := slots[(i+d)%len(slots)]
 			after := w.wrap(w.offset(n, 0) - w.offset(s, 0))
 			if after >= width || after == 0 && i+d >= len(slots) { // the latter have met already
 				break
 			}
-			near[s+w.extra] = append(near[s+w.extra], nearby{n, after})
-			near[n+w.extra] = append(near[n+w.extra], nearby{s, -after})
+			neighbours[s+w.extra] = append(neighbours[s+w.extra], nearby{n, after})
+			neighbours[n+w.extra] = append(neighbours[n+w.extra], nearby{s, -after})
 		}
 	}
-	return near
+	return neighbours
 }
 
 func (s *windows) Parameters() (string, []int) { return s.String(), []int{s.extra, s.m, s.c, s.stride} }
@@ -93,26 +93,26 @@ func (s *windows) Phases() []plan.Phase {
 
 func (s *windows) Classes() []plan.Class { return schedule.OneClass(s.size) }
 
-func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+func (s *windows) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
 	if g.Size != s.size {
 		panic(fmt.Sprintf("algo: windows for groups of %d in a group of %d", s.size, g.Size))
 	}
 	code := newWindowCoding(s, b.Field, g.At)
-	have := schedule.Gather(b, g, s.prepare, 1, s.m, []plan.Slot{in})
+	held := schedule.Gather(b, g, s.prepare, 1, s.m, []plan.Slot{input})
 
 	extra := make([]plan.Slot, 1+s.extra) // by t
 	for first := 1; first <= s.extra; first += s.ports {
 		last := min(first+s.ports-1, s.extra)
 		for t := first; t <= last; t++ {
-			to := g.Around(s.offset(-t, t))
+			receiver := g.Around(s.offset(-t, t))
 			element := b.Compute(s.windowTerms(t), func() plan.Combination {
 				c := make(schedule.Sum, 0, s.windowTerms(t))
-				for i, e := range code.window(t, to) {
-					c.Add(have[i], e)
+				for i, e := range code.window(t, receiver) {
+					c.Add(held[i], e)
 				}
 				return plan.Combination(c)
 			})
-			b.Send(t-first, g.Processor(to), []plan.Slot{element})
+			b.Send(t-first, g.Processor(receiver), []plan.Slot{element})
 		}
 		for t := first; t <= last; t++ {
 			extra[t] = b.Receive(t-first, g.Processor(g.Around(-s.offset(-t, t))), 1)[0]
@@ -123,7 +123,7 @@ func (s *windows) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pl
 	sums := make([][]schedule.Addend, s.c+1)
 	for l := range sums {
 		sums[l] = schedule.Combined(s.sumTerms(l), func() plan.Combination {
-			return code.sum(l, g.Around(s.offset(l, 0)), have, extra)
+			return code.sum(l, g.Around(s.offset(l, 0)), held, extra)
 		})
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
@@ -146,7 +146,7 @@ func (s *windows) windowTerms(t int) int {
 func (s *windows) sumTerms(l int) int {
 	n := 0
 	for i := range s.m {
-		if s.own[s.offset(l, i)] == s.rowCell(l) {
+		if s.owners[s.offset(l, i)] == s.rowCell(l) {
 			n++
 		}
 	}
@@ -159,17 +159,17 @@ func (s *windows) sumTerms(l int) int {
 }
 
 // covers reports whether place i of window t is its own.
-func (s *windows) covers(t, i int) bool { return s.own[s.offset(-t, t+i)] == s.windowCell(t) }
+func (s *windows) covers(t, i int) bool { return s.owners[s.offset(-t, t+i)] == s.windowCell(t) }
 
 // fills reports whether the gap at the end of window t, multiplied for row l, is filled so.
-func (s *windows) fills(l, t int) bool { return s.own[s.offset(l-t, s.m+t-1)] == s.gapCell(l, t) }
+func (s *windows) fills(l, t int) bool { return s.owners[s.offset(l-t, s.m+t-1)] == s.gapCell(l, t) }
 
-// over calls visit for every window above t that lies over places [from, to) of a slot: as
+// visitWindows calls visit for every window above t that lies over places [low, high) of a slot: as
 // it is where l = 0, or multiplied for row l, where that fills a gap. Its place 0 is at
 // place start of the slot.
-func (s *windows) over(slot, from, to, t int, visit func(l, u, start int)) {
-	for _, n := range s.near[slot+s.extra] {
-		for u := max(t+1, -n.slot, from-n.after-s.m+1); u <= min(s.extra, s.c-n.slot, to-1-n.after); u++ {
+func (s *windows) visitWindows(slot, low, high, t int, visit func(l, u, start int)) {
+	for _, n := range s.neighbours[slot+s.extra] {
+		for u := max(t+1, -n.slot, low-n.after-s.m+1); u <= min(s.extra, s.c-n.slot, high-1-n.after); u++ {
 			if l := n.slot + u; l == 0 || s.fills(l, u) {
 				visit(l, u, n.after+u)
 			}
@@ -181,17 +181,17 @@ func (s *windows) over(slot, from, to, t int, visit func(l, u, start int)) {
 // for, and remembers those of windows and gaps.
 type windowCoding struct {
 	*windows
-	f       field.Field
-	at      func(i, j int) field.Element
-	vectors map[int64][]field.Element // windows, by t and processor
-	entries map[int64]field.Element   // of windows, by t, processor and place
-	factors map[int64]field.Element   // of gaps, by l, t and processor
-	inverse map[int64]field.Element   // of pivots, by t and processor
+	f           field.Field
+	coefficient func(i, j int) field.Element
+	vectors     map[int64][]field.Element // windows, by t and processor
+	entries     map[int64]field.Element   // of windows, by t, processor and place
+	factors     map[int64]field.Element   // of gaps, by l, t and processor
+	inverse     map[int64]field.Element   // of pivots, by t and processor
 }
 
-func newWindowCoding(s *windows, f field.Field, at func(i, j int) field.Element) *windowCoding {
+func newWindowCoding(s *windows, f field.Field, entry func(i, j int) field.Element) *windowCoding {
 	return &windowCoding{
-		windows: s, f: f, at: at,
+		windows: s, f: f, coefficient: entry,
 		vectors: map[int64][]field.Element{}, entries: map[int64]field.Element{},
 		factors: map[int64]field.Element{}, inverse: map[int64]field.Element{},
 	}
@@ -214,7 +214,7 @@ func (c *windowCoding) window(t, k int) []field.Element {
 	key := c.key(t, k)
 	list, ok := c.vectors[key]
 	if !ok {
-		list = c.left(-t, t, t+c.m, k, t)
+		list = c.uncovered(-t, t, t+c.m, k, t)
 		for i := range list {
 			if !c.covers(t, i) {
 				list[i] = c.notCovered(i)
@@ -243,7 +243,7 @@ func (c *windowCoding) entry(t, k, i int) field.Element {
 	key := c.key(t, k)*int64(c.m) + int64(i)
 	e, ok := c.entries[key]
 	if !ok {
-		e = c.left(-t, t+i, t+i+1, k, t)[0]
+		e = c.uncovered(-t, t+i, t+i+1, k, t)[0]
 		c.entries[key] = e
 	}
 	return e
@@ -263,22 +263,22 @@ func (c *windowCoding) factor(l, t, j int) field.Element {
 			inverse = c.f.Inv(c.pivot(t, k))
 			c.inverse[c.key(t, k)] = inverse
 		}
-		e = c.f.Mul(c.left(l-t, c.m+t-1, c.m+t, j, t)[0], inverse)
+		e = c.f.Mul(c.uncovered(l-t, c.m+t-1, c.m+t, j, t)[0], inverse)
 		c.factors[key] = e
 	}
 	return e
 }
 
-// left returns what the windows and gaps above t leave to cover of the packets at
-// places [from, to) of slot s, for the result of j.
-func (c *windowCoding) left(s, from, to, j, t int) []field.Element {
-	list := make([]field.Element, to-from)
+// uncovered returns what the windows and gaps above t leave to cover of the packets at
+// places [low, high) of slot s, for the result of j.
+func (c *windowCoding) uncovered(s, low, high, j, t int) []field.Element {
+	list := make([]field.Element, high-low)
 	for i := range list {
-		list[i] = c.at(c.wrap(j-c.offset(s, from+i)), j)
+		list[i] = c.coefficient(c.wrap(j-c.offset(s, low+i)), j)
 	}
-	c.over(s, from, to, t, func(l, u, start int) {
+	c.visitWindows(s, low, high, t, func(l, u, start int) {
 		k := c.wrap(j - c.offset(l, 0))
-		first, last := max(from, start), min(to, start+c.m)
+		first, last := max(low, start), min(high, start+c.m)
 		var entries []field.Element
 		if last-first == 1 {
 			entries = []field.Element{c.entry(u, k, first-start)}
@@ -291,7 +291,7 @@ func (c *windowCoding) left(s, from, to, j, t int) []field.Element {
 		}
 		for i, e := range entries {
 			if !e.IsZero() {
-				list[first-from+i] = c.f.Sub(list[first-from+i], c.f.Mul(factor, e))
+				list[first-low+i] = c.f.Sub(list[first-low+i], c.f.Mul(factor, e))
 			}
 		}
 	})
@@ -300,11 +300,11 @@ func (c *windowCoding) left(s, from, to, j, t int) []field.Element {
 
 // sum returns partial sum l, for j, of the packets held, by offset, and of the extra
 // elements, by t.
-func (c *windowCoding) sum(l, j int, have, extra []plan.Slot) plan.Combination {
+func (c *windowCoding) sum(l, j int, held, extra []plan.Slot) plan.Combination {
 	s := make(schedule.Sum, 0, c.sumTerms(l))
-	for i, e := range c.left(l, 0, c.m, j, 0) {
-		if c.own[c.offset(l, i)] == c.rowCell(l) {
-			s.Add(have[i], e)
+	for i, e := range c.uncovered(l, 0, c.m, j, 0) {
+		if c.owners[c.offset(l, i)] == c.rowCell(l) {
+			s.Add(held[i], e)
 		}
 	}
 	for t := 1; t <= c.extra; t++ {
@@ -320,16 +320,16 @@ func (c *windowCoding) sum(l, j int, have, extra []plan.Slot) plan.Combination {
 
 // vanishing returns a pivot that is zero, pivot t of processor k; ok is false where there
 // is none.
-func (s *windows) vanishing(p *algo.Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
+func (s *windows) vanishing(p *algo.Problem, entry func(i, j int) field.Element) (t, k int, ok bool) {
 	if s.plain() {
-		return s.vanishingMinor(p, at)
+		return s.vanishingMinor(p, entry)
 	}
-	return s.vanishingPivot(p, at)
+	return s.vanishingPivot(p, entry)
 }
 
 // vanishingPivot is vanishing as pivots are coded.
-func (s *windows) vanishingPivot(p *algo.Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
-	code := newWindowCoding(s, p.Matrix.Field(), at)
+func (s *windows) vanishingPivot(p *algo.Problem, entry func(i, j int) field.Element) (t, k int, ok bool) {
+	code := newWindowCoding(s, p.Matrix.Field(), entry)
 	for last := range s.size { // of processors whose pivots have much in common
 		if p.Ended() != nil {
 			break
@@ -364,7 +364,7 @@ func (s *windows) plain() bool {
 				return false
 			}
 			alone := true
-			s.over(-t, i, i+1, max(t, u), func(l, v, _ int) { alone = alone && l-v == -t })
+			s.visitWindows(-t, i, i+1, max(t, u), func(l, v, _ int) { alone = alone && l-v == -t })
 			if !alone {
 				return false
 			}
@@ -383,22 +383,22 @@ func (s *windows) minor(t, k int) (rows, columns []int) {
 	return rows, columns
 }
 
-// why says that pivot t of k is zero.
-func (s *windows) why(t, k int) string {
-	what := fmt.Sprintf("pivot %d of processor %d is zero", t, k)
+// reason says that pivot t of k is zero.
+func (s *windows) reason(t, k int) string {
+	text := fmt.Sprintf("pivot %d of processor %d is zero", t, k)
 	if !s.plain() {
-		return what
+		return text
 	}
 	rows, columns := s.minor(t, k)
 	if len(rows) == 1 {
-		return fmt.Sprintf("%s, the entry in row %d and column %d", what, rows[0], columns[0])
+		return fmt.Sprintf("%s, the entry in row %d and column %d", text, rows[0], columns[0])
 	}
-	return fmt.Sprintf("%s, the minor of rows %s and columns %s", what, some(rows), some(columns))
+	return fmt.Sprintf("%s, the minor of rows %s and columns %s", text, abbreviate(rows), abbreviate(columns))
 }
 
 // vanishingMinor is vanishing in a plain step. Pivots whose minors have their last
 // column in common are those of one matrix, eliminated from its end.
-func (s *windows) vanishingMinor(p *algo.Problem, at func(i, j int) field.Element) (t, k int, ok bool) {
+func (s *windows) vanishingMinor(p *algo.Problem, entry func(i, j int) field.Element) (t, k int, ok bool) {
 	f := p.Matrix.Field()
 	a := make([][]field.Element, s.extra) // by t-1
 	for i := range a {
@@ -411,7 +411,7 @@ func (s *windows) vanishingMinor(p *algo.Problem, at func(i, j int) field.Elemen
 		rows, columns := s.minor(1, first)
 		for i, row := range rows {
 			for u, column := range columns {
-				a[i][u] = at(row, column)
+				a[i][u] = entry(row, column)
 			}
 		}
 		for t := s.extra - 1; t >= 0; t-- {
@@ -450,20 +450,20 @@ func Windows(p *algo.Problem) ([]plan.Plan, error) {
 	if err := p.Task().MustBeSquare("windows"); err != nil {
 		return nil, err
 	}
-	k, no := p.Matrix.Rows(), refusal("windows", p)
+	k, refuse := p.Matrix.Rows(), refusal("windows", p)
 	if k > mostWindowSize {
-		return no("parameters are searched up to K = %d only", mostWindowSize)
+		return refuse("parameters are searched up to K = %d only", mostWindowSize)
 	}
 	table := windowTable(k, p.Ports, p.Limits.Rounds.Excess())
 	if len(table) == 0 {
-		if most := p.MostRounds(); most >= 0 {
-			return no("universal has as few packets in up to %d rounds", most)
+		if limit := p.MostRounds(); limit >= 0 {
+			return refuse("universal has as few packets in up to %d rounds", limit)
 		}
-		return no("universal has as few packets")
+		return refuse("universal has as few packets")
 	}
 	known := matrix.StructureOf(p.Matrix).Superregular()
 	tries, work := mostWindowTries, mostWindowWork
-	why := ""
+	reason := ""
 	// suited returns the plan of a shape, or nil, with the processors in the first order
 	// in which no pivot is zero.
 	suited := func(w windowShape) plan.Plan {
@@ -474,10 +474,10 @@ func Windows(p *algo.Problem) ([]plan.Plan, error) {
 				if work -= s.work(); work < 0 {
 					return nil
 				}
-				_, at := ordered(p.Matrix, order)
-				if t, k, zero := s.vanishing(p, at); zero {
-					if why == "" {
-						why = s.why(t, k)
+				_, entry := ordered(p.Matrix, order)
+				if t, k, zero := s.vanishing(p, entry); zero {
+					if reason == "" {
+						reason = s.reason(t, k)
 					}
 					tries--
 					continue
@@ -503,8 +503,8 @@ func Windows(p *algo.Problem) ([]plan.Plan, error) {
 	switch {
 	case len(plans) > 0:
 		return schedule.Undominated(p.Context, plans), nil
-	case why == "":
-		return no("to look at the pivots of A is too much reckoning")
+	case reason == "":
+		return refuse("to look at the pivots of A is too much reckoning")
 	}
-	return no("%s; in other orders of the processors, another one", why)
+	return refuse("%s; in other orders of the processors, another one", reason)
 }

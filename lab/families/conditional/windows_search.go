@@ -60,11 +60,11 @@ func (w windowShape) strides(simple bool, yield func(windowShape) bool) bool {
 	if slack < 0 || w.m+w.extra > w.size {
 		return true
 	}
-	from := w.extra - slack/w.c
+	lowest := w.extra - slack/w.c
 	if simple {
-		from = w.extra
+		lowest = w.extra
 	}
-	for x := max(1, from); x <= w.extra+w.c && w.extra*(x-w.extra-1) <= slack; x++ {
+	for x := max(1, lowest); x <= w.extra+w.c && w.extra*(x-w.extra-1) <= slack; x++ {
 		y := 1 + w.extra + w.c - x
 		g, u, v := bezout(x, y)
 		if g != 1 {
@@ -116,25 +116,25 @@ func (w windowShape) gap(cell int32) (t int, ok bool) {
 // is nil where an offset is left over or the coding would depend on itself. The stride
 // may be any.
 func (w windowShape) cells() cells {
-	own := make(cells, w.size)
+	owners := make(cells, w.size)
 	for l := 0; l <= w.c; l++ {
 		if l > 0 && w.offset(l, 0) == 0 {
 			return nil
 		}
-		w.take(own, l, 0, w.m, w.rowCell(l))
+		w.take(owners, l, 0, w.m, w.rowCell(l))
 	}
 	for t := 1; t <= w.extra; t++ {
 		if w.offset(-t, t) == 0 {
 			return nil
 		}
-		w.take(own, -t, t, t+w.m, w.windowCell(t))
+		w.take(owners, -t, t, t+w.m, w.windowCell(t))
 	}
 	for t := w.extra; t >= 1; t-- {
 		for l := 1; l <= w.c; l++ {
-			w.take(own, l-t, w.m+t-1, w.m+t, w.gapCell(l, t))
+			w.take(owners, l-t, w.m+t-1, w.m+t, w.gapCell(l, t))
 		}
 	}
-	if slices.Contains(own, noCell) {
+	if slices.Contains(owners, noCell) {
 		return nil
 	}
 	// What a multiplied window spills over the rest of its m offsets must be for rows to
@@ -142,14 +142,14 @@ func (w windowShape) cells() cells {
 	for t := 1; t <= w.extra; t++ {
 		for l := 1; l <= w.c; l++ {
 			mine := w.gapCell(l, t)
-			if own[w.offset(l-t, w.m+t-1)] != mine {
+			if owners[w.offset(l-t, w.m+t-1)] != mine {
 				continue
 			}
-			at := w.offset(l-t, t)
+			position := w.offset(l-t, t)
 			for range w.m {
-				cell := own[at]
-				if at++; at == w.size {
-					at = 0
+				cell := owners[position]
+				if position++; position == w.size {
+					position = 0
 				}
 				if cell < 0 && int(-cell) >= t {
 					return nil
@@ -160,18 +160,18 @@ func (w windowShape) cells() cells {
 			}
 		}
 	}
-	return own
+	return owners
 }
 
-// take gives the places from … to-1 of slot s to the cell, but for those taken.
-func (w windowShape) take(own cells, s, from, to int, cell int32) {
-	at := w.offset(s, from)
-	for range to - from {
-		if own[at] == noCell {
-			own[at] = cell
+// take gives the places low … high-1 of slot s to the cell, but for those taken.
+func (w windowShape) take(owners cells, s, low, high int, cell int32) {
+	position := w.offset(s, low)
+	for range high - low {
+		if owners[position] == noCell {
+			owners[position] = cell
 		}
-		if at++; at == w.size {
-			at = 0
+		if position++; position == w.size {
+			position = 0
 		}
 	}
 }
@@ -190,21 +190,21 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) 
 	for extra := 1; extra < min(c1, c2) && ports*(extra-1) < mostExtra; extra++ { // rounds
 		for strides := 1; strides <= c2-extra; strides++ {
 			window := c2 - extra - strides
-			most := windowShape{
+			largest := windowShape{
 				size: size, m: 1 + ports*window, extra: min(ports*extra, mostExtra), c: ports * strides,
 			}
-			if most.capacity() < size {
+			if largest.capacity() < size {
 				continue
 			}
-			leastM, leastC := max(1, most.m-ports+1), most.c-ports+1
+			leastM, leastC := max(1, largest.m-ports+1), largest.c-ports+1
 			if schedule.Clog(leastM, ports)+extra+schedule.Clog(leastC+1, ports) > c1 {
 				continue
 			}
 			looked := 0
 		triple:
-			for b := ports*(extra-1) + 1; b <= most.extra; b++ {
-				for m := most.m; m >= leastM; m-- {
-					for c := most.c; c >= leastC; c-- {
+			for b := ports*(extra-1) + 1; b <= largest.extra; b++ {
+				for m := largest.m; m >= leastM; m-- {
+					for c := largest.c; c >= leastC; c-- {
 						w := windowShape{size: size, m: m, extra: b, c: c}
 						if w.capacity() < size {
 							break
@@ -226,7 +226,7 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) 
 // take above the fewest possible; more rounds than listed are of no use.
 func tunedFront(size, ports int) []int {
 	var front []int
-	c2 := func(over int) int { return universalC2(size, ports, algo.BoundC1(size, ports)+over) }
+	c2 := func(excess int) int { return universalC2(size, ports, algo.BoundC1(size, ports)+excess) }
 	for best := c2(size); len(front) == 0 || front[len(front)-1] > best; {
 		front = append(front, c2(len(front)))
 	}
@@ -234,14 +234,14 @@ func tunedFront(size, ports int) []int {
 }
 
 // findWindows returns the shapes that no other one, nor the tuned universal step,
-// beats in C1 and C2, fewest rounds first. They have at most over rounds more than
-// the fewest possible, any number if over is negative.
-func findWindows(size, ports, over int) []windowShape {
+// beats in C1 and C2, fewest rounds first. They have at most excess rounds more than
+// the fewest possible, any number if excess is negative.
+func findWindows(size, ports, excess int) []windowShape {
 	tuned := tunedFront(size, ports)
 	least := algo.BoundC1(size, ports)
 	c1 := size // more rounds than any has
-	if over >= 0 {
-		c1 = min(c1, least+over)
+	if excess >= 0 {
+		c1 = min(c1, least+excess)
 	}
 	var list []windowShape
 	for c2 := max(2, algo.BoundC2(size, ports)); c2 < tuned[0]; c2++ {
@@ -272,13 +272,13 @@ func findWindows(size, ports, over int) []windowShape {
 func (w windowShape) alternatives(ports int) iter.Seq[windowShape] {
 	return func(yield func(windowShape) bool) {
 		c := w.cost(ports)
-		more := yield(w)
-		for c2 := c.C2; more && c2 < universalC2(w.size, ports, c.C1); c2++ {
-			shapes(w.size, ports, c.C1, c2, false, func(other windowShape) bool {
-				if other != w && other.cells() != nil {
-					more = yield(other)
+		open := yield(w)
+		for c2 := c.C2; open && c2 < universalC2(w.size, ports, c.C1); c2++ {
+			shapes(w.size, ports, c.C1, c2, false, func(candidate windowShape) bool {
+				if candidate != w && candidate.cells() != nil {
+					open = yield(candidate)
 				}
-				return more
+				return open
 			})
 		}
 	}
@@ -294,10 +294,10 @@ func (w windowShape) simplest(ports int) windowShape {
 		return w
 	}
 	c, looked := w.cost(ports), 0
-	shapes(w.size, ports, c.C1, c.C2, true, func(other windowShape) bool {
+	shapes(w.size, ports, c.C1, c.C2, true, func(candidate windowShape) bool {
 		looked++
-		if other.cells() != nil && newWindows(other, ports).plain() {
-			w = other
+		if candidate.cells() != nil && newWindows(candidate, ports).plain() {
+			w = candidate
 			return false
 		}
 		return looked < mostSimple
@@ -311,9 +311,9 @@ var windowTables = memo.New(mostWindowTables)
 const mostWindowTables = 256
 
 // windowTable is findWindows, but remembers.
-func windowTable(size, ports, over int) []windowShape {
-	list, _, _ := memo.Get(context.Background(), windowTables, [3]int{size, ports, max(over, -1)}, 1, func() ([]windowShape, error) {
-		return findWindows(size, ports, over), nil
+func windowTable(size, ports, excess int) []windowShape {
+	list, _, _ := memo.Get(context.Background(), windowTables, [3]int{size, ports, max(excess, -1)}, 1, func() ([]windowShape, error) {
+		return findWindows(size, ports, excess), nil
 	})
 	return list
 }
