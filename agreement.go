@@ -140,12 +140,12 @@ const mostAgreements = 4
 
 // agree returns what all ranks agree on for a run. By an earlier agreement it also returns what is to find out, beside the
 // run, that the others go by it.
-func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared settings, resume []transport.Beside, err error) {
+func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared settings, resume []transport.SideExchange, err error) {
 	if s := e.agreement(t); s != nil {
 		s.runs++
 		shared = s.shared
 		shared.Seed += s.runs // no two runs have the same
-		return shared, []transport.Beside{c.Resume(shared.Seed)}, nil
+		return shared, []transport.SideExchange{c.Resume(shared.Seed)}, nil
 	}
 	shared, err = e.agreeAnew(ctx, c, t, size)
 	if err == nil && e.keeps(t) {

@@ -144,7 +144,7 @@ func sends(t *testing.T, members []member, proc int) (data []faulty.Pick) {
 	}
 	for number, round := range run.Schedule(proc).Rounds {
 		for _, s := range round.Sends {
-			data = append(data, faulty.To(s.Dst, transport.Tag{Round: transport.ControlRounds + number, Port: s.Port}))
+			data = append(data, faulty.SendsTo(s.Dst, transport.Tag{Round: transport.ControlRounds + number, Port: s.Port}))
 		}
 	}
 	return data

@@ -132,7 +132,7 @@ type way interface {
 // same memory. Where the ranks run on one host, and all packets and results lie in windows of [Share] that every rank gives,
 // they are used where they lie. All runs end when ctx does. The errors are those of Run.
 func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Packet, windows ...*transport.Window) (*Bound, error) {
-	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.Beside, error) {
+	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.SideExchange, error) {
 		shared, err := e.agreeAnew(ctx, c, t, size)
 		return shared, nil, err
 	})
@@ -202,7 +202,7 @@ func (e *Encoder) failed(t transport.Transport, err error) {
 }
 
 // agreeing is how ranks agree on a run, see [Encoder.agree].
-type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.Beside, error)
+type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.SideExchange, error)
 
 // bind makes a run ready.
 func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreeing) (b *Bound, err error) {
@@ -243,7 +243,7 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 }
 
 // ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none.
-func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transport.Beside) error {
+func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transport.SideExchange) error {
 	e, phase := b.e, b.phases()
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
 	rank, ranks := b.t.Rank(), b.t.Size()
@@ -261,7 +261,7 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 	}
 	phase(trace.Plan)
 	if err != nil {
-		return b.c.Alike(b.ctx, err) // as all have agreed on
+		return b.c.SharedError(b.ctx, err) // as all have agreed on
 	}
 	b.report = e.reportOf(chosen, b.shared)
 	hex.Decode(b.plan[:], []byte(b.report.PlanHash))
@@ -347,14 +347,14 @@ type messages struct {
 }
 
 // byMessages makes the way by messages ready.
-func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, resume []transport.Beside) (way, error) {
+func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, resume []transport.SideExchange) (way, error) {
 	e, t := b.e, b.t
 	m := &messages{Bound: b, chosenPlan: chosen}
 	m.block = verify.BlockSymbols(b.report.SymbolsPerPacket, chosen.Info().PieceCount())
 	align := int64(m.block * e.matrix.Field().SymbolBytes())
 	segment, ahead, err := chosen.segment(b.shared.Bytes, e.options.memory, align, t.Size(), transport.Overlaps(t))
 	if err != nil {
-		return nil, b.c.Alike(b.ctx, err)
+		return nil, b.c.SharedError(b.ctx, err)
 	}
 	job := executor.Job{
 		Executable: executable, Bytes: b.shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
@@ -365,8 +365,8 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 			}
 			return nil
 		},
-		Beside:  resume,
-		Timeout: e.options.timeout, Trace: e.options.trace,
+		SideExchanges: resume,
+		Timeout:       e.options.timeout, Trace: e.options.trace,
 		Inputs: make([]executor.Input, 0, len(b.packets)), Outputs: make([]executor.Output, 0, len(b.packets)),
 	}
 	for i, packet := range b.packets {

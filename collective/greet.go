@@ -149,7 +149,7 @@ func (c *Comm) Greet(ctx context.Context, g Greeting, impossible func(words []ui
 	}
 	var found interface{ AtAllRanks() bool }
 	if errors.As(err, &found) && found.AtAllRanks() {
-		return nil, c.Alike(ctx, err)
+		return nil, c.SharedError(ctx, err)
 	}
 	return nil, err
 }
@@ -225,13 +225,13 @@ func (c *Comm) largest(ctx context.Context, words []uint64) error {
 // Resume is run in place of Greet, beside other messages, by a rank that goes on by an earlier agreement, which has the
 // id. It lets the rank below know, and finds out whether the rank above does the same by the same agreement. So a rank
 // that greets instead finds out, and aborts the group before others have waited for it in vain.
-func (c *Comm) Resume(id uint64) transport.Beside {
+func (c *Comm) Resume(id uint64) transport.SideExchange {
 	k, rank := c.t.Size(), c.t.Rank()
-	return func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
+	return func(finished *transport.Transfer, err error) ([]*transport.Transfer, error) {
 		switch {
-		case k == 1 || over != nil && err == nil && !over.Receive:
+		case k == 1 || finished != nil && err == nil && !finished.Receive:
 			return nil, nil
-		case over == nil:
+		case finished == nil:
 			words := make([]uint64, greetingWords)
 			words[0] = id
 			data := pack(resumes, words)
@@ -243,7 +243,7 @@ func (c *Comm) Resume(id uint64) transport.Beside {
 		case err != nil:
 			return nil, misheard(err)
 		}
-		theirs, err := c.unpack(resumes, 1, over.Parts[0])
+		theirs, err := c.unpack(resumes, 1, finished.Parts[0])
 		if err == nil && theirs[0] != id {
 			err = &PeerError{Reason: fmt.Sprintf("ranks %d and %d go on by different agreements: use the same encoders in the same order at all ranks", rank, (rank+1)%k)}
 		}
@@ -271,12 +271,12 @@ func (c *Comm) unpack(kind byte, distance int, data []byte) ([]uint64, error) {
 		return words, nil
 	}
 	rank := c.t.Rank()
-	anew, on := rank, (rank+distance)%c.t.Size()
+	anew, continuing := rank, (rank+distance)%c.t.Size()
 	if kind == resumes {
-		anew, on = on, anew
+		anew, continuing = continuing, anew
 	}
 	if bytes.Equal(data, pack(greets+resumes-kind, words)) {
-		return nil, &PeerError{Reason: fmt.Sprintf("rank %d begins to agree with the others, and rank %d goes on by an earlier agreement: use the same encoder for a run at all ranks", anew, on)}
+		return nil, &PeerError{Reason: fmt.Sprintf("rank %d begins to agree with the others, and rank %d goes on by an earlier agreement: use the same encoder for a run at all ranks", anew, continuing)}
 	}
 	return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", (rank+distance)%c.t.Size())
 }
@@ -305,9 +305,9 @@ var hostName = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
 
 // unseal returns the greetings of all ranks, or a [*PeerError].
 func unseal(greetings [][]byte) ([]hello, error) {
-	all := make([]hello, len(greetings))
+	hellos := make([]hello, len(greetings))
 	for r, greeting := range greetings {
-		h := &all[r]
+		h := &hellos[r]
 		_, err := binary.Decode(greeting, binary.LittleEndian, h)
 		switch {
 		case err == nil && h.Magic != helloMagic:
@@ -317,9 +317,9 @@ func unseal(greetings [][]byte) ([]hello, error) {
 		}
 	}
 	version := func(h hello) string { return "volley " + padded(h.Version[:]) }
-	numbers, names := make([]string, len(all)), make([]string, len(all))
-	protocols := slices.ContainsFunc(all, func(h hello) bool { return h.Protocol != all[0].Protocol })
-	for r, h := range all {
+	numbers, names := make([]string, len(hellos)), make([]string, len(hellos))
+	protocols := slices.ContainsFunc(hellos, func(h hello) bool { return h.Protocol != hellos[0].Protocol })
+	for r, h := range hellos {
 		numbers[r] = fmt.Sprint(r)
 		names[r] = numbers[r]
 		if host := padded(h.Host[:]); !protocols && hostName.MatchString(host) { // another protocol may have something else there
@@ -331,20 +331,20 @@ func unseal(greetings [][]byte) ([]hello, error) {
 			return fmt.Sprintf("volley %s with protocol %d", padded(h.Version[:]), h.Protocol)
 		}
 	}
-	if err := alike(all, names, version, "install the same version at all ranks"); err != nil {
+	if err := checkSame(hellos, names, version, "install the same version at all ranks"); err != nil {
 		return nil, err
 	}
-	return all, alike(all, numbers, func(h hello) string { return padded(h.Verb[:]) }, "run the same at all ranks")
+	return hellos, checkSame(hellos, numbers, func(h hello) string { return padded(h.Verb[:]) }, "run the same at all ranks")
 }
 
 // padded returns the text in a field of a greeting.
 func padded(field []byte) string { return string(bytes.TrimRight(field, "\x00")) }
 
-// alike returns a [*PeerError] where ranks do not run the same.
-func alike(all []hello, names []string, runs func(hello) string, advice string) error {
+// checkSame returns a [*PeerError] where ranks do not run the same.
+func checkSame(hellos []hello, names []string, runs func(hello) string, advice string) error {
 	ranks := map[string][]string{}
 	var kinds []string
-	for r, h := range all {
+	for r, h := range hellos {
 		kind := runs(h)
 		if ranks[kind] == nil {
 			kinds = append(kinds, kind)

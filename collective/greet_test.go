@@ -218,7 +218,7 @@ func TestAllgather(t *testing.T) {
 					errs <- err
 				}
 				go gather(c, 1)
-				go gather(c.Beside(), 2)
+				go gather(c.Separate(), 2)
 				return errors.Join(<-errs, <-errs)
 			}) {
 				if err != nil {
@@ -418,7 +418,7 @@ func TestSum(t *testing.T) {
 			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 				c := New(tr, time.Minute)
 				if beside {
-					c = c.Beside()
+					c = c.Separate()
 				}
 				r := tr.Rank()
 				var want [3]byte
@@ -431,7 +431,7 @@ func TestSum(t *testing.T) {
 				}
 				other := New(tr, time.Minute)
 				if beside {
-					other = other.Beside()
+					other = other.Separate()
 				}
 				if _, failed := other.Allgather(ctx, nil); failed == nil && err == nil && c.Rounds != other.Rounds {
 					t.Errorf("rank %d of %d, beside %v: %d rounds, want %d", r, n, beside, c.Rounds, other.Rounds)

@@ -74,7 +74,7 @@ func TestUnreadable(t *testing.T) {
 		}
 		for i, r := range list {
 			for j, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.ESTALE} {
-				if (i+j)%verifyall.Most(3, 1) > 0 {
+				if (i+j)%verifyall.Pick(3, 1) > 0 {
 					continue
 				}
 				tried[name]++
@@ -127,7 +127,7 @@ func TestOwnRecordsUnreadable(t *testing.T) {
 	before := w.everything()
 	denied := func() *disktest.Process {
 		p := w.Process()
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if c.Op == "open" && strings.Contains(c.Path, store.MetaPath(store.GenerationDir(2))) {
 				return syscall.EACCES
 			}
@@ -189,7 +189,7 @@ func TestReadOnlySource(t *testing.T) {
 	must(t, c.clone().recover())
 	p := c.Process()
 	changed := false
-	p.Before = func(call disktest.Call) error {
+	p.Hook = func(call disktest.Call) error {
 		if !changed && call.Op == "chmod" && strings.HasPrefix(call.Path, "/n2/"+store.MetaPath(store.StageName)+"/") { // all is read
 			changed = true
 			c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = false })
@@ -310,7 +310,7 @@ func TestMetaGone(t *testing.T) {
 		}
 		if i&2 > 0 {
 			w.Chmod("/n0", 0o700)
-			w.Own("/n0", 1000, 1001, "", "")
+			w.Chown("/n0", 1000, 1001, "", "")
 		}
 		must(t, w.protect())
 		before := w.tree(0)
@@ -423,7 +423,7 @@ func TestForbiddenRecord(t *testing.T) {
 	was := w.tree(0)
 	w.lose(0, 0)
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "open" && strings.HasSuffix(c.Path, "/record.0") {
 			return syscall.EACCES
 		}

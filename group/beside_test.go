@@ -23,12 +23,12 @@ func TestStatusBeside(t *testing.T) {
 	begin, end := lockedAt(t, first, &protect)
 	begin, seen := max(begin, end-250), map[int64]int{}
 	for _, pace := range []struct{ steps, of int }{{1, 16}, {1, 4}, {1, 1}, {5, 1}, {20, 1}} { // steps for so many calls
-		for from := begin; from < end; from += verifyall.Most(21, 7) {
+		for from := begin; from < end; from += verifyall.Pick(21, 7) {
 			w := first.clone()
 			w.ranks = 1 + 3*(from%2)
 			p, q := w.Process(), w.Process()
 			steps, stopped, ended := make(chan struct{}), make(chan struct{}), make(chan error)
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if c.N == from {
 					close(stopped)
 				}
@@ -47,7 +47,7 @@ func TestStatusBeside(t *testing.T) {
 			case <-stopped:
 			case <-over: // it had fewer calls at so many ranks
 			}
-			q.Before = func(c disktest.Call) error {
+			q.Hook = func(c disktest.Call) error {
 				if c.N%pace.of > 0 {
 					return nil
 				}
@@ -98,7 +98,7 @@ func TestVerifyBusy(t *testing.T) {
 	}}
 	begin, end := lockedAt(t, w, &protect)
 	p := w.Process()
-	p.At((begin+end)/2, func() {
+	p.CallAt((begin+end)/2, func() {
 		_, err := w.verifyBy(w.Process())
 		busy := new(files.BusyError)
 		if !errors.As(err, &busy) || !strings.Contains(err.Error(), ", started from desk)") || !strings.Contains(err.Error(), fmt.Sprintf("kill %d on ", busy.Holder.PID)) {
@@ -131,7 +131,7 @@ func TestStatusBesideSnapshot(t *testing.T) {
 		}}
 		begin, end := lockedAt(t, w.world, &protect)
 		p := w.Process()
-		p.At((begin+end)/2, func() {
+		p.CallAt((begin+end)/2, func() {
 			r, err := w.with(Options{Roots: true, Step: Latest}).statusBy(w.Process())
 			if err != nil || !r.Protected || !r.Whole || *r.Step != 1 {
 				t.Errorf("beside protect of step-%d: %v: %+v", step, err, r)

@@ -48,7 +48,7 @@ func (w *world) record(t *testing.T, n int) (*store.Manifest, *store.Record) {
 
 // counting counts the bytes that a process reads of data and parity.
 func counting(p *disktest.Process, n *int64) *disktest.Process {
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "read" && (!strings.Contains(c.Path, "/.volley/") || strings.HasSuffix(c.Path, "/parity")) {
 			*n += int64(c.Bytes)
 		}
@@ -187,7 +187,7 @@ func TestUnreadParity(t *testing.T) {
 			must(t, w.protect())
 			w.Overwrite("/n2/f59", 5, []byte("new"), false)
 			p := w.Process()
-			if p.Before = func(c disktest.Call) error {
+			if p.Hook = func(c disktest.Call) error {
 				if c.Op == "copy" && c.Path == "/n1/.volley/pending.2/parity" {
 					return err
 				}
@@ -268,7 +268,7 @@ func TestCrashUnread(t *testing.T) {
 				}
 				return w.whole()
 			},
-			Some: *mostCalls,
+			Tries: *mostCalls,
 		}).Test(t)
 	}
 }

@@ -164,7 +164,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	change(w, "/n1")
 	was = w.trees()
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), store.PendingName) {
 			p.Kill()
 		}
@@ -251,9 +251,9 @@ func contentOf(w *world, name string) string {
 // interruptions are those that a verb of a group can tell from each other.
 var interruptions = []disktest.Interruption{
 	disktest.Kill, disktest.CutAll, disktest.CutSome,
-	{Name: "EIO", At: fails, Do: disktest.Failing(syscall.EIO)},
-	{Name: "ENOSPC", At: func(c disktest.Call) bool { return writes(c) && fails(c) }, Do: disktest.Failing(syscall.ENOSPC)},
-	{Name: "full disk", At: writes, Do: func(p *disktest.Process, _ disktest.Call, rng *rand.Rand) error {
+	{Name: "EIO", Matters: fails, Strike: disktest.Failing(syscall.EIO)},
+	{Name: "ENOSPC", Matters: func(c disktest.Call) bool { return writes(c) && fails(c) }, Strike: disktest.Failing(syscall.ENOSPC)},
+	{Name: "full disk", Matters: writes, Strike: func(p *disktest.Process, _ disktest.Call, rng *rand.Rand) error {
 		p.Deny(fmt.Sprintf("/n%d", rng.IntN(4)), syscall.ENOSPC, disktest.Growing...)
 		return nil
 	}},
@@ -288,12 +288,12 @@ func (s *scene) sweep(some int, rng *rand.Rand, list []disktest.Interruption) *d
 		Check: func(x *disktest.Interrupted) error {
 			done := x.Err == nil
 			noting := strings.Contains(x.Call.Path, "/"+store.ScrubName) // which may fail
-			if x.Ends && done && x.Left >= 10 && !noting {               // the last ones give locks back, and remove what they were in where that is empty
+			if x.Ends && done && x.Remaining >= 10 && !noting {          // the last ones give locks back, and remove what they were in where that is empty
 				return errors.New("the run was not interrupted")
 			}
 			return s.check(on(x.Machine), done, x.Name != "" && !x.Ends, x.Rand)
 		},
-		Each: list, Some: some, Rand: rng,
+		Interruptions: list, Tries: some, Rand: rng,
 	}
 }
 

@@ -244,7 +244,7 @@ func TestMountedBelow(t *testing.T) {
 			return diff("once more", withoutTimes(want[1]), withoutTimes(c.tree(1)))
 		}
 		sweep := &disktest.Sweep{
-			Machine: w.Machine, Some: 8 * *mostCalls, Each: []disktest.Interruption{disktest.Kill, disktest.CutAll, disktest.CutSome},
+			Machine: w.Machine, Tries: 8 * *mostCalls, Interruptions: []disktest.Interruption{disktest.Kill, disktest.CutAll, disktest.CutSome},
 			Run: func(p *disktest.Process) error {
 				c := *w
 				c.Machine = p.Machine()

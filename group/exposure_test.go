@@ -15,7 +15,7 @@ import (
 // lost are lost, and everything of theirs comes back. Where one more is lost, exactly the files that they name do not.
 func TestExposure(t *testing.T) {
 	t.Parallel()
-	for seed := range verifyall.Most(60, 200) {
+	for seed := range verifyall.Pick(60, 200) {
 		rng := rand.New(rand.NewPCG(uint64(seed), 7))
 		layout := []string{Striped, Striped, Full}[seed%3]
 		k := 5

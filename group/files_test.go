@@ -228,7 +228,7 @@ func TestRecoverFilesReads(t *testing.T) {
 	w.Remove("/n1/sub/x")
 	p := w.Process()
 	read := 0
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "read" && (!strings.Contains(c.Path, "/.volley/") || strings.HasSuffix(c.Path, store.ParityFile)) {
 			read += c.Bytes
 		}
@@ -249,7 +249,7 @@ func TestRecoverFilesFull(t *testing.T) {
 	w.Overwrite("/n0/big", 10, []byte("rotten"), true)
 	rotten, _ := w.ReadFile("/n0/big")
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if strings.Contains(c.Path, "/"+store.MetaPath(store.StageName)) && c.Grows() {
 			return syscall.ENOSPC
 		}

@@ -145,7 +145,7 @@ func TestKeyInterrupted(t *testing.T) {
 	c := w.clone()
 	p := c.Process()
 	calls := 0
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		calls = c.N
 		return nil
 	}

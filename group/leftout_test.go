@@ -17,7 +17,7 @@ func TestRecoverLeavesOut(t *testing.T) {
 	t.Parallel()
 	fails := func(err error, ops ...string) func(*disktest.Process) {
 		return func(p *disktest.Process) {
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if slices.Contains(ops, c.Op) && strings.HasPrefix(c.Path, "/n1/.volley/tmp-stage/") {
 					return err
 				}

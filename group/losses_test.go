@@ -58,12 +58,12 @@ func TestLosses16(t *testing.T) {
 	for _, layout := range []string{group.Full, group.Striped} {
 		t.Run(layout, func(t *testing.T) {
 			rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-			losses(t, layout, 4, 8, 4000, all[:verifyall.Most(12, 60)])
+			losses(t, layout, 4, 8, 4000, all[:verifyall.Pick(12, 60)])
 		})
 	}
 	t.Run("full, R = 8", func(t *testing.T) {
 		var sets [][]int
-		for range verifyall.Most(4, 10) {
+		for range verifyall.Pick(4, 10) {
 			sets = append(sets, rng.Perm(16)[:8])
 		}
 		losses(t, group.Full, 8, 8, 4000, sets)

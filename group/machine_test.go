@@ -67,11 +67,11 @@ func newWorld(k, r int, layout string) *world {
 			w.WriteFile(dir+"/"+f.name, random(rng, f.size), f.mode)
 		}
 		w.Link(dir+"/sub/deep/y", dir+"/twin")
-		w.Own(dir+"/plain", 1000, 1001, "user.note", "of \xff")
+		w.Chown(dir+"/plain", 1000, 1001, "user.note", "of \xff")
 		w.Chmod(dir+"/plain", 0o644|fs.ModeSetuid)
-		w.Own(dir+"/sub", 1000, 0, "system.posix_acl_default", "of all")
+		w.Chown(dir+"/sub", 1000, 0, "system.posix_acl_default", "of all")
 		w.Symlink("sub/x", dir+"/link")
-		w.Own(dir+"/link", 0, 1002, "", "")
+		w.Chown(dir+"/link", 0, 1002, "", "")
 		w.Symlink("no/such/file", dir+"/closed/broken")
 		w.Chmod(dir+"/closed/inner", 0o700)
 		w.Chmod(dir+"/closed", 0o500)
@@ -304,7 +304,7 @@ func diff(what string, want, is string) error {
 
 // dying makes all calls in a directory fail from call n on.
 func dying(p *disktest.Process, n int, dir string, err error) {
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.N >= n && (c.Path == dir || strings.HasPrefix(c.Path, dir+"/")) {
 			return err
 		}

@@ -26,7 +26,7 @@ import (
 // once does something before the first call of a kind.
 func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
 	done := false
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if !done && c.Op == op && c.Path == path {
 			done = true
 			do()
@@ -120,7 +120,7 @@ func TestTorn(t *testing.T) {
 			must(t, w.protect())
 			w.SetTime("/n1/big", w.Now())
 			p, reads := w.Process(), 0
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if c.Op != "read" || c.Path != "/n1/big" {
 					return nil
 				}
@@ -131,8 +131,8 @@ func TestTorn(t *testing.T) {
 				return nil
 			}
 			if goes {
-				at, calls := p.Before, 0
-				p.Before = func(c disktest.Call) error {
+				at, calls := p.Hook, 0
+				p.Hook = func(c disktest.Call) error {
 					if c.Op == "sync" && c.Path == "/n1/.volley/pending.2/parity" && calls == 0 {
 						calls++
 						w.Remove("/n1/big")
@@ -188,7 +188,7 @@ func TestReplaced(t *testing.T) {
 					must(t, w.protect())
 					versions := []string{contentOf(w, "/n1/big")}
 					p := w.Process()
-					p.Before = func(c disktest.Call) error {
+					p.Hook = func(c disktest.Call) error {
 						if c.Op != op || c.Path != "/n1/big" {
 							return nil
 						}
@@ -325,7 +325,7 @@ func TestRecoverBesideWriter(t *testing.T) {
 	}
 	w.RemoveAll("/n3")
 	p, made := w.Process(), 0
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "create" && c.Path == "/n3/.volley/tmp-stage/parity" {
 			if made++; made == 2 { // of the run that gives up what does not come back
 				w.Overwrite("/n2/f2", 7, random(rng, 100<<10), false)
@@ -403,7 +403,7 @@ func TestExamineMeanwhile(t *testing.T) {
 				}
 				w, want := before.clone(), []byte(nil)
 				p := w.Process()
-				p.At(c.N, func() {
+				p.CallAt(c.N, func() {
 					do(w)
 					want, _ = w.ReadFile("/n1/big")
 					tried++
@@ -433,7 +433,7 @@ func TestReplacedAtOpen(t *testing.T) {
 		w.Overwrite("/n0/plain", 5, []byte("rot"), true)
 		w.WriteFile("/n1/theirs", []byte("theirs"), 0o600)
 		p, replaced := w.Process(), false
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if replaced || c.Op != "open" || c.Path != "/n1/big" {
 				return nil
 			}
@@ -716,7 +716,7 @@ func TestCancelled(t *testing.T) {
 	w := newWorld(2, 1, Striped)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "rename" && c.Path == "/n1/.volley/pending.1" {
 			cancel()
 			return syscall.EIO
@@ -826,7 +826,7 @@ func TestProtectSwapped(t *testing.T) {
 		w.Rename(to, from)
 	}
 	p, swapped := w.Process(), false
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		switch {
 		case !swapped && c.Op == "open" && c.Path == "/n1/sub/deep/y":
 			swapped = true
@@ -859,7 +859,7 @@ func TestStaleUnread(t *testing.T) {
 	w.RemoveAll("/n1")
 	w.Rename("/copy", "/n1")
 	p, opened := w.Process(), 0
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "open" && c.Path == "/n1/.volley/generation.1/record" {
 			if opened++; opened > 1 {
 				return syscall.EIO
@@ -886,7 +886,7 @@ func TestRecoverKeepsParity(t *testing.T) {
 			w.lose(0, 1, 2)
 			parity := contentOf(w, "/n3/.volley/generation.1/parity")
 			p, done := w.Process(), false
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if (i < 3 || !done) && c.Op == op && c.Path == "/n3/.volley/generation.1/parity" {
 					done = true
 					return syscall.EIO

@@ -226,17 +226,17 @@ func (m *model) interruption(verb string) *accident {
 	case "kill":
 		x.do = func(p *disktest.Process) { p.KillAt(n) }
 	case "cut":
-		x.do = func(p *disktest.Process) { p.At(n, func() { m.PowerCut(nil) }) }
+		x.do = func(p *disktest.Process) { p.CallAt(n, func() { m.PowerCut(nil) }) }
 	case "cut some":
 		rng := rand.New(rand.NewPCG(seed, 0))
 		x.do = func(p *disktest.Process) {
-			p.At(n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
+			p.CallAt(n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
 		}
 	case "EIO":
 		x.do = func(p *disktest.Process) { p.FailAt(n, syscall.EIO) }
 	case "ENOSPC":
 		x.do = func(p *disktest.Process) {
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if c.N == n && c.Grows() {
 					return syscall.ENOSPC
 				}
@@ -252,7 +252,7 @@ func (m *model) interruption(verb string) *accident {
 		x.name += " " + other
 		x.do = func(p *disktest.Process) {
 			locked := false
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if c.N == n {
 					_, _, err := m.run(other, m.Process())
 					m.step("  %s meanwhile: %v", other, err)
@@ -297,7 +297,7 @@ func (m *model) writes(n int) *accident {
 	b.versions, m.busy = [][]byte{is}, b
 	return &accident{name: fmt.Sprintf("writes %q to %s at %d, %d apart, when it is read %v", changes, b.name, n, gap, whenRead), do: func(p *disktest.Process) {
 		left := changes
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if at := c.N >= n && (c.N-n)%gap == 0; whenRead {
 				at = c.Op == "read" && c.Path == b.name && c.N >= n/10
 				if !at {

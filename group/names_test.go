@@ -76,7 +76,7 @@ func TestFileNames(t *testing.T) {
 	}
 	n := len(states)
 	rng := rand.New(rand.NewPCG(*callSeed, 9))
-	for _, i := range rng.Perm(n * n * n)[:verifyall.Most(90, n*n*n)] {
+	for _, i := range rng.Perm(n * n * n)[:verifyall.Pick(90, n*n*n)] {
 		for _, revert := range []bool{false, true} {
 			what := fmt.Sprint("revert ", revert)
 			w := start.clone()
@@ -158,7 +158,7 @@ func TestFileNamesRaced(t *testing.T) {
 		for _, p := range []string{"/n1/x/b", "/n1/y/c"} {
 			w := start.clone()
 			q := w.Process()
-			q.At(c.N, func() {
+			q.CallAt(c.N, func() {
 				w.Remove(p)
 				w.WriteFile(p, []byte(strings.Repeat("e", len(bytes))), 0o640)
 			})

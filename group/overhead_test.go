@@ -50,7 +50,7 @@ func (q *countedQueue) Post(list ...*transport.Transfer) {
 func TestOverhead(t *testing.T) {
 	t.Parallel()
 	const data = 16 << 20
-	k := verifyall.Most(16, 64) // fewer nodes have less beside parity, or far less than the bound
+	k := verifyall.Pick(16, 64) // fewer nodes have less beside parity, or far less than the bound
 	for _, layout := range []string{group.Full, group.Striped} {
 		base := t.TempDir()
 		var dirs []string

@@ -31,7 +31,7 @@ func TestRecords(t *testing.T) {
 		must(t, err)
 		const states = 5 // as it was, lost, without its record, without a copy, without any
 		for combination := range 625 {
-			if rng.IntN(verifyall.Most(10, 1)) > 0 {
+			if rng.IntN(verifyall.Pick(10, 1)) > 0 {
 				continue
 			}
 			w := whole.clone()

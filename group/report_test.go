@@ -47,7 +47,7 @@ func same[T ~string](t *testing.T, what string, is, want []T) {
 
 // failing has calls on some paths fail.
 func failing(p *disktest.Process, err error, op string, paths ...string) *disktest.Process {
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == op && slices.Contains(paths, c.Path) {
 			return err
 		}
@@ -182,7 +182,7 @@ func TestMetaFindings(t *testing.T) {
 		p := x.do(w)
 		v := w.Process()
 		if p != nil {
-			v.Before = p.Before
+			v.Hook = p.Hook
 		}
 		is, err := w.verifyBy(v)
 		must(t, err)
@@ -199,7 +199,7 @@ func TestMetaFindings(t *testing.T) {
 		}
 		q := w.Process()
 		if p != nil {
-			q.Before = p.Before
+			q.Hook = p.Hook
 		}
 		r, err := w.recoverBy(q, RecoverOptions{})
 		if err != nil || r.Incomplete() != nil {

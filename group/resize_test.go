@@ -197,7 +197,7 @@ func (x *resizingCase) crash(t *testing.T, at int, each bool, tell func(old, is 
 	failed := 0
 	for i, y := range interruptions {
 		for n := range calls {
-			if !y.At(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%577 > 0 {
+			if !y.Matters(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%577 > 0 {
 				continue
 			}
 			c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
@@ -372,7 +372,7 @@ func TestResizeMeanwhile(t *testing.T) {
 		w := x.world(t, Striped).ordered()
 		before := w.trees()
 		p, busy := w.Process(), 0
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if strings.Contains(c.Path, store.PendingName) || c.Op == "rename" {
 				for _, dirs := range [][]string{x.was, x.is} {
 					o := w.of(dirs)

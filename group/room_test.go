@@ -66,7 +66,7 @@ func TestRecoverRoom(t *testing.T) {
 				first.Overwrite("/n0/big", 10, []byte("rotten"), true)
 			}
 			refused, last := 0, (*world)(nil)
-			for size := int64(4 * block); ; size += int64(verifyall.Most(4, 1)) * block {
+			for size := int64(4 * block); ; size += int64(verifyall.Pick(4, 1)) * block {
 				w := first.clone()
 				w.ranks = ranks
 				if x.lose == nil {

@@ -27,7 +27,7 @@ func (w *world) readsOf(t *testing.T, part, parts int) (*VerifyReport, map[strin
 	t.Helper()
 	read := map[string]int64{}
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "readat" || c.Op == "read" {
 			read[c.Path] += int64(c.Bytes)
 		}
@@ -279,7 +279,7 @@ func TestPartInterrupted(t *testing.T) {
 			}
 			return nil
 		},
-		Some: 6 * *mostCalls,
+		Tries: 6 * *mostCalls,
 	}).Test(t)
 	t.Logf("%d runs were interrupted", tried)
 }
@@ -298,7 +298,7 @@ func TestTwoParts(t *testing.T) {
 			c := w.clone()
 			p := c.Process()
 			var inner error
-			p.At(at, func() {
+			p.CallAt(at, func() {
 				var r *VerifyReport
 				if r, inner = c.partBy(c.Process(), other, 2); inner == nil && !r.Whole {
 					inner = fmt.Errorf("%+v", r)

@@ -20,11 +20,11 @@ import (
 func TestUnset(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1, Striped)
-	w.Own("/n1/big", 1000, 1000, "", "")
+	w.Chown("/n1/big", 1000, 1000, "", "")
 	must(t, w.protect())
 	w.lose(0, 1)
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		switch c.Op {
 		case "chown":
 			return syscall.EPERM
@@ -49,7 +49,7 @@ func TestUnset(t *testing.T) {
 		t.Errorf("%v, %v, %v", info.Mode(), err, r.Incomplete())
 	}
 	w.lose(0, 1)
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "setxattr" {
 			return &fs.PathError{Op: c.Op, Path: "x", Err: errors.New("no number has this")}
 		}
@@ -113,7 +113,7 @@ func TestGone(t *testing.T) {
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "readdir" && c.Path == "/n1" {
 			return syscall.ENOENT
 		}
@@ -210,14 +210,14 @@ func TestRecoverToInterrupted(t *testing.T) {
 	before, left := w.trees(), 0
 	o := RecoverOptions{To: "/out"}
 	for i, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, o); must(t, err) }) {
-		if !c.Writes || i%verifyall.Most(7, 1) != 0 {
+		if !c.Writes || i%verifyall.Pick(7, 1) != 0 {
 			continue
 		}
 		for how, do := range map[string]func(*disktest.Process){
 			"killed":  func(p *disktest.Process) { p.KillAt(c.N) },
 			"no room": func(p *disktest.Process) { p.FailAt(c.N, syscall.ENOSPC) },
 			"full disk": func(p *disktest.Process) {
-				p.Before = func(o disktest.Call) error {
+				p.Hook = func(o disktest.Call) error {
 					if o.N >= c.N && o.Grows() && strings.HasPrefix(o.Path, "/out/") {
 						return syscall.ENOSPC
 					}

@@ -153,7 +153,7 @@ func TestSnapshotsCrash(t *testing.T) {
 			t.Parallel()
 			tried := 0
 			for _, call := range calls {
-				if !x.At(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
+				if !x.Matters(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
 					continue
 				}
 				tried++
@@ -206,7 +206,7 @@ func TestSnapshotsRecoverCrash(t *testing.T) {
 		t.Run(x.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, call := range calls {
-				if !x.At(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
+				if !x.Matters(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
 					continue
 				}
 				rng := rand.New(rand.NewPCG(uint64(call.N), 5))
@@ -238,8 +238,8 @@ func TestSnapshotsLosses(t *testing.T) {
 		c := w.clone()
 		p := c.Process()
 		dying(p, n, c.dirs[lost], syscall.EIO)
-		dead := p.Before
-		p.Before = func(call disktest.Call) error {
+		dead := p.Hook
+		p.Hook = func(call disktest.Call) error {
 			if call.N == n && kills {
 				p.Kill()
 			}
@@ -341,8 +341,8 @@ func TestSnapshotsLatest(t *testing.T) {
 	w = newRoots(t, 4, 1, 1, 2)
 	p := w.Process()
 	dying(p, 0, "/r0/step-2/"+tree.MetaName, syscall.EIO)
-	dead := p.Before
-	p.Before = func(c disktest.Call) error {
+	dead := p.Hook
+	p.Hook = func(c disktest.Call) error {
 		if strings.HasPrefix(c.Path, "/r1/step-2/") {
 			return syscall.EIO
 		}

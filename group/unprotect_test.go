@@ -46,7 +46,7 @@ func TestUnprotectCrash(t *testing.T) {
 		rounds := 0
 		for i, x := range interruptions {
 			for n := range calls {
-				if !x.At(calls[n]) || *mostCalls > 0 && (n+i)%29 > 0 {
+				if !x.Matters(calls[n]) || *mostCalls > 0 && (n+i)%29 > 0 {
 					continue
 				}
 				c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))

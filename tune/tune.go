@@ -57,7 +57,7 @@ type Point struct {
 	Bytes    int     `json:"bytes"`    // of all of them together
 	Seconds  float64 `json:"seconds"`  // of a round: the median of blocks of samples, of each of which the least counts
 	Least    float64 `json:"least"`    // of the samples
-	Most     float64 `json:"most"`
+	Greatest float64 `json:"most"`
 	Samples  int     `json:"samples"`
 }
 
@@ -111,13 +111,13 @@ const DefaultTime = 5 * time.Second
 //
 // A failure ends the group, as in a run; the error is then that of a transfer, or the cause of ctx.
 func Measure(
-	ctx context.Context, t transport.Transport, at Platform, fields []field.Field, d time.Duration,
-	progress func(done, more time.Duration),
+	ctx context.Context, t transport.Transport, platform Platform, fields []field.Field, d time.Duration,
+	progress func(elapsed, remaining time.Duration),
 ) (*Result, error) {
 	if progress == nil {
 		progress = func(_, _ time.Duration) {}
 	}
-	r, err := measure(ctx, t, at, fields, d, progress)
+	r, err := measure(ctx, t, platform, fields, d, progress)
 	if err != nil {
 		if !errors.As(err, new(*transport.AbortError)) {
 			t.Abort(err)
@@ -128,8 +128,8 @@ func Measure(
 }
 
 func measure(
-	ctx context.Context, t transport.Transport, at Platform, fields []field.Field, d time.Duration,
-	progress func(done, more time.Duration),
+	ctx context.Context, t transport.Transport, platform Platform, fields []field.Field, d time.Duration,
+	progress func(elapsed, remaining time.Duration),
 ) (*Result, error) {
 	switch {
 	case t.Size() < 2:
@@ -149,9 +149,9 @@ func measure(
 	if len(fields) > 0 {
 		forNetwork *= 0.75
 	}
-	at.Ranks = t.Size()
+	platform.Ranks = t.Size()
 	r := &Result{
-		Platform: at, Date: time.Now().UTC().Truncate(time.Second),
+		Platform: platform, Date: time.Now().UTC().Truncate(time.Second),
 		CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), runtime.GOOS+"/"+runtime.GOARCH), CPUs: runtime.GOMAXPROCS(0),
 	}
 	progress(0, d)

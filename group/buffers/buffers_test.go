@@ -448,7 +448,7 @@ func TestBuffersDie(t *testing.T) {
 	second := newJob(k, o, 200_000, rng)
 	must(t, errors.Join(second.size()...))
 	completed, failed := 0, 0
-	step := verifyall.Most(3, 1)
+	step := verifyall.Pick(3, 1)
 	for round := 0; ; round += step {
 		is := second.clone()
 		dies := rng.IntN(k)

@@ -267,7 +267,7 @@ func (w *walk) add(name string) error {
 			continue
 		}
 		if e.IsDir() {
-			if info, err := w.dir.Lstat(at); w.rules.OneFileSystem && err == nil && !disk.Identity(info).Beside(w.top) {
+			if info, err := w.dir.Lstat(at); w.rules.OneFileSystem && err == nil && !disk.Identity(info).SharesFileSystem(w.top) {
 				continue
 			}
 			switch err := w.add(at); {

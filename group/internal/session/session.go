@@ -582,7 +582,7 @@ func (s *Session) Together(ctx context.Context) error {
 // Alike returns an error that all ranks find, once all have come to it, so that each returns its own.
 func (s *Session) Alike(ctx context.Context, err error) error {
 	s.Agreed = true
-	return collective.New(s.T, s.Timeout).Alike(ctx, err)
+	return collective.New(s.T, s.Timeout).SharedError(ctx, err)
 }
 
 // Complete returns an error where a node lacks what it had: to protect the rest would make the loss for good.

@@ -237,7 +237,7 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 	case o.Party.Rank() > 0:
 		return nil
 	}
-	o.Session.Gauges.Note(gauges.Of(report))
+	o.Session.Gauges.Note(gauges.FromReport(report))
 	if o.json {
 		return session.WriteJSON(w, report)
 	}
