@@ -91,7 +91,7 @@ func TestGroup(t *testing.T) {
 	}
 	dry := mustRun(t, with("protect", "--tolerate", "2", "--dry-run", "--json")...)
 	var report group.ProtectReport
-	if err := json.Unmarshal([]byte(dry), &report); err != nil || len(report.Costs) != 2 || report.Costs[1].Rounds != 3 {
+	if err := json.Unmarshal([]byte(dry), &report); err != nil || len(report.Costs) != 2 || report.Costs[1].Rounds != 5 {
 		t.Errorf("%v: %s", err, dry)
 	}
 	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {

@@ -510,9 +510,9 @@ func TestMisuse(t *testing.T) {
 		}},
 		{"8 small nodes that grow", func(t *testing.T) {
 			m := misuse(t, 8, 300)
-			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout full")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2"}, "layout full")
 			m.shell("for n in n0 n1 n2 n3 n4 n5 n6 n7; do head -c 4000000 /dev/urandom > $n/big; done")
-			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout striped")
+			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2"}, "layout striped")
 			if !regexp.MustCompile(`parity +1\.[0-9] MiB`).MatchString(out) {
 				t.Error(out)
 			}

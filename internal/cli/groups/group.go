@@ -30,7 +30,7 @@ import (
 )
 
 type groupOptions struct {
-	selection.Selection // of which only the network is used
+	selection.Selection // of which only the model is used, without flags
 	ranks.Joining
 	sets     setOptions
 	json     bool
@@ -85,7 +85,6 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	o.sets.add(f)
 	o.Joining.Add(f, "node")
 	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
-	o.AddNetwork(f)
 	end()
 	o.AddElsewhere(cmd)
 	o.AddFile(cmd)
@@ -152,7 +151,7 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Opti
 		return options, err
 	}
 	o.Log = s.Log
-	o.Platform, o.Process, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), !o.Party.Job(), true
+	o.Platform, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), true // one process takes the plans of many: they cost it no more
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return options, err
