@@ -159,13 +159,13 @@ func TestGroup(t *testing.T) {
 	if r := volleyRun(with("verify")...); r.code != exit.OK || !strings.Contains(r.stdout, `changed: "ckpt"`) {
 		t.Errorf("%+v", r)
 	}
-	if out := mustRun(t, with("recover")...); !strings.Contains(out, "\nleft as it is: 1 changed file; recover --revert ") {
+	if out := mustRun(t, with("recover")...); !strings.Contains(out, "\nleft as it is: 1 changed file; recover --revert changed ") {
 		t.Error(out)
 	}
 	if content, _ := os.ReadFile(filepath.Join(dirs[1], "ckpt")); string(content) != "shorter" {
 		t.Errorf("%d bytes", len(content))
 	}
-	mustRun(t, with("recover", "--revert")...)
+	mustRun(t, with("recover", "--revert", "changed")...)
 	mustRun(t, with("verify")...)
 
 	// Too much.

@@ -209,7 +209,7 @@ func TestLaunchHosts(t *testing.T) {
 			if err := os.RemoveAll(dirs[1]); err != nil {
 				t.Fatal(err)
 			}
-			must([]string{"recover", "--revert"}, names...)
+			must([]string{"recover", "--revert", "changed"}, names...)
 			if got := filesOf(t, dirs[1]); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("recovered %v, want %v", got, want)
 			}

@@ -165,7 +165,7 @@ var waysOn = map[group.Way]string{
 	group.WayBelieve:       "name with --believe DIR the node to go by",
 	group.WayForce:         "--force protects the group as it is",
 	group.WayAcceptDeleted: "if it was meant, --accept deleted",
-	group.WayAcceptChanged: "recover --revert --deleted brings it back; if it was meant, --accept changed",
+	group.WayAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
 	group.WayBeyond:        "--beyond does it",
 	group.WayTolerate:      "say it with --tolerate R",
 	group.WayFiles:         "recover --file PATTERN brings back what matters",
@@ -406,8 +406,7 @@ func newRecover(s *session.Session) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.addSnapshots(cmd, "latest", latestUsage)
-	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
-	f.BoolVar(&x.Deleted, "deleted", false, "bring back, too, what users have deleted")
+	f.Var(edits{&x.Revert}, "revert", "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
