@@ -159,7 +159,7 @@ func TestLaunchHosts(t *testing.T) {
 	}
 	protect := []string{"protect", "--tolerate", "2"}
 	must(protect, names...)
-	must([]string{"verify", "--copy-binary"}, names[2], names[0], names[3], names[1])
+	must([]string{"verify", "--remote-path", "copy"}, names[2], names[0], names[3], names[1])
 
 	for _, fault := range []struct {
 		name string

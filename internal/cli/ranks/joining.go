@@ -150,7 +150,6 @@ type Joining struct {
 	Timeout time.Duration
 	ssh     string // --ssh
 	program string // --remote-path
-	copied  bool   // --copy-binary
 	step    string // --launch
 
 	FileName string         // of a group
