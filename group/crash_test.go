@@ -180,7 +180,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	w.WriteFile("/n1/plain", []byte("written since"), 0o600)
 	w.WriteFile("/n1/closed/inner/z", []byte("this too"), 0o600)
 	w.Overwrite("/n2/big", 3, []byte("rot"), true)
-	add(&scene{name: "recover, revert", written: true, changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: true}),
+	add(&scene{name: "recover, revert", written: true, changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: Edits{Changed: true}}),
 		keep: map[int][]string{1: {"written since", "this too"}}})
 
 	for _, glance := range []bool{false, true} {

@@ -65,7 +65,7 @@ func TestDeleted(t *testing.T) {
 			t.Errorf("%s: %v, %v", x.name, wrong, r.Incomplete())
 		}
 		w.deletes = false
-		if _, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true}); err != nil {
+		if _, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}}); err != nil {
 			t.Errorf("%s: %v", x.name, err)
 		}
 		if is := w.tree(1); !hasAll(lines(was), lines(is)) { // a directory that users have written in keeps its time

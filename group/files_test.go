@@ -72,7 +72,7 @@ func TestRecoverFiles(t *testing.T) {
 				t.Errorf("%s, %d ranks: %+v", layout, ranks, f)
 			}
 			w.deletes = false
-			_, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+			_, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
 			must(t, err)
 			for n := range w.dirs {
 				must(t, diff(w.dirs[n], before.tree(n), w.tree(n)))
@@ -92,12 +92,12 @@ func TestRecoverFilesRevert(t *testing.T) {
 	for _, f := range []string{"/n0/plain", "/n0/big", "/n1/plain"} {
 		w.WriteFile(f, []byte("changed"), 0o644)
 	}
-	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}, Revert: true, DryRun: true})
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}, Revert: Edits{Changed: true}, DryRun: true})
 	must(t, err)
 	if fmt.Sprint(r.Reverts) != "[/n0/plain /n1/plain]" {
 		t.Errorf("would revert %v", r.Reverts)
 	}
-	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true, DryRun: true})
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}, DryRun: true})
 	must(t, err)
 	if fmt.Sprint(r.Reverts) != "[/n0/big /n0/plain /n1/plain]" {
 		t.Errorf("would revert %v", r.Reverts)
@@ -107,7 +107,7 @@ func TestRecoverFilesRevert(t *testing.T) {
 	if text, _ := w.ReadFile("/n0/plain"); string(text) != "changed" || fmt.Sprint(r.Kept) != "[/n0/plain /n1/plain]" {
 		t.Errorf("kept %v, and %q is there", r.Kept, text)
 	}
-	_, err = w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain", "!nothing"}, Revert: true})
+	_, err = w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain", "!nothing"}, Revert: Edits{Changed: true}})
 	must(t, err)
 	if text, _ := w.ReadFile("/n0/plain"); string(text) != string(was) {
 		t.Errorf("%q is there", text)

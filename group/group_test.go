@@ -367,7 +367,7 @@ func TestFlips(t *testing.T) {
 					t.Fatalf("%s: %s is not named: %+v", layout, path, r.Nodes[n])
 				}
 				_, err = everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.RecoverReport, error) {
-					return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: want == group.Changed})
+					return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: group.Edits{Changed: want == group.Changed}})
 				})
 				must(t, err)
 				must(t, os.RemoveAll(filepath.Join(dir, ".volley", "replaced")))

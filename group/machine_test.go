@@ -163,7 +163,7 @@ func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport
 }
 
 func (w *world) recoverBy(p *disktest.Process, o RecoverOptions) (*RecoverReport, error) {
-	o.Deleted = !w.deletes
+	o.Revert.Deleted = !w.deletes
 	return overRanks(w, p, func(ctx context.Context, g *Group) (*RecoverReport, error) { return g.Recover(ctx, o) })
 }
 

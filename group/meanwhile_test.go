@@ -467,7 +467,7 @@ func TestUndisturbed(t *testing.T) {
 	must(t, err)
 	same(t, "another user's", r.Notes, []string{"/n1/sub: mode not restored: operation not permitted"})
 	w.WriteFile("/n1/plain", []byte("mine"), 0o600)
-	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: true})
+	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: Edits{Changed: true}})
 	must(t, err)
 	if len(r.Replaced) != 1 || contentOf(w, string(r.Replaced[0])) != "mine" {
 		t.Errorf("%+v", r)

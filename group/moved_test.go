@@ -116,7 +116,7 @@ func TestMoved(t *testing.T) {
 				must(t, w.whole())
 			}
 
-			r, err = reverted.recoverBy(reverted.Process(), RecoverOptions{Revert: true})
+			r, err = reverted.recoverBy(reverted.Process(), RecoverOptions{Revert: Edits{Changed: true}})
 			must(t, err)
 			if x.name == "a directory in its place" { // nothing takes that away
 				continue

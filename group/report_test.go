@@ -113,8 +113,8 @@ func TestFindings(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 	must(t, diff("node 4", was[4], w.tree(4)))
-	// With Revert, what is changed comes back, too, unless a directory is in its place.
-	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	// With Revert.Changed, what is changed comes back, too, unless a directory is in its place.
+	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
 	must(t, err)
 	const inTheWay = "/n1/empty is a directory, and was a file when it was protected: move it away"
 	same(t, "revert", found(rec.Nodes), []string{
@@ -129,7 +129,7 @@ func TestFindings(t *testing.T) {
 	}
 	// And again: earlier copies stay.
 	w.WriteFile("/n1/plain", []byte("rewritten again"), 0o644)
-	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
 	must(t, err)
 	same(t, "again: replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/plain.1"})
 	if contentOf(w, "/n1/.volley/replaced/1/plain") != "rewritten" || contentOf(w, "/n1/.volley/replaced/1/plain.1") != "rewritten again" {

@@ -77,7 +77,7 @@ func TestRecoverLinks(t *testing.T) {
 	w.Remove("/n1/sub/deep/y")
 	w.Remove("/n1/twin")
 	w.MkdirAll("/n1/sub/deep/y/mine", 0o700)
-	r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
 	must(t, err)
 	same(t, "in its place", r.Left, []string{
 		"/n1/sub/deep/y is a directory, and was a file when it was protected: move it away",

@@ -127,7 +127,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
-	p := group.RecoverOptions{Revert: o.revert != 0, Deleted: o.revert != 0}
+	p := group.RecoverOptions{Revert: group.Edits{Changed: o.revert != 0, Deleted: o.revert != 0}}
 	return nodeOf("recover", path, o).does(o.step, func(ctx context.Context, g *group.Group, _ group.Part) (found, error) {
 		r, err := g.Recover(ctx, p)
 		if err != nil {

@@ -91,7 +91,7 @@ func TestGroup(t *testing.T) {
 	}
 	dry := mustRun(t, with("protect", "--tolerate", "2", "--dry-run", "--json")...)
 	var report group.ProtectReport
-	if err := json.Unmarshal([]byte(dry), &report); err != nil || len(report.Costs) != 2 || report.Costs[1].Rounds != 3 {
+	if err := json.Unmarshal([]byte(dry), &report); err != nil || len(report.Costs) != 2 || report.Costs[1].Rounds != 5 {
 		t.Errorf("%v: %s", err, dry)
 	}
 	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
@@ -159,13 +159,13 @@ func TestGroup(t *testing.T) {
 	if r := volleyRun(with("verify")...); r.code != exit.OK || !strings.Contains(r.stdout, `changed: "ckpt"`) {
 		t.Errorf("%+v", r)
 	}
-	if out := mustRun(t, with("recover")...); !strings.Contains(out, "\nleft as it is: 1 changed file; recover --revert ") {
+	if out := mustRun(t, with("recover")...); !strings.Contains(out, "\nleft as it is: 1 changed file; recover --revert changed ") {
 		t.Error(out)
 	}
 	if content, _ := os.ReadFile(filepath.Join(dirs[1], "ckpt")); string(content) != "shorter" {
 		t.Errorf("%d bytes", len(content))
 	}
-	mustRun(t, with("recover", "--revert")...)
+	mustRun(t, with("recover", "--revert", "changed")...)
 	mustRun(t, with("verify")...)
 
 	// Too much.

@@ -61,7 +61,7 @@ func TestReportsPrinted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dirs[3], "ckpt"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, do(exit.OK, "recover"), "node 3  changed", `changed: "ckpt"`, "left as it is: 1 changed file; recover --revert ", "nothing to recover")
+	wants(t, do(exit.OK, "recover"), "node 3  changed", `changed: "ckpt"`, "left as it is: 1 changed file; recover --revert changed ", "nothing to recover")
 }
 
 // TestVerboseVerbs tests that every verb says with -v what it does.

@@ -380,8 +380,8 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) 
 	}
 	printNodes(w, nodes, came, verbose)
 	Notes(w, r.Notes)
-	printLeft(w, len(r.Kept), "changed", "--revert brings back what was protected")
-	printLeft(w, len(r.Gone), "deleted", "--deleted brings back what was deleted")
+	printLeft(w, len(r.Kept), "changed", "--revert changed brings back what was protected")
+	printLeft(w, len(r.Gone), "deleted", "--revert deleted brings back what was deleted")
 	printLines(w, r.Replaced, verbose, func(p files.Name) string { return "what was there is in " + string(p) })
 	for _, text := range r.Left {
 		printable.Fprintf(w, "not recovered: %s\n", text)

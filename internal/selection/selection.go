@@ -60,7 +60,7 @@ type Selection struct {
 	Assumed string
 
 	flags      *pflag.FlagSet // of a matrix
-	modelFlags *pflag.FlagSet // of the model
+	modelFlags *pflag.FlagSet // of the model; nil: there are none
 }
 
 // An Error says that the value of a flag is not right.
@@ -183,17 +183,12 @@ const (
 // AddModel adds the flags of the cost model, which is the one of that name unless --model says another.
 func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
 	f.StringVar(&s.ByModel, "model", usual, "`MODEL` of costs: network, or that of the paper: paper")
-	s.AddNetwork(f)
+	s.modelFlags = f
+	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: as volley tune has measured, or "+usualNetwork+")")
 	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
 	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time (--model paper)")
 	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (--model paper; default: as measured, or "+volley.DefaultBeta.String()+")")
 	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (--model paper; default: as measured, or 0.8ns)")
-}
-
-// AddNetwork adds the flag of the network.
-func (s *Selection) AddNetwork(f *pflag.FlagSet) {
-	s.modelFlags = f
-	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: as volley tune has measured, or "+usualNetwork+")")
 }
 
 // Names of networks: that of [volley.DefaultNetwork], and that of processors in one process.
@@ -222,7 +217,7 @@ func (s *Selection) checkModel() error {
 		return Markf("model", "--model %q: want %s or %s", s.ByModel, NetworkModel, PaperModel)
 	}
 	for _, name := range unfit {
-		if s.modelFlags.Changed(name) {
+		if s.modelFlags != nil && s.modelFlags.Changed(name) {
 			return Markf(name, "--%s belongs to --model %s, and this is --model %s: add --model %[2]s, or leave --%[1]s out", name, model, s.ByModel)
 		}
 	}
@@ -374,7 +369,7 @@ func (s *Selection) inProcess() bool {
 // Paper returns the selection by the model of the paper, with the defaults of its flags.
 func (s *Selection) Paper() *Selection {
 	paper := *s
-	paper.ByModel, paper.modelFlags = PaperModel, pflag.NewFlagSet("", pflag.ContinueOnError)
+	paper.ByModel, paper.modelFlags = PaperModel, nil
 	return &paper
 }
 

@@ -63,12 +63,12 @@ def test_findings(nodes: list[Path]) -> None:
     (nodes[2] / "data").write_bytes(b"another")
     os.utime(nodes[2] / "data", (1, 1))
     assert volley.recover(nodes).deleted == [str(nodes[2] / name)] and not (nodes[2] / name).exists()
-    report = volley.recover(nodes, deleted=True)
+    report = volley.recover(nodes, revert="deleted")
     assert report.kept == [str(nodes[2] / "data")] and (nodes[2] / name).read_bytes() == b"small"
-    assert volley.recover(nodes, file="data", revert=True, dry_run=True).reverts == report.kept
+    assert volley.recover(nodes, file="data", revert=["changed"], dry_run=True).reverts == report.kept
     some = volley.recover(nodes, file=["/data", "!none"])
     assert (some.matched, some.files, some.kept) == (len(nodes), 0, report.kept)
-    assert volley.recover(nodes, revert=True).replaced == [str(nodes[2] / ".volley/replaced/1/data")]
+    assert volley.recover(nodes, revert=["changed"]).replaced == [str(nodes[2] / ".volley/replaced/1/data")]
 
 
 def words(verb: str, *arguments: object) -> str:
@@ -105,7 +105,7 @@ def test_not_everything_comes_back(nodes: list[Path]) -> None:
     (nodes[2] / "data").mkdir()
     (nodes[2] / "data" / "mine").write_text("in the way")
     with pytest.raises(volley.NotWhole) as left:
-        volley.recover(nodes, revert=True)
+        volley.recover(nodes, revert=["changed"])
     (report,) = left.value.reports
     assert left.value.code == 3 and report.unrecovered and str(report.unrecovered[0]) in str(left.value)
 

@@ -138,8 +138,7 @@ def recover(
     group: Dir | None = None,
     file: str | Sequence[str] | None = None,
     to: Dir | None = None,
-    revert: bool = False,
-    deleted: bool = False,
+    revert: str | Sequence[str] | None = None,
     beyond: bool = False,
     dry_run: bool = False,
     latest: bool = False,
@@ -153,8 +152,8 @@ def recover(
     `file` brings back single files alone, by patterns as in `.gitignore`, also at nodes that are whole, and deleted ones.
     With `to` what was protected of these is copied there for all nodes.
 
-    `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back changed files,
-    too, and `deleted` what was deleted since. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
+    `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back, too, what users
+    have "changed" or "deleted" since. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
 
     With `latest` each directory is a root of snapshots: the newest that is not lost is brought back, and those that are
     lost are set aside. `step` brings back `step-N`, and sets none aside. `group` and `progress` are those
@@ -163,7 +162,7 @@ def recover(
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
-    options: dict[str, Any] = {"group": group, "file": file, "to": to, "revert": revert, "deleted": deleted, "beyond": beyond}
+    options: dict[str, Any] = {"group": group, "file": file, "to": to, "revert": revert, "beyond": beyond}
     options |= {"dry_run": dry_run, "latest": latest, "step": step, "key": key}
     report: RecoverReport = _one("recover", dirs, options, flags, progress)
     return report

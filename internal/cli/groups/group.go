@@ -30,7 +30,7 @@ import (
 )
 
 type groupOptions struct {
-	selection.Selection // of which only the network is used
+	selection.Selection // of which only the model is used, without flags
 	ranks.Joining
 	sets     setOptions
 	json     bool
@@ -85,7 +85,6 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	o.sets.add(f)
 	o.Joining.Add(f, "node")
 	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
-	o.AddNetwork(f)
 	end()
 	o.AddElsewhere(cmd)
 	o.AddFile(cmd)
@@ -152,7 +151,7 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Opti
 		return options, err
 	}
 	o.Log = s.Log
-	o.Platform, o.Process, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), !o.Party.Job(), true
+	o.Platform, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), true // one process takes the plans of many: they cost it no more
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return options, err
@@ -166,7 +165,7 @@ var waysOn = map[group.Way]string{
 	group.WayBelieve:       "name with --believe DIR the node to go by",
 	group.WayForce:         "--force protects the group as it is",
 	group.WayAcceptDeleted: "if it was meant, --accept deleted",
-	group.WayAcceptChanged: "recover --revert --deleted brings it back; if it was meant, --accept changed",
+	group.WayAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
 	group.WayBeyond:        "--beyond does it",
 	group.WayTolerate:      "say it with --tolerate R",
 	group.WayFiles:         "recover --file PATTERN brings back what matters",
@@ -407,8 +406,7 @@ func newRecover(s *session.Session) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.addSnapshots(cmd, "latest", latestUsage)
-	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
-	f.BoolVar(&x.Deleted, "deleted", false, "bring back, too, what users have deleted")
+	f.Var(edits{&x.Revert}, "revert", "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
