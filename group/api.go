@@ -37,7 +37,6 @@ const (
 	WayForce         = store.WayForce
 	WayAcceptDeleted = store.WayAcceptDeleted // Accept.Deleted
 	WayAcceptChanged = store.WayAcceptChanged // Accept.Changed
-	WayBeyond        = store.WayBeyond
 	WayFiles         = store.WayFiles
 	WayTolerate      = store.WayTolerate
 	WayGiveUp        = store.WayGiveUp // Force of Unprotect
@@ -81,14 +80,6 @@ func Identify(dir string) Identity { return store.Identify(disk.OS, dir) }
 // IdentifyRoot returns which node a root is by its newest snapshot that says so.
 func IdentifyRoot(root string) Identity { return session.IdentifyRoot(disk.OS, root) }
 
-// Layouts of parity, and matrices of Full.
-const (
-	Full    = store.Full
-	Striped = store.Striped
-	Cauchy  = store.Cauchy
-	FTI     = store.FTI
-)
-
 // Digests of files, part by part, and of parity. Manifests and records always have SHA-256.
 const (
 	SHA256 = store.SHA256
@@ -127,18 +118,18 @@ const (
 	Metadata    = content.Metadata    // mode, owner, attributes or, of a file, time
 )
 
-// What layouts take, and what was sent.
+// What making and repairing parity takes, and what was sent.
 type (
 	Cost    = erasure.Cost
 	Traffic = erasure.Traffic
 )
 
 // Estimate returns what the model of a network says of a group whose nodes have so many bytes of data each: of making
-// parity, and of bringing back the nodes that are lost, both without reading and writing files. Possible of recovery is
-// false where nothing is lost, or too much. The error says why there can be no such layout.
-func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery Cost, err error) {
+// parity, and of bringing back the nodes that are lost, both without reading and writing files. The recovery is nil where
+// nothing is lost, or too much. The error says why there can be no such group.
+func Estimate(nodes, tolerate int, bytes int64, network sim.Network, lost []int) (protect, recovery *Cost, err error) {
 	o := session.Defaulted(Options{Network: network})
-	return erasure.Estimate(nodes, tolerate, layout, bytes, &erasure.Setting{Memory: o.Memory, Network: o.Network}, lost)
+	return erasure.Estimate(nodes, tolerate, bytes, &erasure.Setting{Memory: o.Memory, Network: o.Network}, lost)
 }
 
 // What verbs find and do at a node.

@@ -16,7 +16,7 @@ import (
 // commit: what status says is so before the commit, or after it, and no mixture of both.
 func TestStatusBeside(t *testing.T) {
 	t.Parallel()
-	first := newWorld(4, 1, Striped)
+	first := newWorld(4, 1)
 	must(t, first.protect())
 	change(first, "/n1")
 	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error { _, err := w.protectBy(p, ProtectOptions{}); return err }}
@@ -90,7 +90,7 @@ func TestStatusBeside(t *testing.T) {
 // says.
 func TestVerifyBusy(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error {
 		_, err := w.with(Options{From: "desk"}).protectBy(p, ProtectOptions{})

@@ -32,7 +32,7 @@ func TestDeleted(t *testing.T) {
 		{"the disk has lost a file", func(w *world) { w.Lose("/n1/sub/deep/y") }, Damaged, Missing, nil},
 		{"more than half", gone("plain", "big", "sub", "twin", "empty"), Damaged, Missing, nil},
 	} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		w.deletes = true
 		must(t, w.protect())
 		was := w.tree(1)
@@ -78,7 +78,7 @@ func TestDeleted(t *testing.T) {
 // deleted stays so when recover brings something else back in the same directory.
 func TestLostAhead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	w.deletes = true
 	must(t, w.protect())
 	w.Wait(1e9)

@@ -155,7 +155,7 @@ func leftAlone(w *world, r *RecoverReport, want []string) error {
 // TestEntryErrors loses a node, and entries of one, and has one call about an entry fail after the other.
 func TestEntryErrors(t *testing.T) {
 	t.Parallel()
-	start := newWorld(3, 1, Striped)
+	start := newWorld(3, 1)
 	must(t, start.protect())
 	want := start.trees()
 	t.Run("lost", func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestEntryErrors(t *testing.T) {
 
 // mountedWorld is a protected group that has another file system below node 1.
 func mountedWorld(t *testing.T, o disktest.Mount) *world {
-	w := &world{Machine: disktest.NewMachine(), r: 1, layout: Striped, ranks: 1}
+	w := &world{Machine: disktest.NewMachine(), r: 1, ranks: 1}
 	rng := rand.New(rand.NewPCG(4, 3))
 	for n := range 3 {
 		dir := fmt.Sprint("/n", n)
@@ -302,7 +302,7 @@ func TestPoorDisk(t *testing.T) {
 			"/n1/sub cannot be made, nor what lies in it: to this disk the name is that of /n1/SUB",
 		}, []string{"big", "plain", "sub"}},
 	} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		if x.more != nil {
 			x.more(w)
 		}
@@ -357,7 +357,7 @@ func TestPoorDisk(t *testing.T) {
 // all that was replaced is kept.
 func TestReplacedPath(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	long := strings.Repeat("x", 254)
 	w.WriteFile("/n1/"+long, []byte("good"), 0o600)
 	w.WriteFile("/n1/sub/void/in", []byte("good"), 0o600)
@@ -417,7 +417,7 @@ func TestMountedErrors(t *testing.T) {
 // TestLinkedSymlinks has several names of one symbolic link: they come back as links of their own.
 func TestLinkedSymlinks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	w.Link("/n1/link", "/n1/sub/again")
 	must(t, w.protect(), w.whole())
 	w.lose(0, 1)

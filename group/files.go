@@ -34,7 +34,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	if err != nil {
 		return nil, err
 	}
-	found, err := survey.TakeFiles(ctx, s, files, o.Revert, o.Beyond)
+	found, err := survey.TakeFiles(ctx, s, files, o.Revert)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func TestKey(t *testing.T) {
 		}
 	}
 	for _, ranks := range []int{1, 2} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		w.ranks = ranks
 		want(w, "protect", keyed(testKey), "")
 		want(w, "verify recover protect", keyed(testKey), "")
@@ -113,7 +113,7 @@ func TestKey(t *testing.T) {
 		want(c, "recover", Options{}, "")
 		want(c, "protect verify", keyed(testKey), "")
 		c = w.clone()
-		m := newWorld(4, 2, Striped)
+		m := newWorld(4, 2)
 		want(m, "protect", keyed(otherKey), "")
 		text, _ := m.ReadFile("/n1/" + manifestPath(1))
 		c.MkdirAll("/n1/"+path.Dir(manifestPath(1)), 0o700)
@@ -140,7 +140,7 @@ func generationIn(t *testing.T, w *world, n int) int64 {
 // completes it, and until then what was there comes back, with the key or without.
 func TestKeyInterrupted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped).ordered()
+	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
 	c := w.clone()
 	p := c.Process()
@@ -188,7 +188,7 @@ func TestKeyInterrupted(t *testing.T) {
 func TestKeyForged(t *testing.T) {
 	t.Parallel()
 	for _, key := range [][]byte{nil, otherKey} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		must(t, verbs["protect"](w, keyed(testKey)))
 		before := w.trees()
 		m := w.clone()
@@ -229,7 +229,7 @@ func TestKeyForged(t *testing.T) {
 // TestKeysOfRanks starts ranks with different keys: all say so.
 func TestKeysOfRanks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	for _, keys := range [][3]Options{
 		{keyed(testKey), keyed(otherKey), keyed(testKey)},
 		{keyed(testKey), {}, keyed(testKey)},
@@ -292,7 +292,7 @@ func TestReadKey(t *testing.T) {
 			t.Errorf("another user's: %v", err)
 		}
 	}
-	w := newWorld(2, 1, Striped)
+	w := newWorld(2, 1)
 	for _, o := range []Options{keyed([]byte("short")), {Key: testKey, NoKey: true}} {
 		if err := verbs["protect"](w, o); !IsInputError(err) {
 			t.Errorf("%+v: %v", o, err)

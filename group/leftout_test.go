@@ -40,7 +40,7 @@ func TestRecoverLeavesOut(t *testing.T) {
 		{"a disk that does not sync", "/plain cannot be made: input/output error", nil, fails(syscall.EIO, "sync")},
 	} {
 		for _, ranks := range []int{1, 3} {
-			w := newWorld(5, 2, Striped)
+			w := newWorld(5, 2)
 			w.ranks = ranks
 			must(t, w.protect())
 			was := w.trees()
@@ -86,7 +86,7 @@ func TestStaleMalformed(t *testing.T) {
 			w.Symlink("/n0/.volley/generation.2/manifest.json", "/n1/.volley/generation.1/manifest.json")
 		},
 	} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		w.CopyTree("/n1", "/old")
 		w.Wait(1e9)
@@ -113,7 +113,7 @@ func TestStaleMalformed(t *testing.T) {
 // escapes.
 func TestReportBytes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	const odd = "/n1/odd \xff"
 	w.Wait(1e9)
@@ -139,7 +139,7 @@ func TestReportBytes(t *testing.T) {
 // else.
 func TestLeftoversNamed(t *testing.T) {
 	t.Parallel()
-	start := newWorld(4, 2, Striped).ordered()
+	start := newWorld(4, 2).ordered()
 	must(t, start.protect())
 	start.WriteFile("/n1/plain", []byte("changed"), 0o600)
 	calls := start.Calls(func(p *disktest.Process) {

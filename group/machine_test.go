@@ -33,7 +33,6 @@ type world struct {
 	*disktest.Machine
 	dirs   []string
 	r      int
-	layout string
 	ranks  int
 	inTurn bool
 	common Options  // of all verbs
@@ -43,8 +42,8 @@ type world struct {
 }
 
 // newWorld returns a group that is not protected, whose nodes have files of all kinds.
-func newWorld(k, r int, layout string) *world {
-	w := &world{Machine: disktest.NewMachine(), r: r, layout: layout, ranks: 1}
+func newWorld(k, r int) *world {
+	w := &world{Machine: disktest.NewMachine(), r: r, ranks: 1}
 	rng := rand.New(rand.NewPCG(uint64(k), uint64(r)))
 	for n := range k {
 		dir := fmt.Sprintf("/n%d", n)
@@ -155,9 +154,6 @@ func overRanks[T any](w *world, p *disktest.Process, verb func(context.Context, 
 func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport, error) {
 	if o.Tolerate == 0 {
 		o.Tolerate = w.r
-	}
-	if o.Layout == "" {
-		o.Layout = w.layout
 	}
 	return overRanks(w, p, func(ctx context.Context, g *Group) (*ProtectReport, error) { return g.Protect(ctx, o) })
 }

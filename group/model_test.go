@@ -52,11 +52,7 @@ func TestModel(t *testing.T) {
 		m := &model{t: t, attempts: map[int64][]map[string]string{}, rot: map[string]bool{}, copies: map[string][]string{}}
 		k := rapid.IntRange(2, 4).Draw(t, "K")
 		r := rapid.IntRange(1, k-1).Draw(t, "R")
-		layout := Striped
-		if 2*r <= k && rapid.Bool().Draw(t, "full") {
-			layout = Full
-		}
-		m.world = newWorld(k, r, layout).ordered()
+		m.world = newWorld(k, r).ordered()
 		if rapid.IntRange(0, 3).Draw(t, "big") > 0 {
 			for _, dir := range m.dirs {
 				m.WriteFile(dir+"/big", []byte("a few bytes"), 0o600)
@@ -87,7 +83,7 @@ var modelVerbs = []string{"protect", "protect", "protect", "protect", "recover",
 
 func (m *model) fail(format string, args ...any) {
 	m.t.Helper()
-	m.t.Fatalf("K=%d, R=%d, %s, %d ranks\n%s\n%s", len(m.dirs), m.r, m.layout, m.ranks, strings.Join(m.steps, "\n"), fmt.Sprintf(format, args...))
+	m.t.Fatalf("K=%d, R=%d, %d ranks\n%s\n%s", len(m.dirs), m.r, m.ranks, strings.Join(m.steps, "\n"), fmt.Sprintf(format, args...))
 }
 
 func (m *model) step(format string, args ...any) {
@@ -533,12 +529,6 @@ func (m *model) resized(err error, held bool) {
 	case there && (err == nil || !before || rapid.Bool().Draw(m.t, "go on resized")):
 		if m.dirs = x.is; m.committed(is) {
 			m.Current = is
-		}
-		states, nodes := m.look(m.dirs)
-		for n, s := range states {
-			if s.Of(is) != nil {
-				m.layout = nodes[n].Held[is.Generation].Manifest.Layout
-			}
 		}
 	}
 	if err == nil {

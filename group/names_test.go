@@ -16,7 +16,7 @@ import (
 
 // namesWorld is a protected group in which node 1 has a file of three names, x/a, x/b and y/c.
 func namesWorld(t *testing.T, k, r int) *world {
-	w := &world{Machine: disktest.NewMachine(), r: r, layout: Striped, ranks: 1}
+	w := &world{Machine: disktest.NewMachine(), r: r, ranks: 1}
 	rng := rand.New(rand.NewPCG(3, 3))
 	for n := range k {
 		dir := fmt.Sprint("/n", n)

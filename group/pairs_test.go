@@ -83,7 +83,7 @@ func (v *pairVerb) refuses(err error, lost bool) bool {
 func TestPairs(t *testing.T) {
 	for _, a := range pairVerbs {
 		t.Run(a.name, func(t *testing.T) {
-			first := newWorld(4, 2, Striped)
+			first := newWorld(4, 2)
 			must(t, first.protect())
 			want := first.trees()
 			lost := strings.Contains(a.name, "lost")
@@ -144,7 +144,7 @@ func TestPairs(t *testing.T) {
 // it was given them counts no more, and it ends well.
 func TestPlacedMeanwhile(t *testing.T) {
 	t.Parallel()
-	first := newWorld(4, 2, Striped).ordered()
+	first := newWorld(4, 2).ordered()
 	_, end := lockedAt(t, first, &pairVerbs[0])
 	reversed := first.clone()
 	slices.Reverse(reversed.dirs)

@@ -23,7 +23,6 @@ import (
 // RecoverOptions say how to recover.
 type RecoverOptions struct {
 	Revert Edits // bring back, too, what users have changed or deleted since
-	Beyond bool  // try although more nodes are lost than the group tolerates
 	DryRun bool  // write nothing
 
 	// Files, unless empty, are patterns, as those of ProtectOptions.Exclude, of what alone comes back: also what users have
@@ -88,8 +87,8 @@ func (r *RecoverReport) Incomplete() error {
 // are lost for certain, or were never protected: these it renames, and they are then no snapshots any more. It returns a
 // [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full.
 //
-// It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates, unless o.Beyond is
-// set, and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
+// It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates,
+// and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
 // a [*files.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
@@ -177,7 +176,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := survey.Take(ctx, s, o.Revert, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
+	found, err := survey.Take(ctx, s, o.Revert, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 // what is not and why, and no file that is now this user's is setuid.
 func TestUnset(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	w.Chown("/n1/big", 1000, 1000, "", "")
 	must(t, w.protect())
 	w.lose(0, 1)
@@ -68,7 +68,7 @@ func TestUnset(t *testing.T) {
 // file, or the one that can come back is a file of its own until the other can.
 func TestRecoverLinks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	was, y := w.trees(), contentOf(w, "/n1/twin")
 	w.Overwrite("/n1/twin", 5, []byte("rot"), true)
@@ -94,7 +94,7 @@ func TestRecoverLinks(t *testing.T) {
 // meant.
 func TestMetaLinked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(2, 1, Striped)
+	w := newWorld(2, 1)
 	w.MkdirAll("/n1/.volley", 0o755)
 	w.WriteFile("/elsewhere", []byte("for all"), 0o644)
 	w.Link("/elsewhere", "/n1/.volley/linked")
@@ -110,7 +110,7 @@ func TestMetaLinked(t *testing.T) {
 // TestGone removes a node when it is open already: it counts as lost.
 func TestGone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	p := w.Process()
 	p.Hook = func(c disktest.Call) error {
@@ -129,7 +129,7 @@ func TestGone(t *testing.T) {
 // all that the manifest speaks of is there.
 func TestCleanOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped).ordered()
+	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
 	w.AppendFile("/n1/plain", []byte("more"))
 	removals := 0
@@ -161,7 +161,7 @@ func TestCleanOrder(t *testing.T) {
 // digests, and the node's own once more.
 func TestRecordsReadOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	opened := map[string]int{}
 	for _, c := range w.Calls(func(p *disktest.Process) {
@@ -182,7 +182,7 @@ func TestRecordsReadOnce(t *testing.T) {
 // TestMissingAhead removes a file of many blocks that lies before others: these are right, and it is missing.
 func TestMissingAhead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	for i := range 3 {
 		w.WriteFile(fmt.Sprint("/n1/a", i), slices.Repeat([]byte{byte(i), 3, 5}, 100_000), 0o600)
 	}
@@ -202,7 +202,7 @@ func TestMissingAhead(t *testing.T) {
 // changes, what is there is right, and the next copy tells what to do, or completes.
 func TestRecoverToInterrupted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped).ordered()
+	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
 	want := w.trees()
 	w.lose(1, 1)
@@ -258,7 +258,7 @@ func TestRecoverToInterrupted(t *testing.T) {
 // takes the place of the file.
 func TestSourcesChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	w.Overwrite("/n1/big", 5, []byte("rot"), true)
 	damaged := w.tree(1)
@@ -278,7 +278,7 @@ func TestSourcesChange(t *testing.T) {
 // TestNothingComesBack damages all of two nodes where one may be lost: no block is said to be recovered.
 func TestNothingComesBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	for _, dir := range w.dirs[:2] {
 		for _, name := range []string{"/big", "/.volley/generation.1/parity"} {

@@ -62,7 +62,7 @@ func (w *roots) save(step int64) {
 func (w *roots) clone() *roots { return &roots{w.world.clone(), w.was} }
 
 func (w *roots) protectStep(p *disktest.Process, step int64, retain int) (*ProtectReport, error) {
-	return w.with(Options{Roots: true, Step: step}).protectBy(p, ProtectOptions{Retain: retain, Layout: Striped})
+	return w.with(Options{Roots: true, Step: step}).protectBy(p, ProtectOptions{Retain: retain})
 }
 
 func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
@@ -383,7 +383,7 @@ func TestSnapshotsLatest(t *testing.T) {
 	}
 	w = newRoots(t, 4, 1)
 	w.save(1)
-	_, err = w.with(key("k")).protectBy(w.Process(), ProtectOptions{Layout: Striped})
+	_, err = w.with(key("k")).protectBy(w.Process(), ProtectOptions{})
 	must(t, err)
 	w.save(2)
 	r, err := w.with(key("k")).recoverBy(w.Process(), RecoverOptions{})

@@ -33,7 +33,7 @@ func (w *world) bare() error {
 func TestUnprotectCrash(t *testing.T) {
 	t.Parallel()
 	for _, ranks := range []int{1, 2} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		w.ranks = ranks
 		before := w.trees()
@@ -141,7 +141,7 @@ func TestUnprotectRefused(t *testing.T) {
 			w.lose(0, 1)
 		}, true},
 	} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		x.do(w)
 		before := w.everything()
@@ -157,7 +157,7 @@ func TestUnprotectRefused(t *testing.T) {
 			t.Errorf("%s: forced: %v, %v", x.name, err, w.bare())
 		}
 	}
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	w.WriteFile("/n1/plain", []byte("mine now"), 0o600) // which nobody loses
 	before := w.everything()
@@ -172,7 +172,7 @@ func TestUnprotectRefused(t *testing.T) {
 func TestUnprotectRemains(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{2, 4} {
-		w := newWorld(k, k/2, Striped)
+		w := newWorld(k, k/2)
 		must(t, w.protect())
 		before := w.trees()
 		w.Deny("/n1/.volley", syscall.EIO)
@@ -221,7 +221,7 @@ func TestUnprotectRemains(t *testing.T) {
 // and nothing of Volley's is left.
 func TestUnprotectMoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped).ordered()
+	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
 	w.Rename("/n0/big", "/n0/moved")
 	before := w.trees()
@@ -248,7 +248,7 @@ func TestUnprotectMoved(t *testing.T) {
 // TestMarkLies has a mark made up, at one node, or for another group than a node is of: it ends no protection.
 func TestMarkLies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	mark := func(group string, nodes ...int) *world {
 		c := w.clone()

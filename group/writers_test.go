@@ -15,7 +15,7 @@ import (
 func TestRecoverAgainstWriters(t *testing.T) {
 	t.Parallel()
 	for _, poor := range []bool{false, true} {
-		before := newWorld(3, 1, Striped).ordered()
+		before := newWorld(3, 1).ordered()
 		before.Remount("/", func(o *disktest.Mount) { o.NoExchange = poor })
 		must(t, before.protect())
 		before.RemoveAll("/n1/big")

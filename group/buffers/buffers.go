@@ -219,7 +219,7 @@ func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o Op
 func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (*pass.Pass, int64, error) {
 	m := &store.Manifest{
 		Format: store.Format, Version: store.Version, Group: s.Run, Generation: 1, Nodes: s.K, Tolerate: o.Tolerate,
-		Layout: store.Striped, Matrix: store.Cauchy, Digest: cmp.Or(o.Digest, store.XXH3),
+		Digest: cmp.Or(o.Digest, store.XXH3),
 	}
 	if o.Digest == "" && len(s.Key) > 0 {
 		m.Digest = store.SHA256
@@ -381,7 +381,7 @@ func holdParity(ctx context.Context, s *session.Session, parity []byte, lost boo
 	for _, x := range s.States {
 		lacking = append(lacking, &content.Condition{Lost: x.Lost})
 	}
-	if err := survey.Recoverable(s, lacking, false); err != nil {
+	if err := survey.Recoverable(s, lacking); err != nil {
 		return s.Alike(ctx, err)
 	}
 	return nil

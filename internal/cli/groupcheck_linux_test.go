@@ -237,7 +237,6 @@ func TestGroupCheckUsage(t *testing.T) {
 	}{
 		{dirs[:1], "at least 2 directories, got 1"},
 		{append([]string{"--tolerate", "9"}, dirs...), "loss of 9 of 3 nodes"},
-		{append([]string{"--layout", "x"}, dirs...), `layout "x": want full or striped`},
 		{append([]string{"--exclude", "{"}, dirs...), ""},
 		{append([]string{"--exclude", "[a"}, dirs...), "the pattern has no end"},
 		{append([]string{"--port", "7000"}, dirs...), ""}, // as a group file may have it

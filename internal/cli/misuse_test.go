@@ -381,7 +381,7 @@ func TestMisuse(t *testing.T) {
 		{"refused without a trace", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			for _, args := range [][]string{
-				{"protect", "--tolerate", "4"}, {"protect", "--tolerate", "3", "--layout", "full"},
+				{"protect", "--tolerate", "4"},
 				{"verify"}, {"recover"}, {"recover", "--dry-run"},
 			} {
 				m.volley(map[bool]int{true: exit.Wrong, false: exit.Usage}[args[0] == "verify"], args)
@@ -494,7 +494,7 @@ func TestMisuse(t *testing.T) {
 		{"a little more at the largest node", func(t *testing.T) {
 			m := misuse(t, 4, 300_000)
 			m.shell("for n in n0 n1 n2 n3; do head -c 2000000 /dev/urandom > $n/big; done; head -c 100000 /dev/urandom >> n0/big")
-			m.protect("layout striped")
+			m.protect()
 			for _, more := range []string{"head -c 1000 /dev/urandom > n0/more", "head -c 1000 /dev/urandom > n0/more2", "head -c 10 /dev/urandom > n0/a", "rm n0/more"} {
 				m.shell(more)
 				n, of := m.blocksCoded()
@@ -510,9 +510,9 @@ func TestMisuse(t *testing.T) {
 		}},
 		{"8 small nodes that grow", func(t *testing.T) {
 			m := misuse(t, 8, 300)
-			m.volley(exit.OK, []string{"protect", "--tolerate", "2"}, "layout full")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2"})
 			m.shell("for n in n0 n1 n2 n3 n4 n5 n6 n7; do head -c 4000000 /dev/urandom > $n/big; done")
-			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2"}, "layout striped")
+			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2"})
 			if !regexp.MustCompile(`parity +1\.[0-9] MiB`).MatchString(out) {
 				t.Error(out)
 			}

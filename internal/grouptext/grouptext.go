@@ -23,23 +23,18 @@ import (
 // Protect writes the report of Protect, or of what it would do.
 func Protect(w io.Writer, r *group.ProtectReport, dry, verbose bool) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	text := ofGroup(r.Nodes, r.Layout, r.Tolerate)
+	text := ofGroup(r.Nodes, r.Tolerate)
 	if verbose {
-		text += fmt.Sprintf(", matrix %s over %s", r.Matrix, r.Field)
+		text += ", over " + r.Field
 	}
 	printable.Fprintf(w, "%s\n", text)
 	if dry || verbose {
-		for _, c := range r.Costs {
-			if !c.Possible {
-				printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
-				continue
-			}
-			text := fmt.Sprintf("%s of parity at each node; the busiest node sends %s; about %s", size(c.StoredBytes), size(c.SentBytes), report.Seconds(c.Seconds))
-			if verbose {
-				text += fmt.Sprintf(" by the model (%s of plan %s)", printable.Count(c.Rounds, "round"), c.Plan)
-			}
-			printable.Fprintf(w, "%-10s %s\n", c.Layout, text)
+		c := r.Cost
+		text := fmt.Sprintf("%s of parity at each node; the busiest node sends %s; about %s", size(c.StoredBytes), size(c.SentBytes), report.Seconds(c.Seconds))
+		if verbose {
+			text += fmt.Sprintf(" by the model (%s of plan %s)", printable.Count(c.Rounds, "round"), c.Plan)
 		}
+		printable.Fprintf(w, "estimate   %s\n", text)
 	}
 	Notes(w, r.Notes)
 	printStep(w, r.Step)
@@ -136,7 +131,7 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 		head += fmt.Sprintf("step-%d, ", *r.Step)
 	}
 	err := printable.Fprintf(w, "%s%s, generation %d, compared by %s%s\n",
-		head, ofGroup(len(r.Nodes), r.Layout, r.Tolerate), r.Generation, r.Digest, tail)
+		head, ofGroup(len(r.Nodes), r.Tolerate), r.Generation, r.Digest, tail)
 	if !r.Whole {
 		printMayLose(w, r, verbose)
 	}
@@ -167,7 +162,7 @@ func Status(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	if !r.Protected {
 		return nil
 	}
-	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", ofGroup(len(r.Nodes), r.Layout, r.Tolerate), r.Generation, printable.Time(r.Since))
+	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", ofGroup(len(r.Nodes), r.Tolerate), r.Generation, printable.Time(r.Since))
 	printMayLose(w, r, verbose)
 	printUnread(w, r)
 	return err
@@ -214,8 +209,8 @@ func printUnread(w io.Writer, r *group.VerifyReport) {
 }
 
 // ofGroup says what a group is, in every report.
-func ofGroup(nodes int, layout string, tolerate int) string {
-	return fmt.Sprintf("%s, layout %s, any %d may be lost", printable.Count(nodes, "node"), layout, tolerate)
+func ofGroup(nodes, tolerate int) string {
+	return fmt.Sprintf("%s, any %d may be lost", printable.Count(nodes, "node"), tolerate)
 }
 
 // shown are the findings that are called otherwise than in the report.

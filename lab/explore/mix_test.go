@@ -78,7 +78,7 @@ func TestMixIsParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 2, Layout: "full"}); err != nil {
+	if _, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 2}); err != nil {
 		t.Fatal(err)
 	}
 	for k, dir := range dirs {

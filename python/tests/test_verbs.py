@@ -37,11 +37,11 @@ def contents(dirs: list[Path]) -> list[dict[str, bytes]]:
 def test_lost_nodes_come_back(nodes: list[Path]) -> None:
     was = contents(nodes)
     planned = volley.protect(nodes, 2, dry_run=True)
-    assert planned.parity_bytes > 0 and {c.layout for c in planned.costs} == {"full", "striped"}
+    assert planned.parity_bytes > 0 and planned.cost.stored_bytes == planned.parity_bytes and planned.cost.rounds > 0
     assert not (nodes[0] / ".volley").exists()
     assert not volley.status(nodes).protected
-    done = volley.protect(nodes, tolerate=2, layout="striped", digest="xxh3")
-    assert (done.nodes, done.tolerate, done.layout, done.digest, done.generation, done.files) == (5, 2, "striped", "xxh3", 1, 10)
+    done = volley.protect(nodes, tolerate=2, digest="xxh3")
+    assert (done.nodes, done.tolerate, done.digest, done.generation, done.files) == (5, 2, "xxh3", 1, 10)
     assert done.places == [str(d) for d in nodes] and done.traffic.most_sent > 0
     shutil.rmtree(nodes[1])
     shutil.rmtree(nodes[3])

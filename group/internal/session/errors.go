@@ -27,18 +27,13 @@ func (e *LostError) Unwrap() error { return e.Err }
 type TooManyError struct {
 	Nodes    []string // directories
 	Tolerate int
-	Possible bool // Beyond may recover them
 }
 
 // ExitCode returns 2, as for an [*InputError].
 func (e *TooManyError) ExitCode() int { return 2 }
 
 func (e *TooManyError) Error() string {
-	text := fmt.Sprintf("%d nodes are lost, and the group tolerates the loss of %d: %s", len(e.Nodes), e.Tolerate, strings.Join(e.Nodes, ", "))
-	if e.Possible {
-		return text + ". Their data can be recovered nevertheless"
-	}
-	return text
+	return fmt.Sprintf("%d nodes are lost, and the group tolerates the loss of %d: %s", len(e.Nodes), e.Tolerate, strings.Join(e.Nodes, ", "))
 }
 
 // An UnreachedError says that a verb which needs all nodes cannot reach some. Nothing was written.

@@ -11,7 +11,6 @@ const (
 	WayForce         Way = "Force"
 	WayAcceptDeleted Way = "AcceptDeleted"
 	WayAcceptChanged Way = "AcceptChanged"
-	WayBeyond        Way = "Beyond"
 	WayGiveUp        Way = "GiveUp" // Force of Unprotect
 	WayTolerate      Way = "Tolerate"
 	WayKey           Way = "Key" // or NoKey

@@ -166,7 +166,6 @@ var waysOn = map[group.Way]string{
 	group.WayForce:         "--force protects the group as it is",
 	group.WayAcceptDeleted: "if it was meant, --accept deleted",
 	group.WayAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
-	group.WayBeyond:        "--beyond does it",
 	group.WayTolerate:      "say it with --tolerate R",
 	group.WayFiles:         "recover --file PATTERN brings back what matters",
 	group.WayGiveUp:        "--force gives it up",
@@ -177,11 +176,7 @@ var waysOn = map[group.Way]string{
 // wayOn adds to an error what the command line can do about it.
 func wayOn(err error) error {
 	var way group.Way
-	few, input := new(group.TooManyError), new(group.InputError)
-	switch {
-	case errors.As(err, &few) && few.Possible:
-		way = group.WayBeyond
-	case errors.As(err, &input):
+	if input := new(group.InputError); errors.As(err, &input) {
 		way = input.Way
 	}
 	text := waysOn[way]
@@ -266,8 +261,6 @@ func newProtect(s *session.Session) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
-	f.StringVar(&p.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
-	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
 	f.BoolVar(&one, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
@@ -410,9 +403,6 @@ func newRecover(s *session.Session) *cobra.Command {
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
-	end := session.FlagGroup(cmd, "Override")
-	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
-	end()
 	o.add(cmd)
 	return cmd
 }

@@ -22,7 +22,7 @@ func TestWayOn(t *testing.T) {
 		{fmt.Errorf("n1: %w", denied), "run the verb as the owner of the files"},
 		{&group.InputError{Err: denied, Way: group.WayForce}, "--force protects the group as it is"},
 		{&group.InputError{Err: errors.New("none"), Way: group.WayTolerate}, "say it with --tolerate R"},
-		{&group.TooManyError{Nodes: []string{"a"}, Tolerate: 0, Possible: true}, "--beyond does it"},
+		{&group.TooManyError{Nodes: []string{"a"}, Tolerate: 0}, ""},
 		{&fs.PathError{Op: "read", Path: "/n1/b", Err: syscall.EIO}, ""},
 	} {
 		got := wayOn(c.err)
