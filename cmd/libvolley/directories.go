@@ -168,7 +168,7 @@ func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group
 	op := n.does(o.step, func(ctx context.Context, g *group.Group, part group.Part) (_ found, err error) {
 		examine := g.Status
 		if reads != 0 {
-			examine = g.Verify
+			examine = func(ctx context.Context) (*group.VerifyReport, error) { return g.Verify(ctx, group.VerifyOptions{}) }
 		}
 		if r, err = examine(ctx); err != nil {
 			return found{}, err
