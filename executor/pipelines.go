@@ -237,7 +237,7 @@ func (p *pipeline) inTurn(t turns, work func() error) error {
 		case <-p.ctx.Done():
 		}
 	}
-	p.record(trace.Turn, began, 0)
+	p.trace(trace.Turn, began, 0)
 	if p.ctx.Err() != nil {
 		if p.x.Ranks == 1 { // the only rank needs no name
 			return context.Cause(p.ctx)

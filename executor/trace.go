@@ -23,7 +23,7 @@ func (g *segment) rankEvent(kind trace.Kind) trace.Event {
 }
 
 // record records what was done with so many packets.
-func (g *segment) record(kind trace.Kind, began int64, packets int) {
+func (g *segment) trace(kind trace.Kind, began int64, packets int) {
 	e := g.rankEvent(kind)
 	e.Bytes = int64(packets) * int64(g.bytes)
 	g.note(e, g.row(), began)
@@ -33,7 +33,7 @@ func (g *segment) record(kind trace.Kind, began int64, packets int) {
 func (g *segment) timed(kind trace.Kind, packets int, work func() error) error {
 	began := g.job.Trace.Now()
 	err := work()
-	g.record(kind, began, packets)
+	g.trace(kind, began, packets)
 	return err
 }
 

@@ -137,8 +137,8 @@ func (p Packing) packSmall(dst, src []byte, skip int) {
 }
 
 func (p Packing) unpackSmall(dst, src []byte) error {
-	var word uint64 // the next bits of dst, lowest first
-	held := uint(0) // how many, below 32
+	var word uint64     // the next bits of dst, lowest first
+	buffered := uint(0) // how many, below 32
 	size, bits := p.symbolBytes, uint(p.bits)
 	for k := 0; len(dst) > 0; k += size {
 		x := uint64(0)
@@ -153,13 +153,13 @@ func (p Packing) unpackSmall(dst, src []byte) error {
 		if x>>bits != 0 {
 			return p.overfull(k/size, src[k:k+size])
 		}
-		word |= x << held
-		held += bits
-		if held >= 32 && len(dst) >= 4 {
+		word |= x << buffered
+		buffered += bits
+		if buffered >= 32 && len(dst) >= 4 {
 			le.PutUint32(dst, uint32(word))
-			dst, word, held = dst[4:], word>>32, held-32
+			dst, word, buffered = dst[4:], word>>32, buffered-32
 		}
-		if held >= 8*uint(len(dst)) { // the last bytes are there
+		if buffered >= 8*uint(len(dst)) { // the last bytes are there
 			for i := range dst {
 				dst[i] = byte(word >> (8 * i))
 			}

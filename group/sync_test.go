@@ -38,8 +38,8 @@ func TestPowerCutAfter(t *testing.T) {
 	})
 }
 
-// everything lists what is at the nodes, but for locks and replaced files, and the times of
-// .volley and what is in it.
+// everything lists what is at the nodes, but for locks, replaced files and notes of what was read, which need not last,
+// and the times of .volley and what is in it.
 func everything(w *world) []string {
 	var list []string
 	for n, dir := range w.dirs {
@@ -48,7 +48,7 @@ func everything(w *world) []string {
 			panic(err)
 		}
 		text := fmt.Sprint(info.ModTime(), "\n", w.tree(n))
-		for name, line := range lines(w.Tree(dir+"/"+tree.MetaName, store.LockFile, store.ReplacedName)) {
+		for name, line := range lines(w.Tree(dir+"/"+tree.MetaName, store.LockFile, store.ReplacedName, store.ScrubName)) {
 			if fields := strings.Fields(line); len(fields) == 4 {
 				text += fmt.Sprintf("%s %s %s %s\n", name, fields[0], fields[2], fields[3])
 			}

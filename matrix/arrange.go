@@ -168,12 +168,12 @@ func powerSum(p *poll.Poller, f field.Field, points []field.Element, j uint64) f
 
 // subspaces yields the folds z^r - c^(r-1)·z, r the characteristic, that may fit.
 func subspaces(p *poll.Poller, f field.Field, r int, points []field.Element, yield func(fold) bool) {
-	members := setOf(p, points)
+	pointSet := setOf(p, points)
 	for _, z := range points[1:] {
 		c := f.Sub(z, points[0])
 		if slices.ContainsFunc(points, func(z field.Element) bool {
 			p.Steps(1)
-			return !members[f.Add(z, c)]
+			return !pointSet[f.Add(z, c)]
 		}) {
 			continue
 		}
@@ -185,12 +185,12 @@ func subspaces(p *poll.Poller, f field.Field, r int, points []field.Element, yie
 }
 
 func setOf(p *poll.Poller, points []field.Element) map[field.Element]bool {
-	members := make(map[field.Element]bool, len(points))
+	pointSet := make(map[field.Element]bool, len(points))
 	for _, z := range points {
 		p.Steps(1)
-		members[z] = true
+		pointSet[z] = true
 	}
-	return members
+	return pointSet
 }
 
 // arrange labels the points: fibres in order of first appearance.

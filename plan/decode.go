@@ -374,13 +374,13 @@ func (d *decoder) failAt(offset int, format string, args ...any) {
 	if d.err != nil {
 		return
 	}
-	place := ""
+	location := ""
 	if d.proc >= 0 {
-		place = fmt.Sprintf("processor %d", d.proc)
+		location = fmt.Sprintf("processor %d", d.proc)
 		if d.round >= 0 {
-			place += fmt.Sprintf(" round %d", d.round)
+			location += fmt.Sprintf(" round %d", d.round)
 		}
-		place += ": "
+		location += ": "
 	}
-	d.err = &DecodeError{1 + bytes.Count(d.text[:offset], []byte("\n")), fmt.Errorf(place+format, args...)}
+	d.err = &DecodeError{1 + bytes.Count(d.text[:offset], []byte("\n")), fmt.Errorf(location+format, args...)}
 }

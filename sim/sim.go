@@ -86,7 +86,7 @@ func nothing(p plan.Plan) Cost {
 // hosts: Nodes has the most messages of a rank and the most elements of a host. Two processors of a host have one link.
 func CountBetween(p plan.Plan, rankOf, hostOf func(proc int) int) Cost {
 	c := nothing(p)
-	type position struct{ round, place int } // of a rank, or of a host
+	type position struct{ round, index int } // of a rank, or of a host
 	ranks, hosts := map[position][2]int{}, map[position][2]int{}
 	add := func(counts map[position][2]int, key position, direction, n int) int {
 		x := counts[key]

@@ -58,19 +58,19 @@ func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 // back have, in as many slots as the unit inputs. Rounds that would take the window beyond limit are empty.
 func Gather(b *Builder, g Group, stages []WindowRound, stride, limit int, inputs []plan.Slot) Window {
 	unit := len(inputs)
-	held := append(make(Window, 0, limit*unit), inputs...)
+	gathered := append(make(Window, 0, limit*unit), inputs...)
 	for _, st := range stages {
 		for port, c := range st.Ranges {
 			if c = c.Cut(limit); c.Count > 0 {
-				b.Send(port, g.Processor(g.Around(c.Offset*stride)), held[:c.Count*unit:c.Count*unit])
+				b.Send(port, g.Processor(g.Around(c.Offset*stride)), gathered[:c.Count*unit:c.Count*unit])
 			}
 		}
 		for port, c := range st.Ranges {
 			if c = c.Cut(limit); c.Count > 0 {
-				held = append(held, b.Receive(port, g.Processor(g.Around(-c.Offset*stride)), c.Count*unit)...)
+				gathered = append(gathered, b.Receive(port, g.Processor(g.Around(-c.Offset*stride)), c.Count*unit)...)
 			}
 		}
 		b.EndRound()
 	}
-	return held
+	return gathered
 }

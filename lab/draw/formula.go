@@ -23,8 +23,8 @@ var (
 
 // math writes a formula.
 func (p *Picture) math(x, y, anchor float64, colour uint32, text string) {
-	place := point{x - anchor*formulaWidth(text), y}
-	p.shapes = append(p.shapes, shape{paths: [][]point{{place}}, colour: colour, size: fontMath, anchor: anchor, text: text, math: true})
+	position := point{x - anchor*formulaWidth(text), y}
+	p.shapes = append(p.shapes, shape{paths: [][]point{{position}}, colour: colour, size: fontMath, anchor: anchor, text: text, math: true})
 }
 
 // wide returns the width of a text.
@@ -56,7 +56,7 @@ func (p *Picture) painted() (list []shape) {
 
 // split returns the parts of a formula.
 func (s shape) split() (parts []shape) {
-	place := s.paths[0][0]
+	position := s.paths[0][0]
 	for _, text := range pieces.FindAllString(s.text, -1) {
 		part, dy := s, 0.0
 		part.math, part.text = false, plainDigits.Replace(text)
@@ -64,7 +64,7 @@ func (s shape) split() (parts []shape) {
 		case text == tilde: // above the letter before
 			letter := width("x", s.size)
 			part.text = "˜"
-			part.paths = [][]point{{{place.x - (letter+width(part.text, s.size))/2, place.y}}}
+			part.paths = [][]point{{{position.x - (letter+width(part.text, s.size))/2, position.y}}}
 			parts = append(parts, part)
 			continue
 		case strings.ContainsAny(text, low):
@@ -75,9 +75,9 @@ func (s shape) split() (parts []shape) {
 		bare := strings.TrimSpace(part.text) // SVG ignores spaces at the ends
 		indent, _, _ := strings.Cut(part.text, bare)
 		advance := width(part.text, part.size)
-		part.text, part.paths = bare, [][]point{{{place.x + width(indent, part.size), place.y + dy}}}
+		part.text, part.paths = bare, [][]point{{{position.x + width(indent, part.size), position.y + dy}}}
 		parts = append(parts, part)
-		place.x += advance
+		position.x += advance
 	}
 	return parts
 }

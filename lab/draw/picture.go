@@ -110,8 +110,8 @@ func covers(x, y, anchor, size float64, text string) box {
 
 func (p *Picture) text(x, y, anchor, size float64, colour uint32, text string) {
 	if text = printable.Text(text); text != "" {
-		place := point{covers(x, y, anchor, size, text).left, y}
-		p.shapes = append(p.shapes, shape{paths: [][]point{{place}}, colour: colour, size: size, anchor: anchor, text: text})
+		position := point{covers(x, y, anchor, size, text).left, y}
+		p.shapes = append(p.shapes, shape{paths: [][]point{{position}}, colour: colour, size: size, anchor: anchor, text: text})
 	}
 }
 

@@ -344,8 +344,8 @@ func (s *schedule) draw() *Picture {
 	}
 	for k := range s.inputs {
 		for i, y := range []float64{s.top, s.bottom} {
-			place := [][]point{{{s.x(k), y}}}
-			p.shapes = append(p.shapes, shape{paths: place, colour: white, radius: circle}, shape{paths: place, colour: 0x333333, width: 1, radius: circle})
+			position := [][]point{{{s.x(k), y}}}
+			p.shapes = append(p.shapes, shape{paths: position, colour: white, radius: circle}, shape{paths: position, colour: 0x333333, width: 1, radius: circle})
 			p.text(s.x(k), y+4, middle, fontText, ink, fmt.Sprint(k))
 			p.text(s.x(k), y+[]float64{-circle - 6, circle + fontText + 3}[i], middle, fontText, ink, fit([]string{s.inputs[k], s.outputs[k]}[i], s.column-4, fontText))
 		}
@@ -419,12 +419,12 @@ func (s *schedule) labels(p *Picture) {
 		if len(pieces) == 1 || len(m.lines) == 0 {
 			continue
 		}
-		for i, place := range []point{pieces[0].end, pieces[1].start} {
-			x, anchor := place.x+5, start
-			if place.x == s.left {
-				x, anchor = place.x-5, end
+		for i, position := range []point{pieces[0].end, pieces[1].start} {
+			x, anchor := position.x+5, start
+			if position.x == s.left {
+				x, anchor = position.x-5, end
 			}
-			y, text := place.y+8*float64(i), fmt.Sprint([]string{"to ", "from "}[i], []int{m.Dst, m.Src}[i])
+			y, text := position.y+8*float64(i), fmt.Sprint([]string{"to ", "from "}[i], []int{m.Dst, m.Src}[i])
 			if !slices.ContainsFunc(taken, covers(x, y, anchor, fontLabel, text).overlaps) {
 				put(m, x, y, anchor, text)
 			}

@@ -21,13 +21,13 @@ func (s ringAllgather) Phases() []plan.Phase { return []plan.Phase{{Name: "ring"
 func (s ringAllgather) Classes() []plan.Class { return schedule.OneClass(s.Size) }
 
 func (s ringAllgather) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
-	held := schedule.Window{input} // have[i] is the packet of the processor i places back
+	gathered := schedule.Window{input} // have[i] is the packet of the processor i places back
 	for t := 1; t < s.Size; t++ {
 		if t < g.Size {
-			b.Send(0, g.Processor(g.Around(1)), held[t-1:t:t])
-			held = append(held, b.Receive(0, g.Processor(g.Around(-1)), 1)...)
+			b.Send(0, g.Processor(g.Around(1)), gathered[t-1:t:t])
+			gathered = append(gathered, b.Receive(0, g.Processor(g.Around(-1)), 1)...)
 		}
 		b.EndRound()
 	}
-	return b.Total(held.Sums(g, 0, 1)[0])
+	return b.Total(gathered.Sums(g, 0, 1)[0])
 }

@@ -403,12 +403,12 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 	}
 	names := map[position]string{}
 	name := func(c communicator) string {
-		place := position{c.Position, c.Size}
-		if names[place] == "" {
+		location := position{c.Position, c.Size}
+		if names[location] == "" {
 			steps.Steps(len(q.stages))
-			names[place] = q.duties(c)
+			names[location] = q.duties(c)
 		}
-		return names[place]
+		return names[location]
 	}
 	index := map[kind]int{}
 	var classes []plan.Class

@@ -46,10 +46,10 @@ func (s *prepareAndShoot) Phases() []plan.Phase {
 func (s *prepareAndShoot) Classes() []plan.Class { return schedule.OneClass(s.size) }
 
 func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
-	held := s.gather(b, g, s.m, 1, input)
+	gathered := s.gather(b, g, s.m, 1, input)
 	var sums [][]schedule.Addend
 	for l := range s.n {
-		sums = append(sums, held.Sums(g, l*s.m, 1)...)
+		sums = append(sums, gathered.Sums(g, l*s.m, 1)...)
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		return s.gather(forward, g, s.n, -s.m, forward.Inputs(1)[0]), sums
@@ -58,13 +58,13 @@ func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, input pl
 
 // gather is [schedule.Gather] of a window that is a power of p+1, the farthest first.
 func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, stride int, input plan.Slot) schedule.Window {
-	held := make(schedule.Window, window)
-	held[0] = input
+	gathered := make(schedule.Window, window)
+	gathered[0] = input
 	known := []int{0} // the offsets of packets that are there, in the order of their arrival
 	for step := window / (s.ports + 1); step > 0; step /= s.ports + 1 {
 		slots := make([]plan.Slot, len(known))
 		for i, offset := range known {
-			slots[i] = held[offset]
+			slots[i] = gathered[offset]
 		}
 		for port := range s.ports {
 			if d := (port + 1) * step * stride; d%g.Size != 0 {
@@ -79,11 +79,11 @@ func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, 
 				arrived = b.Receive(port, g.Processor(g.Around(-d*stride)), len(slots))
 			}
 			for i, offset := range previous {
-				held[offset+d] = arrived[i]
+				gathered[offset+d] = arrived[i]
 				known = append(known, offset+d)
 			}
 		}
 		b.EndRound()
 	}
-	return held
+	return gathered
 }

@@ -27,7 +27,7 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, input plan.Slot)
 	if g.Holds(g.Index) {
 		inputs = []plan.Slot{input}
 	}
-	held := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), inputs, func(i, _, offset int) bool {
+	gathered := gather(b, g.Group, s.prepare, 1, min(s.m, g.Size), inputs, func(i, _, offset int) bool {
 		return g.Holds((i - offset + g.Size) % g.Size)
 	})
 	strides := schedule.Ceil(g.Size, s.m)
@@ -39,7 +39,7 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, input plan.Slot)
 		for _, h := range gather(forward, g.Group, s.shoot, -s.m, strides, wanted, func(i, t, l int) bool {
 			return g.Wants((i+l*s.m)%g.Size) && s.contributes(b, g, i, t+1, l)
 		}) {
-			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, held, h.offset*s.m))
+			outputs, sums = append(outputs, h.slot), append(sums, s.sum(b, g, gathered, h.offset*s.m))
 		}
 		return outputs, sums
 	})
@@ -50,9 +50,9 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, input plan.Slot)
 }
 
 // sum is [schedule.Window.Sums] of the packets that exist.
-func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, held []windowPacket, offset int) []schedule.Addend {
+func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, gathered []windowPacket, offset int) []schedule.Addend {
 	var slots, offsets []int
-	for _, h := range held {
+	for _, h := range gathered {
 		if b.Steps(1); offset+h.offset < g.Size {
 			slots, offsets = append(slots, h.slot), append(offsets, h.offset)
 		}
@@ -70,16 +70,16 @@ type windowPacket struct{ offset, slot int }
 // so.
 func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound, stride, limit int, inputs []plan.Slot,
 	comes func(i, t, offset int) bool) []windowPacket {
-	var held []windowPacket
+	var gathered []windowPacket
 	if inputs != nil {
-		held = append(held, windowPacket{0, inputs[0]})
+		gathered = append(gathered, windowPacket{0, inputs[0]})
 	}
 	for t, st := range stages {
 		for port, c := range st.Ranges {
 			c = c.Cut(limit)
 			receiver := g.Around(c.Offset * stride)
 			var slots []plan.Slot
-			for _, h := range held {
+			for _, h := range gathered {
 				if b.Steps(1); h.offset < c.Count && comes(receiver, t, c.Offset+h.offset) {
 					slots = append(slots, h.slot)
 				}
@@ -99,13 +99,13 @@ func gather(b *schedule.Builder, g schedule.Group, stages []schedule.WindowRound
 			}
 			if len(offsets) > 0 {
 				for i, slot := range b.Receive(port, g.Processor(g.Around(-c.Offset*stride)), len(offsets)) {
-					held = append(held, windowPacket{offsets[i], slot})
+					gathered = append(gathered, windowPacket{offsets[i], slot})
 				}
 			}
 		}
 		b.EndRound()
 	}
-	return held
+	return gathered
 }
 
 // contributes reports whether the processor at i has anything to add up for the one l strides on after the rounds from t on.

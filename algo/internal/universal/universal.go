@@ -198,11 +198,11 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) pl
 
 // EncodeUnit is Encode where each processor has, and obtains, a unit of several packets, see [schedule.Window.Sums].
 func (s *Step) EncodeUnit(b *schedule.Builder, g schedule.Group, inputs []plan.Slot) []plan.Slot {
-	held := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), inputs)
+	gathered := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), inputs)
 	strides := schedule.Ceil(g.Size, s.m) // beyond these there is no offset below g.Size
 	var sums [][]schedule.Addend
 	for l := range strides {
-		sums = append(sums, held.Sums(g, l*s.m, len(inputs))...)
+		sums = append(sums, gathered.Sums(g, l*s.m, len(inputs))...)
 	}
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
 		return schedule.Gather(forward, g, s.shoot, -s.m, strides, forward.Inputs(len(inputs))), sums

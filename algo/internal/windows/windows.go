@@ -251,11 +251,11 @@ func (s *Step) vanishing(task schedule.Task, at func(i, j int) field.Element) (t
 
 // Bounds of what is tried for a matrix.
 const (
-	mostSize    = 1 << 14
-	mostOrders  = 8       // numberings of the processors, for each choice of parameters
-	mostChoices = 3       // of parameters, for a number of rounds
-	mostTries   = 64      // of both with a pivot that is zero, for all numbers of rounds
-	mostWork    = 1 << 21 // entries of A for all of these, a second or so
+	mostSize     = 1 << 14
+	mostOrders   = 8       // numberings of the processors, for each choice of parameters
+	mostAttempts = 3       // of parameters, for a number of rounds
+	mostTries    = 64      // of both with a pivot that is zero, for all numbers of rounds
+	mostWork     = 1 << 21 // entries of A for all of these, a second or so
 )
 
 // Plans returns the plans that need fewer packets than any other with as few rounds, and than universal, in at most
@@ -298,10 +298,10 @@ func Plans(task schedule.Task, over int, hopeless func(sim.Cost) bool) ([]plan.P
 	}
 	var plans []plan.Plan
 	for _, w := range list {
-		choices := 0
+		attempts := 0
 		for w := range w.alternatives(task.Ports) {
 			s := newStep(w, task.Ports)
-			if choices++; choices > mostChoices || hopeless(s.Least()) {
+			if attempts++; attempts > mostAttempts || hopeless(s.Least()) {
 				break
 			}
 			if q := suited(s); q != nil {

@@ -214,11 +214,11 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 	}
 
 	reached := make([]*inode, len(m.nodes))
-	var settle func(x *inode, place string)
-	settle = func(x *inode, place string) {
+	var settle func(x *inode, prefix string)
+	settle = func(x *inode, prefix string) {
 		reached[x.number] = x
 		x.locks, x.opened = nil, 0
-		if x.dirty && lose(place) {
+		if x.dirty && lose(prefix) {
 			x.current = x.last
 		}
 		x.sync()
@@ -233,7 +233,7 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 				continue
 			}
 			y.links, y.parent, y.name = 1, x.number, x.names[key].name
-			settle(y, path.Join(place, y.name))
+			settle(y, path.Join(prefix, y.name))
 		}
 		x.lastNames = x.names
 	}

@@ -334,9 +334,9 @@ func (m *Machine) Tree(name string, skip ...string) string {
 	}
 	var text strings.Builder
 	first := map[*inode]string{}
-	var list func(x *inode, place string)
-	list = func(x *inode, place string) {
-		fmt.Fprintf(&text, "%s %v", place, x.current.mode)
+	var list func(x *inode, prefix string)
+	list = func(x *inode, prefix string) {
+		fmt.Fprintf(&text, "%s %v", prefix, x.current.mode)
 		if x != top || len(skip) == 0 {
 			fmt.Fprintf(&text, " %d.%09d", x.current.mtime.Unix(), x.current.mtime.Nanosecond())
 		}
@@ -355,11 +355,11 @@ func (m *Machine) Tree(name string, skip ...string) string {
 		if first[x] != "" {
 			fmt.Fprintf(&text, " = %s", first[x])
 		}
-		first[x] = place
+		first[x] = prefix
 		text.WriteByte('\n')
 		for _, key := range x.names.sorted() {
 			if e := x.names[key]; !slices.Contains(skip, e.name) {
-				list(m.mountRoot(m.nodes[e.number]), path.Join(place, e.name))
+				list(m.mountRoot(m.nodes[e.number]), path.Join(prefix, e.name))
 			}
 		}
 	}
