@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -70,7 +71,7 @@ func TestWrongParity(t *testing.T) {
 					break
 				}
 				for r, err := range errs {
-					if !errors.As(err, new(*group.WrongError)) {
+					if !errors.As(err, new(*protection.CorruptError)) {
 						t.Errorf("%s, again %v, message %d: rank %d: %v", layout, again, messages, r, err)
 					}
 				}

@@ -16,6 +16,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -34,7 +35,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	if err != nil {
 		return nil, err
 	}
-	found, err := survey.TakeFiles(ctx, s, files, content.Edits{Changed: o.Revert, Deleted: true}, o.Beyond)
+	found, err := survey.TakeFiles(ctx, s, files, protection.Edits{Changed: o.Revert, Deleted: true}, o.Beyond)
 	if err != nil {
 		return nil, err
 	}

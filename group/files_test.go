@@ -11,6 +11,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -68,7 +69,7 @@ func TestRecoverFiles(t *testing.T) {
 			w.deletes = true // what else was deleted is not lost by that
 			v, err := w.verifyBy(w.Process())
 			must(t, err)
-			if f := v.Nodes[1].Findings; !slices.ContainsFunc(f, func(f Finding) bool { return f.Path == "sub/deep/y" && f.What == Deleted }) {
+			if f := v.Nodes[1].Findings; !slices.ContainsFunc(f, func(f protection.Finding) bool { return f.Path == "sub/deep/y" && f.What == Deleted }) {
 				t.Errorf("%s, %d ranks: %+v", layout, ranks, f)
 			}
 			w.deletes = false
@@ -207,7 +208,7 @@ func TestRecoverFilesNothing(t *testing.T) {
 	must(t, w.protect())
 	for _, files := range [][]string{{"plain", "nosuch"}, {"[a"}, {"!plain"}, {"plain", "!*"}} {
 		_, err := w.recoverBy(w.Process(), RecoverOptions{Files: files})
-		if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), files[len(files)-1]) {
+		if !errors.As(err, new(*protection.RefusedError)) || !strings.Contains(err.Error(), files[len(files)-1]) {
 			t.Errorf("%q: %v", files, err)
 		}
 	}
@@ -366,7 +367,7 @@ func TestRecoverFilesSnapshots(t *testing.T) {
 			c.RemoveAll("/r2/step-2")
 		}
 		before := c.names(0)
-		r, err := c.with(Options{Roots: true, Step: step}).recoverBy(c.Process(), RecoverOptions{Files: []string{"rank0"}})
+		r, err := c.with(protection.Settings{Roots: true, Step: step}).recoverBy(c.Process(), RecoverOptions{Files: []string{"rank0"}})
 		must(t, err)
 		must(t, r.Incomplete())
 		if is := c.names(0); !slices.Equal(is, before) {

@@ -18,6 +18,7 @@ import (
 
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -595,9 +596,9 @@ func TestClosed(t *testing.T) {
 	damaged.Overwrite("/n1/.volley/generation.1/parity", 5, []byte("rot"), true)
 	damaged.Remove("/n1/link")
 	run := func(w *world, verb string, d disk.Disk) error {
-		o := session.On(Options{Timeout: time.Minute, Memory: 1 << 20}, d, false)
+		o := session.Setup{Settings: protection.Settings{Timeout: time.Minute, Memory: 1 << 20}, Disk: d}
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
-			switch g := Over(t, dirs, o); verb {
+			switch g := overSetup(t, dirs, o); verb {
 			case "protect":
 				return g.Protect(ctx, ProtectOptions{Tolerate: 1, Layout: Striped})
 			case "recover":
@@ -644,8 +645,8 @@ func TestRottenLayout(t *testing.T) {
 		must(t, w.protect())
 		w.Overwrite("/n2/sub/x", 1, []byte("rot"), true)
 		for _, to := range []string{other, layout} {
-			input := new(InputError)
-			if _, err := w.protectBy(w.Process(), ProtectOptions{Layout: to, Full: true}); !errors.As(err, &input) || input.Way != WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
+			input := new(protection.RefusedError)
+			if _, err := w.protectBy(w.Process(), ProtectOptions{Layout: to, Full: true}); !errors.As(err, &input) || input.Way != protection.WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
 				t.Errorf("%s, then %s: %v", layout, to, err)
 			}
 		}
@@ -705,7 +706,7 @@ func TestCancelled(t *testing.T) {
 			cancel()
 		}
 		_, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
-			return Over(x, dirs, w.options(once(p, "rename", name, cancel), Options{})).Protect(ctx, ProtectOptions{Tolerate: 1})
+			return overSetup(x, dirs, w.options(once(p, "rename", name, cancel), protection.Settings{})).Protect(ctx, ProtectOptions{Tolerate: 1})
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%q: %v", name, err)
@@ -724,7 +725,7 @@ func TestCancelled(t *testing.T) {
 		return nil
 	}
 	if _, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
-		return Over(x, dirs, w.options(p, Options{})).Protect(ctx, ProtectOptions{Tolerate: 1})
+		return overSetup(x, dirs, w.options(p, protection.Settings{})).Protect(ctx, ProtectOptions{Tolerate: 1})
 	}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("an error, and then it is cancelled: %v", err)
 	}

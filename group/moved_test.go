@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -134,7 +135,7 @@ func TestMoved(t *testing.T) {
 }
 
 // listed lists findings.
-func listed(list []Finding) (text string) {
+func listed(list []protection.Finding) (text string) {
 	for _, f := range list {
 		if text != "" {
 			text += ", "

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/verifyall"
 	"volley/sim"
 	"volley/transport"
@@ -69,7 +70,7 @@ func TestOverhead(t *testing.T) {
 		var wg sync.WaitGroup
 		for r := range k {
 			wg.Go(func() {
-				reports[r], errs[r] = group.Over(ts[r], dirs[r:][:1], group.Options{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2, Layout: layout})
+				reports[r], errs[r] = group.Over(ts[r], dirs[r:][:1], protection.Settings{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2, Layout: layout})
 			})
 		}
 		wg.Wait()
@@ -102,7 +103,7 @@ func TestCollectives(t *testing.T) {
 	t.Parallel()
 	const k = 8
 	dirs := trees(t, k, 3, 20_000, 1)
-	o := group.Options{Names: []string{"a"}} // whatever the length of a temporary directory's is
+	o := protection.Settings{Names: []string{"a"}} // whatever the length of a temporary directory's is
 	count := func(run func(ctx context.Context, tr transport.Transport, dir string) error) (collectives int64) {
 		synctest.Test(t, func(t *testing.T) { // where no rank takes so long that it has to say that it is alive
 			var counts [k]*counted
@@ -154,7 +155,7 @@ func TestNetworkOfRankZero(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		r, err := group.Over(tr, []string{dirs[tr.Rank()]}, group.Options{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1})
+		r, err := group.Over(tr, []string{dirs[tr.Rank()]}, protection.Settings{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1})
 		if err == nil && (r.Layout != group.Striped || r.Seconds <= 0) { // the others would take the full one
 			t.Errorf("rank %d: layout %s, %v s", tr.Rank(), r.Layout, r.Seconds)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"volley/files"
-	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
 	"volley/group/internal/pass"
@@ -17,6 +16,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/printable"
 )
@@ -41,23 +41,23 @@ type RecoverOptions struct {
 
 // A RecoverReport says what Recover has done.
 type RecoverReport struct {
-	Step       *int64       `json:"step,omitempty"` // of the snapshot
-	Generation int64        `json:"generation"`
-	Nodes      []NodeReport `json:"nodes"` // as they were found
-	Files      int          `json:"files"` // brought back
-	Blocks     int          `json:"blocks"`
-	Kept       []files.Name `json:"kept,omitempty"`        // files that have changed and were left alone
-	Gone       []files.Name `json:"deleted,omitempty"`     // what was deleted, and did not come back
-	Replaced   []files.Name `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
-	Left       []string     `json:"unrecovered,omitempty"` // files that could not be brought back, and why
-	Reverts    []files.Name `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert brings back
-	Matched    int          `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
-	Notes      []string     `json:"notes,omitempty"`
-	Traffic    Traffic      `json:"traffic"`
-	Seconds    float64      `json:"seconds"`
+	Step       *int64                 `json:"step,omitempty"` // of the snapshot
+	Generation int64                  `json:"generation"`
+	Nodes      []NodeReport           `json:"nodes"` // as they were found
+	Files      int                    `json:"files"` // brought back
+	Blocks     int                    `json:"blocks"`
+	Kept       []files.Name           `json:"kept,omitempty"`        // files that have changed and were left alone
+	Gone       []files.Name           `json:"deleted,omitempty"`     // what was deleted, and did not come back
+	Replaced   []files.Name           `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
+	Left       []string               `json:"unrecovered,omitempty"` // files that could not be brought back, and why
+	Reverts    []files.Name           `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert brings back
+	Matched    int                    `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
+	Notes      []string               `json:"notes,omitempty"`
+	Traffic    protection.PlanTraffic `json:"traffic"`
+	Seconds    float64                `json:"seconds"`
 }
 
-// Incomplete returns an [*IncompleteError] where something could not be brought back.
+// Incomplete returns an [*protection.IncompleteError] where something could not be brought back.
 func (r *RecoverReport) Incomplete() error {
 	var what []string
 	for _, n := range r.Nodes {
@@ -75,7 +75,7 @@ func (r *RecoverReport) Incomplete() error {
 	if what == nil {
 		return nil
 	}
-	return &IncompleteError{What: what}
+	return &protection.IncompleteError{What: what}
 }
 
 // Recover brings back what is lost or damaged at any node, as it was protected: files with their names, modes and
@@ -91,7 +91,7 @@ func (r *RecoverReport) Incomplete() error {
 // [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full.
 //
 // It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates, unless o.Beyond is
-// set, and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
+// set, and an [*protection.RefusedError] for directories that are not those of a group; nothing has been written then. The error is
 // a [*files.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
@@ -179,7 +179,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := survey.Take(ctx, s, content.Edits{Changed: o.Revert, Deleted: o.Deleted}, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
+	found, err := survey.Take(ctx, s, protection.Edits{Changed: o.Revert, Deleted: o.Deleted}, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}
@@ -227,13 +227,13 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 func checkRoom(ctx context.Context, s *session.Session, o RecoverOptions, targets map[int]*restore.Target) error {
 	lack := guard.Lack{What: "what comes back", Do: "make room, or give an empty directory where there is more"}
 	if o.Files == nil {
-		lack.Way = store.WayFiles
+		lack.Way = protection.WayFiles
 	}
 	return guard.CheckRoom(ctx, s, lack, func(n *store.Node) store.Writes { return targets[n.Index].Writes() })
 }
 
 // tell adds to a report what users have done at a node.
-func (r *RecoverReport) tell(dir string, findings []Finding, o RecoverOptions) {
+func (r *RecoverReport) tell(dir string, findings []protection.Finding, o RecoverOptions) {
 	for _, f := range findings {
 		at := files.Name(tree.JoinPath(dir, f.Path))
 		switch {
@@ -281,7 +281,7 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 		return false, err
 	}
 	type done struct {
-		Back        Recovered
+		Back        protection.Recovered
 		Sent        int64
 		Replaced    []files.Name
 		Left, Notes []string
@@ -312,7 +312,7 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 	complete = true
 	for n, d := range all {
 		r.Files += d.Back.Files
-		if d.Back != (Recovered{}) {
+		if d.Back != (protection.Recovered{}) {
 			r.Nodes[n].Recovered = &d.Back
 		}
 		r.Traffic.MostSent = max(r.Traffic.MostSent, d.Sent)

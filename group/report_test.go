@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
-	"volley/group/internal/erasure"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -252,7 +252,7 @@ func TestReports(t *testing.T) {
 				r.DataBytes != 2*longest+2*(longest-69_500) || r.ParityBytes != parity || r.RecordBytes != most || r.Blocks != blocks || r.Coded != blocks || !slices.Equal(r.Notes, []string{oneDisk}) {
 				t.Errorf("%s: %+v: want %d bytes of records, %d of parity", layout, r, most, parity)
 			}
-			cost := r.Costs[slices.IndexFunc(r.Costs, func(c erasure.Cost) bool { return c.Layout == layout })]
+			cost := r.Costs[slices.IndexFunc(r.Costs, func(c protection.LayoutCost) bool { return c.Layout == layout })]
 			x := r.Traffic
 			if x.Plan == "" || !strings.Contains(x.Plan, cost.Plan) || x.C1 != cost.Rounds || x.MostSent < cost.SentBytes*9/10 || x.MostSent > cost.SentBytes*11/10 || x.TotalBytes != 4*parity {
 				t.Errorf("%s: %+v, and was to cost %+v", layout, x, cost)
@@ -290,7 +290,7 @@ func TestReports(t *testing.T) {
 // TestErrors checks what errors and reports say of nodes.
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	few := &TooManyError{Nodes: []string{"/a", "/b"}, Tolerate: 1}
+	few := &protection.TooManyError{Nodes: []string{"/a", "/b"}, Tolerate: 1}
 	const text = "2 nodes are lost, and the group tolerates the loss of 1: /a, /b"
 	if few.Error() != text {
 		t.Error(few)
@@ -321,7 +321,7 @@ func TestErrors(t *testing.T) {
 		is     error
 		input  bool
 		unwrap error
-	}{{few, true, nil}, {&InputError{Err: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
+	}{{few, true, nil}, {&protection.RefusedError{Err: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
 		if IsInputError(fmt.Errorf("around it: %w", x.is)) != x.input || x.unwrap != nil && !errors.Is(x.is, x.unwrap) {
 			t.Errorf("%v", x.is)
 		}
@@ -347,10 +347,10 @@ func TestForbidden(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1, Striped)
 	must(t, w.protect())
-	for _, want := range []Finding{{Path: "plain", What: Damaged, Why: "permission denied"}, {Path: "plain", What: Changed, Why: "permission denied"}} {
+	for _, want := range []protection.Finding{{Path: "plain", What: Damaged, Why: "permission denied"}, {Path: "plain", What: Changed, Why: "permission denied"}} {
 		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"))
 		must(t, err)
-		if !slices.Equal(r.Nodes[1].Findings, []Finding{want}) {
+		if !slices.Equal(r.Nodes[1].Findings, []protection.Finding{want}) {
 			t.Errorf("%+v, want %+v", r.Nodes[1].Findings, want)
 		}
 		at, err := w.Lstat("/n1/plain")

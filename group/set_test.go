@@ -11,6 +11,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
 )
@@ -59,7 +60,7 @@ func TestUnset(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	v, err := w.verifyBy(w.Process())
-	if err != nil || len(v.Nodes[1].Findings) == 0 || slices.ContainsFunc(v.Nodes[1].Findings, func(x Finding) bool { return x.What != Metadata }) {
+	if err != nil || len(v.Nodes[1].Findings) == 0 || slices.ContainsFunc(v.Nodes[1].Findings, func(x protection.Finding) bool { return x.What != Metadata }) {
 		t.Errorf("%v: %+v", err, v.Nodes[1])
 	}
 }

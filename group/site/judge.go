@@ -89,7 +89,7 @@ func Judge(ctx context.Context, all []Member, o Options) (*Judgement, error) {
 		j.Notes = append(j.Notes, "room for parity is not estimated: nothing says how many nodes may be lost")
 		return j, nil
 	}
-	usual := session.Defaulted(session.Options{})
+	usual := session.Defaulted(session.Setup{})
 	if err := erasure.SetCosts(ctx, &erasure.Setting{Memory: usual.Memory, Network: usual.Network}, layouts, most); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"volley/files"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/report"
@@ -117,7 +118,7 @@ func Verify(w io.Writer, r *group.VerifyReport, all bool) error {
 		head = "whole: "
 	}
 	if r.Whole {
-		var findings []group.Finding
+		var findings []protection.Finding
 		for _, n := range r.Nodes {
 			findings = append(findings, n.Findings...)
 		}
@@ -221,7 +222,7 @@ func ofGroup(nodes int, layout string, tolerate int) string {
 // shown are the findings that are called otherwise than in the report.
 var shown = map[string]string{group.Metadata: "other metadata"}
 
-func counts(findings []group.Finding) string {
+func counts(findings []protection.Finding) string {
 	of := map[string]int{}
 	for _, f := range findings {
 		of[f.What]++
@@ -258,7 +259,7 @@ func printLines[T any](w io.Writer, list []T, all bool, line func(T) string) {
 func printNodes(w io.Writer, nodes []group.NodeReport, came string, all bool) {
 	denied := false
 	for _, n := range nodes {
-		denied = denied || slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return strings.Contains(f.Why, "permission denied") })
+		denied = denied || slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return strings.Contains(f.Why, "permission denied") })
 		if n.Recovered == nil {
 			printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
 		} else {
@@ -272,7 +273,7 @@ func printNodes(w io.Writer, nodes []group.NodeReport, came string, all bool) {
 }
 
 func printFindings(w io.Writer, n group.NodeReport, all bool) {
-	printLines(w, n.Findings, all, func(f group.Finding) string {
+	printLines(w, n.Findings, all, func(f protection.Finding) string {
 		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.What], f.What), n.Path(f.Path))
 		if f.To != "" {
 			text += fmt.Sprintf(" is %q now", string(f.To))
@@ -285,7 +286,7 @@ func printFindings(w io.Writer, n group.NodeReport, all bool) {
 }
 
 // recovered says what has come back at a node.
-func recovered(r *group.Recovered) string {
+func recovered(r *protection.Recovered) string {
 	var list []string
 	if r.Files > 0 {
 		list = append(list, printable.Count(r.Files, "file"))
@@ -370,7 +371,7 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, out, all bool) error {
 	nodes := r.Nodes
 	if !dry && !all {
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool {
-			moved := slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return f.What == group.Moved })
+			moved := slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return f.What == group.Moved })
 			return n.Status == group.Whole && n.Recovered == nil && !moved
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"volley"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/selection"
 	"volley/sim"
 )
@@ -25,9 +26,9 @@ type protectRequest struct {
 
 // protectAnswer is what protecting a group takes by the model of a network, and bringing back what is lost.
 type protectAnswer struct {
-	Network  string     `json:"network"`
-	Protect  group.Cost `json:"protect"`
-	Recovery group.Cost `json:"recovery"`
+	Network  string                `json:"network"`
+	Protect  protection.LayoutCost `json:"protect"`
+	Recovery protection.LayoutCost `json:"recovery"`
 }
 
 // estimateGroup answers with the times of a group.

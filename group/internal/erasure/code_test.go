@@ -10,6 +10,7 @@ import (
 	"volley"
 	"volley/group/internal/content"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/sim"
 )
 
@@ -17,9 +18,9 @@ import (
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	sum := NewTraffic(3)
-	sum.Add(&Traffic{Plan: "one", C1: 1, C2Bytes: 2, TotalBytes: 3, Seconds: 4, Sent: []int64{5, 6}})
-	sum.Add(&Traffic{Plan: "two", C1: 10, C2Bytes: 20, TotalBytes: 30, Seconds: 40, Sent: []int64{70, 50, 1}})
-	if want := (Traffic{Plan: "one", C1: 11, C2Bytes: 22, TotalBytes: 33, Seconds: 44, Sent: []int64{75, 56, 1}}); fmt.Sprint(sum) != fmt.Sprint(want) {
+	Add(&sum, &protection.PlanTraffic{Plan: "one", C1: 1, C2Bytes: 2, TotalBytes: 3, Seconds: 4, Sent: []int64{5, 6}})
+	Add(&sum, &protection.PlanTraffic{Plan: "two", C1: 10, C2Bytes: 20, TotalBytes: 30, Seconds: 40, Sent: []int64{70, 50, 1}})
+	if want := (protection.PlanTraffic{Plan: "one", C1: 11, C2Bytes: 22, TotalBytes: 33, Seconds: 44, Sent: []int64{75, 56, 1}}); fmt.Sprint(sum) != fmt.Sprint(want) {
 		t.Errorf("%+v: want %+v", sum, want)
 	}
 }
@@ -46,7 +47,7 @@ func TestChooseLayout(t *testing.T) {
 		{"before it tolerated less", "", 2, store.Cauchy, 9, 1, &store.Manifest{Layout: store.Full, Tolerate: 1}, store.Striped},
 		{"full does not do", "", 0, store.Cauchy, -1, 9, nil, store.Striped},
 	} {
-		list := []*Candidate{{Cost: Cost{Layout: store.Full, Seconds: x.full}}, {Cost: Cost{Layout: store.Striped, Seconds: x.striped}}}
+		list := []*Candidate{{LayoutCost: protection.LayoutCost{Layout: store.Full, Seconds: x.full}}, {LayoutCost: protection.LayoutCost{Layout: store.Striped, Seconds: x.striped}}}
 		for i := range list {
 			if list[i].Seconds > 0 {
 				list[i].Code = &Code{}

@@ -6,24 +6,12 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/sim"
 )
 
-// A Cost is what a layout takes.
-type Cost struct {
-	Layout      string  `json:"layout"`
-	Possible    bool    `json:"possible"`
-	StoredBytes int64   `json:"stored_bytes"` // of parity, at each node
-	SentBytes   int64   `json:"sent_bytes"`   // by the busiest node, or received
-	Messages    int     `json:"messages"`     // of that node
-	Rounds      int     `json:"rounds"`
-	Seconds     float64 `json:"model_seconds"`
-	Plan        string  `json:"plan"`
-	Why         string  `json:"why,omitempty"` // it is not possible
-}
-
 type Candidate struct {
-	Cost
+	protection.LayoutCost
 	Code *Code // nil: it does not do
 }
 
@@ -37,7 +25,7 @@ func Candidates(k, r int, asked, name string) ([]*Candidate, error) {
 	possible := false
 	for _, layout := range []string{store.Full, store.Striped} {
 		c, err := NewCode(k, r, layout, name)
-		x := &Candidate{Cost: Cost{Layout: layout, Possible: err == nil}, Code: c}
+		x := &Candidate{LayoutCost: protection.LayoutCost{Layout: layout, Possible: err == nil}, Code: c}
 		if err != nil {
 			x.Why = err.Error()
 		}
@@ -50,7 +38,7 @@ func Candidates(k, r int, asked, name string) ([]*Candidate, error) {
 		}
 	}
 	if !possible {
-		return nil, &store.InputError{Err: why}
+		return nil, &protection.RefusedError{Err: why}
 	}
 	return list, nil
 }
@@ -68,7 +56,7 @@ func SetCosts(ctx context.Context, set *Setting, list []*Candidate, most int64) 
 			return err
 		}
 		x.StoredBytes = int64(x.Code.Parity) * m.ChunkBytes
-		if err := x.of(r, x.Code, set, m.ChunkBytes); err != nil {
+		if err := setCost(&x.LayoutCost, r, x.Code, set, m.ChunkBytes); err != nil {
 			return err
 		}
 	}
@@ -76,7 +64,7 @@ func SetCosts(ctx context.Context, set *Setting, list []*Candidate, most int64) 
 }
 
 // of sets what a repair takes, of chunks of so many bytes.
-func (x *Cost) of(r *Repair, c *Code, set *Setting, bytes int64) error {
+func setCost(x *protection.LayoutCost, r *Repair, c *Code, set *Setting, bytes int64) error {
 	p, err := r.compile(set, bytes)
 	if err != nil {
 		return err
@@ -89,17 +77,17 @@ func (x *Cost) of(r *Repair, c *Code, set *Setting, bytes int64) error {
 }
 
 // Estimate returns what making parity takes of nodes that have so many bytes of data each, and bringing back lost nodes.
-func Estimate(nodes, tolerate int, layout string, bytes int64, set *Setting, lost []int) (protect, recovery Cost, err error) {
+func Estimate(nodes, tolerate int, layout string, bytes int64, set *Setting, lost []int) (protect, recovery protection.LayoutCost, err error) {
 	c, err := NewCode(nodes, tolerate, layout, store.Cauchy)
 	if err != nil {
 		return protect, recovery, err
 	}
 	m := store.Manifest{DataChunks: c.Data, ParityChunks: c.Parity}
 	m.Geometry(bytes, nil)
-	protect = Cost{Layout: layout, Possible: true, StoredBytes: int64(c.Parity) * m.ChunkBytes}
+	protect = protection.LayoutCost{Layout: layout, Possible: true, StoredBytes: int64(c.Parity) * m.ChunkBytes}
 	r, err := c.Making(context.Background(), set, m.ChunkBytes)
 	if err == nil {
-		err = protect.of(r, c, set, m.ChunkBytes)
+		err = setCost(&protect, r, c, set, m.ChunkBytes)
 	}
 	if err != nil || len(lost) == 0 {
 		return protect, recovery, err
@@ -116,8 +104,8 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, set *Setting, los
 	if err != nil || len(gone) > 0 {
 		return protect, recovery, err
 	}
-	recovery = Cost{Layout: layout, Possible: true}
-	return protect, recovery, recovery.of(r, c, set, m.ChunkBytes)
+	recovery = protection.LayoutCost{Layout: layout, Possible: true}
+	return protect, recovery, setCost(&recovery, r, c, set, m.ChunkBytes)
 }
 
 // ChooseLayout returns the candidate asked for, else that of before, else striped, unless full is much faster.

@@ -38,8 +38,8 @@ func TestEstimate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range list {
-			if x.Layout == c.layout && fmt.Sprint(x.Cost) != fmt.Sprint(protect) {
-				t.Errorf("%v: estimate %+v, protect says %+v", c, protect, x.Cost)
+			if x.Layout == c.layout && fmt.Sprint(x.LayoutCost) != fmt.Sprint(protect) {
+				t.Errorf("%v: estimate %+v, protect says %+v", c, protect, x.LayoutCost)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"volley"
 	"volley/group/internal/content"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -42,7 +43,7 @@ func TestLimits(t *testing.T) {
 		set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork(), T: narrow{local.New(20)[0], x.blocks}}
 		carries := func(r *Repair) int {
 			p, err := r.compile(set, 1<<30)
-			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !errors.As(err, new(*store.InputError))) {
+			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !errors.As(err, new(*protection.RefusedError))) {
 				t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
 			}
 			if err != nil {

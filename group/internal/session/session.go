@@ -30,6 +30,7 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/sim"
@@ -51,11 +52,11 @@ type Verb struct {
 }
 
 // An ordering returns which of some directories is the first, the next and so on, by what they say and which are new.
-type ordering func(names []string, ids []store.Identity, added []bool) ([]int, error)
+type ordering func(names []string, ids []protection.Identity, added []bool) ([]int, error)
 
 // A Session is a run of a verb at one rank.
 type Session struct {
-	Options
+	Setup
 	T      transport.Transport
 	K      int // nodes of the group
 	Nodes  []*store.Node
@@ -75,8 +76,7 @@ type Session struct {
 	Taken    *int64                    // the snapshot that the nodes are; nil: none
 	Agreed   bool                      // all ranks find the error
 	Passed   map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
-	Disk     disk.Disk
-	InTurn   bool // this rank calls the disk for one node after the other, and reads nothing ahead
+	InTurn   bool                      // this rank calls the disk for one node after the other, and reads nothing ahead
 }
 
 // Terms are what ranks begin with.
@@ -91,8 +91,8 @@ type Terms struct {
 }
 
 // Meeting calls f with a session, and tells the other ranks of an error.
-func Meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*Session) (T, error)) (result T, err error) {
-	s := &Session{Options: o, T: t}
+func Meeting[T any](ctx context.Context, t transport.Transport, o Setup, f func(*Session) (T, error)) (result T, err error) {
+	s := &Session{Setup: o, T: t}
 	defer s.close()
 	result, err = f(s)
 	if err == nil && ctx.Err() != nil {
@@ -140,7 +140,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		}
 		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), holder)
 		if errors.As(err, new(*files.SharedError)) {
-			err = &store.InputError{Err: err}
+			err = &protection.RefusedError{Err: err}
 		}
 		if err != nil {
 			return err
@@ -242,11 +242,11 @@ const (
 // find is Find, once.
 func (s *Session) find(ctx context.Context, v Verb) (err error) {
 	s.Current, s.adopt, err = decide.InForce(s.States, s.Trust(), v.Name == "protect")
-	switch unclear := errors.As(err, new(*decide.UnclearError)); {
+	switch unclear := errors.As(err, new(*protection.UnclearError)); {
 	case err != nil && v.Ends && (s.Ending() || unclear && v.Forced):
 		s.Current = store.Current{}
 	case v.Ends && unclear:
-		return s.Alike(ctx, &store.InputError{Way: store.WayGiveUp, Err: err})
+		return s.Alike(ctx, &protection.RefusedError{Way: protection.WayGiveUp, Err: err})
 	case err != nil:
 		return s.Alike(ctx, err)
 	}
@@ -276,8 +276,7 @@ func (s *Session) unmoved(ctx context.Context) error {
 
 // Meet agrees with the other ranks on what they do, and on how many nodes each has.
 func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
-	s.Options = Defaulted(s.Options)
-	s.Disk, s.InTurn = s.inner.disk, s.inner.inTurn
+	s.Setup = Defaulted(s.Setup)
 	if err := volley.Greet(ctx, s.T, v.Name, s.Timeout); err != nil {
 		return err
 	}
@@ -332,7 +331,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 // Said returns what ranks have to agree on, by name.
 func (s *Session) Said(v Verb) (map[string]json.RawMessage, error) {
 	what := map[string]json.RawMessage{}
-	for _, options := range []any{s.Options, v.Args} {
+	for _, options := range []any{s.Settings, v.Args} {
 		if options == nil {
 			continue
 		}
@@ -379,7 +378,7 @@ func wordsOf(name string) string {
 }
 
 // nodesAt returns the nodes of the directories here, as they are given, from the number first on.
-func nodesAt(o *Options, dirs []string, first int) ([]*store.Node, error) {
+func nodesAt(o *protection.Settings, dirs []string, first int) ([]*store.Node, error) {
 	for _, of := range []struct {
 		what string
 		list []string
@@ -405,7 +404,7 @@ func nodesAt(o *Options, dirs []string, first int) ([]*store.Node, error) {
 // Place makes the nodes of the directories here, and returns their order.
 func (s *Session) Place(dirs []string, v Verb) (order []int, err error) {
 	first, _ := executor.Hosted(s.K, s.T.Rank(), s.T.Size())
-	if s.given, err = nodesAt(&s.Options, dirs, first); err != nil {
+	if s.given, err = nodesAt(&s.Settings, dirs, first); err != nil {
 		return nil, err
 	}
 	for _, n := range s.given {
@@ -434,11 +433,11 @@ func (s *Session) order(v Verb) ([]int, error) {
 	if s.T.Size() > 1 {
 		return nil, nil
 	}
-	names, ids, added := make([]string, s.K), make([]store.Identity, s.K), make([]bool, s.K)
+	names, ids, added := make([]string, s.K), make([]protection.Identity, s.K), make([]bool, s.K)
 	for i, n := range s.given {
 		switch {
 		case s.Meta != "":
-			ids[i] = store.Identity{Node: i}
+			ids[i] = protection.Identity{Node: i}
 		case s.Roots:
 			ids[i] = IdentifyRoot(s.Disk, n.Root)
 		default:
@@ -623,10 +622,10 @@ func (s *Session) Complete(force bool) error {
 	}
 	for n, x := range s.States {
 		if x.Of(s.Current) == nil && !x.Added {
-			return &store.InputError{Way: store.WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
+			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
 		}
 		if x.Interrupted() { // directories may not have their modes and times
-			return &store.InputError{Way: store.WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.Name(n))}
+			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.Name(n))}
 		}
 	}
 	return nil
@@ -634,7 +633,7 @@ func (s *Session) Complete(force bool) error {
 
 // unreached returns an error where nodes cannot be reached.
 func (s *Session) unreached() error {
-	e := new(UnreachedError)
+	e := new(protection.UnreachableError)
 	for n, x := range s.States {
 		if h := x.Of(s.Current); h != nil && s.Generation > 0 && e.Since.IsZero() {
 			e.Since = h.Since
