@@ -9,7 +9,7 @@ import (
 	"volley/sim"
 )
 
-// Options holds what all verbs take. All ranks give the same values, but for Timeout.
+// Settings hold what all verbs take. All ranks give the same values, but for Timeout.
 type Settings struct {
 	Memory  int64         // bytes of packets in memory, for each node; 0: volley.DefaultMemory
 	Timeout time.Duration // a run fails after this long without a message; 0: never
@@ -32,13 +32,13 @@ type Settings struct {
 	// .volley in the directory as long as it runs.
 	Meta string
 
-	// Key authenticates manifests: only those made with it count. All ranks give the same; [ReadKey] reads it. Without
+	// Key authenticates manifests: only those made with it count. All ranks give the same; group.ReadKey reads it. Without
 	// Key, a group that has one is refused, unless NoKey is set: then nothing is checked, and manifests have no HMAC.
 	Key   []byte
 	NoKey bool
 
 	// Roots says that the directories are roots of snapshots, directories step-N of which the verb takes one.
-	// Step is its number, or Latest. Verify and Recover take the newest one that is in force, or that can be
+	// Step is its number, or group.Latest. Verify and Recover take the newest one that is in force, or that can be
 	// recovered; Protect takes the newest one that is at every root.
 	Roots bool  `json:"-"` // ranks compare them as part of what they are to do
 	Step  int64 `json:"-"`
