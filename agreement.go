@@ -2,9 +2,7 @@ package volley
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,29 +13,24 @@ import (
 
 	"volley/algo"
 	"volley/collective"
-	"volley/executor"
 	"volley/sim"
 	"volley/transport"
 )
 
-// Greet compares with all other ranks what this one is to do, and by which version of Volley. All ranks call it, before
-// they say anything else. It returns a *[collective.PeerError] where they differ, which names the ranks. A wait for one
-// message is bounded by the timeout: see [transport.CheckTimeout].
-func Greet(ctx context.Context, t transport.Transport, verb string, timeout time.Duration) error {
+// A DisagreementError says that ranks were started with different arguments. All of a run return the same one.
+type DisagreementError = collective.DisagreementError
+
+// Greet compares with all other ranks what this one is to do, by which version of Volley, and with which settings. All ranks
+// call it, before they say anything else. Where they differ, it returns a *[collective.PeerError] or a *[DisagreementError],
+// which name the ranks. A wait for one message is bounded by the timeout: see [transport.CheckTimeout].
+func Greet(ctx context.Context, t transport.Transport, verb string, timeout time.Duration, terms ...collective.Term) error {
 	if err := transport.CheckTimeout(timeout); err != nil {
 		t.Abort(err)
 		return inputf("volley: %w", err)
 	}
 	host, _ := os.Hostname() // or none
-	_, err := collective.New(t, timeout).Greet(ctx, collective.Greeting{Verb: verb, Version: Version, Host: host},
-		func([]uint64) bool { return true }, func([][]byte) error { return nil })
+	_, err := collective.New(t, timeout).Greet(ctx, collective.Greeting{Verb: verb, Version: Version, Host: host, Terms: terms}, nil)
 	return err
-}
-
-// A greeting is what a processor tells all others before a run, in [collective.Comm.Greet].
-type greeting struct {
-	Terms    terms
-	Settings settings
 }
 
 // settings are what may differ, in words of [collective.Greeting].
@@ -79,19 +72,17 @@ func recode(from, to any) {
 	}
 }
 
-// terms are what all processors have to agree on; long ones as digests.
-type terms struct {
-	Ports     uint32 // 0: the planner chooses, by the model of a network
-	Field     [8]byte
-	Matrix    [8]byte
-	Algorithm [8]byte
-	Memory    int64
-	Declared  int64 // length of packets
-	Check     bool
-	Order     uint8
-	Separate  bool
-	Whole     bool
-	Limits    [8]byte
+// termsOf returns what all ranks of an encoder have to agree on.
+func termsOf(p *algo.Problem, o *options) []collective.Term {
+	model := []collective.Term{collective.TermOf("model", "of a network")}
+	if p.Ports > 0 {
+		model = []collective.Term{collective.TermOf("model", "of the paper"), collective.TermOf("ports", p.Ports)}
+	}
+	return slices.Concat([]collective.Term{collective.TermOf("field", p.Matrix.Field().Name()), collective.TermOf("matrix", p.Matrix.ID())}, model, []collective.Term{
+		collective.TermOf("algorithm", o.algorithm), collective.TermOf("memory", o.memory), collective.TermOf("packet length", o.packetBytes),
+		collective.TermOf("check", o.check), collective.TermOf("order", o.order), collective.TermOf("separate sinks", o.separate),
+		collective.TermOf("whole packets", o.whole), collective.TermOf("limits", o.limits),
+	})
 }
 
 func (o settings) model(symbolBytes int) sim.Model {
@@ -116,50 +107,16 @@ func (o settings) impossible() string {
 	return ""
 }
 
-// A DisagreementError says that processors were started with different arguments. All of a run return the same one.
-type DisagreementError struct {
-	Processors []int    // who differ, ascending
-	With       int      // from this processor, with which the most agree
-	In         []string // what they differ in, such as "matrix" or "ports"
-}
-
-func (e *DisagreementError) Error() string {
-	who, verb := "processor", "differs"
-	if len(e.Processors) > 1 {
-		who, verb = "processors", "differ"
-	}
-	return fmt.Sprintf("volley: %s %s %s from processor %d in %s: give all the same",
-		who, collective.Numbers(e.Processors), verb, e.With, strings.Join(e.In, ", "))
-}
-
-// AtAllRanks reports that all ranks find the error.
-func (e *DisagreementError) AtAllRanks() bool { return true }
-
-// greeting returns what this rank says, whose packet has so many bytes.
-func (e *Encoder) greeting(t transport.Transport, size int64) greeting {
-	g := greeting{
-		Terms: terms{
-			Ports:     uint32(e.problem.Ports),
-			Field:     digest(e.matrix.Field().Name()),
-			Matrix:    digest(e.matrix.ID()),
-			Algorithm: digest(e.options.algorithm),
-			Memory:    e.options.memory,
-			Declared:  e.options.packetBytes,
-			Check:     e.options.check,
-			Order:     uint8(e.options.order),
-			Separate:  e.options.separate,
-			Whole:     e.options.whole,
-			Limits:    digest(fmt.Sprint(e.options.limits)),
-		},
-		Settings: settings{Bytes: size},
-	}
+// settings returns what this rank says, whose packet has so many bytes.
+func (e *Encoder) settings(t transport.Transport, size int64) settings {
+	s := settings{Bytes: size}
 	if t.Rank() == 0 {
-		g.Settings = e.first(size)
+		s = e.first(size)
 	}
 	if e.hosts(t) == nil {
-		g.Settings.Apart = 1
+		s.Apart = 1
 	}
-	return g
+	return s
 }
 
 // first returns the settings that rank 0 says.
@@ -183,12 +140,12 @@ const mostAgreements = 4
 
 // agree returns what all ranks agree on for a run. By an earlier agreement it also returns what is to find out, beside the
 // run, that the others go by it.
-func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared settings, resume []transport.Beside, err error) {
+func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared settings, resume []transport.SideExchange, err error) {
 	if s := e.agreement(t); s != nil {
 		s.runs++
 		shared = s.shared
 		shared.Seed += s.runs // no two runs have the same
-		return shared, []transport.Beside{c.Resume(shared.Seed)}, nil
+		return shared, []transport.SideExchange{c.Resume(shared.Seed)}, nil
 	}
 	shared, err = e.agreeAnew(ctx, c, t, size)
 	if err == nil && e.keeps(t) {
@@ -211,7 +168,16 @@ func (e *Encoder) agreeAnew(
 	if shared := e.first(size); t.Size() == 1 && shared.impossible() == "" {
 		return shared, nil // nobody says otherwise
 	}
-	return e.greet(ctx, c, t, size)
+	words, err := c.Greet(ctx, e.greeting(e.settings(t, size)), func(words []uint64) string { return settingsOf(words).impossible() })
+	if err != nil {
+		return settings{}, err
+	}
+	return settingsOf(words), nil
+}
+
+// greeting returns the greeting of a rank that says so.
+func (e *Encoder) greeting(s settings) collective.Greeting {
+	return collective.Greeting{Verb: "encode", Version: Version, Terms: e.terms, Words: s.words()}
 }
 
 // keeps reports whether the encoder has agreements over a transport.
@@ -279,98 +245,4 @@ func (s *agreement) close() {
 	if s.bound != nil {
 		s.bound.Close()
 	}
-}
-
-// greet exchanges greetings, and returns the longest packet's length and what processor 0 says, or a *DisagreementError.
-func (e *Encoder) greet(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, error) {
-	g := e.greeting(t, size)
-	said, err := binary.Append(nil, binary.LittleEndian, g.Terms)
-	if err != nil {
-		return settings{}, err
-	}
-	greeting := collective.Greeting{Verb: "encode", Version: Version, Terms: said, Words: g.Settings.words()}
-	words, err := c.Greet(ctx, greeting,
-		func(words []uint64) bool { return settingsOf(words).impossible() == "" },
-		func(said [][]byte) error {
-			err := compare(said)
-			if apart := new(*DisagreementError); errors.As(err, apart) {
-				(*apart).With = e.firstProcessor((*apart).With, t.Size())
-				for i, rank := range (*apart).Processors {
-					(*apart).Processors[i] = e.firstProcessor(rank, t.Size())
-				}
-			}
-			return err
-		})
-	if err != nil {
-		return settings{}, err
-	}
-	return settingsOf(words), nil
-}
-
-// firstProcessor returns the first processor that lives at a rank.
-func (e *Encoder) firstProcessor(rank, ranks int) int {
-	first, _ := executor.Hosted(e.problem.Processors(), rank, ranks)
-	return first
-}
-
-// aspects names what processors have to agree on.
-var aspects = []struct {
-	name string
-	same func(a, b terms) bool
-}{
-	{"field", func(a, b terms) bool { return a.Field == b.Field }},
-	{"matrix", func(a, b terms) bool { return a.Matrix == b.Matrix }},
-	{"model", func(a, b terms) bool { return (a.Ports == 0) == (b.Ports == 0) }},
-	{"ports", func(a, b terms) bool { return a.Ports == b.Ports || a.Ports == 0 || b.Ports == 0 }},
-	{"algorithm", func(a, b terms) bool { return a.Algorithm == b.Algorithm }},
-	{"memory", func(a, b terms) bool { return a.Memory == b.Memory }},
-	{"packet length", func(a, b terms) bool { return a.Declared == b.Declared }},
-	{"check", func(a, b terms) bool { return a.Check == b.Check }},
-	{"order", func(a, b terms) bool { return a.Order == b.Order }},
-	{"sinks", func(a, b terms) bool { return a.Separate == b.Separate }},
-	{"whole packets", func(a, b terms) bool { return a.Whole == b.Whole }},
-	{"limits", func(a, b terms) bool { return a.Limits == b.Limits }},
-}
-
-// compare returns a *DisagreementError where the terms of greetings differ, by rank, or the error of an impossible one.
-func compare(said [][]byte) error {
-	all := make([]greeting, len(said))
-	for r, data := range said {
-		if _, err := binary.Decode(data, binary.LittleEndian, &all[r]); err != nil {
-			return err
-		}
-	}
-	votes := map[terms]int{}
-	most := 0
-	for _, g := range all {
-		votes[g.Terms]++
-		most = max(most, votes[g.Terms])
-	}
-	if most == len(all) {
-		for r, g := range all {
-			if wrong := g.Settings.impossible(); wrong != "" {
-				return &collective.PeerError{Reason: fmt.Sprintf("rank %d says that %s", r, wrong)}
-			}
-		}
-		return nil
-	}
-	e := &DisagreementError{With: slices.IndexFunc(all, func(g greeting) bool { return votes[g.Terms] == most })}
-	with := all[e.With].Terms
-	for k, g := range all {
-		if g.Terms != with {
-			e.Processors = append(e.Processors, k)
-		}
-	}
-	for _, aspect := range aspects {
-		if slices.ContainsFunc(all, func(g greeting) bool { return !aspect.same(g.Terms, with) }) {
-			e.In = append(e.In, aspect.name)
-		}
-	}
-	return e
-}
-
-// digest shortens a text to what can be compared.
-func digest(text string) [8]byte {
-	sum := sha256.Sum256([]byte(text))
-	return [8]byte(sum[:8])
 }

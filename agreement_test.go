@@ -3,9 +3,7 @@ package volley
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,35 +12,11 @@ import (
 
 	"volley/collective"
 	"volley/field"
-	"volley/internal/fuzzlimit"
 	"volley/matrix"
 	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
-
-func TestCompare(t *testing.T) {
-	ports := func(p uint32) greeting { return greeting{Terms: terms{Ports: p}} }
-	for _, c := range []struct {
-		all  []greeting
-		want *DisagreementError
-	}{
-		{[]greeting{ports(1)}, nil},
-		{[]greeting{ports(1), {Terms: terms{Ports: 1}, Settings: settings{Bytes: 5, Beta: 6, Tau: 7}}, ports(1)}, nil},
-		{[]greeting{ports(1), ports(2)}, &DisagreementError{[]int{1}, 0, []string{"ports"}}},
-		{[]greeting{ports(1), ports(2), ports(2)}, &DisagreementError{[]int{0}, 1, []string{"ports"}}},
-		{[]greeting{ports(1), ports(2), ports(3)}, &DisagreementError{[]int{1, 2}, 0, []string{"ports"}}},
-	} {
-		var said [][]byte
-		for _, g := range c.all {
-			said = append(said, record(t, g))
-		}
-		err := compare(said)
-		if got, _ := err.(*DisagreementError); !reflect.DeepEqual(got, c.want) || (err == nil) != (c.want == nil) {
-			t.Errorf("%v: got %v, want %v", c.all, err, c.want)
-		}
-	}
-}
 
 // TestControl checks that all choose by the β and τ of processor 0, and counts
 // the bytes that are not of the run.
@@ -83,25 +57,6 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// FuzzCompare lets greetings arrive damaged.
-func FuzzCompare(f *testing.F) {
-	for _, g := range []greeting{{}, {Settings: settings{Bytes: 5}, Terms: terms{Ports: 2, Check: true}}} {
-		f.Add(record(f, g), record(f, greeting{}))
-	}
-	f.Add([]byte{}, []byte{1})
-	f.Fuzz(func(t *testing.T, a, b []byte) {
-		defer fuzzlimit.Hold(t, len(a)+len(b))()
-		if compare([][]byte{a, b}) != nil {
-			return
-		}
-		for _, data := range [][]byte{a, b} {
-			if err := compare([][]byte{data}); err != nil {
-				t.Errorf("%x: %v, and nothing is wrong with both", data, err)
-			}
-		}
-	})
-}
-
 // FuzzOwn lets words be anything: they are what is said, and what cannot be is noticed.
 func FuzzOwn(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint64(3), math.Float64bits(4), math.Float64bits(5), []byte{9})
@@ -119,15 +74,6 @@ func FuzzOwn(f *testing.F) {
 			t.Errorf("%d: %+v is possible", words, o)
 		}
 	})
-}
-
-// record returns the terms of a greeting as they go over the wire.
-func record(t testing.TB, g greeting) []byte {
-	data, err := binary.Append(nil, binary.LittleEndian, g)
-	if err != nil || binary.Size(terms{})+8*collective.MostWords < len(data) || len(data) > 184 { // which a greeting has room for
-		t.Fatal(len(data), err)
-	}
-	return data
 }
 
 // ranks runs f at all ranks of a group and returns the errors, which come without a timeout.
@@ -202,14 +148,9 @@ func TestImpossible(t *testing.T) {
 				_, _, err := encoder.Encode(ctx, tr, []byte{1})
 				return err
 			}
-			g := encoder.greeting(tr, 0)
-			c.say(&g.Settings)
-			said, err := binary.Append(nil, binary.LittleEndian, g.Terms)
-			if err != nil {
-				return err
-			}
-			_, err = collective.New(tr, time.Minute).Greet(ctx, collective.Greeting{Verb: "encode", Version: Version, Terms: said, Words: g.Settings.words()},
-				func(words []uint64) bool { return settingsOf(words).impossible() == "" }, func([][]byte) error { return errors.New("impossible") })
+			own := encoder.settings(tr, 0)
+			c.say(&own)
+			_, err := collective.New(tr, time.Minute).Greet(ctx, encoder.greeting(own), func(words []uint64) string { return settingsOf(words).impossible() })
 			return err
 		}) {
 			if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says that ")) {

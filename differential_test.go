@@ -674,7 +674,7 @@ func (c *trial) suited() []string {
 		}
 		return list
 	}
-	list := []string{"universal", "exchange", "prepare-and-shoot"}
+	list := []string{"universal", "exchange", "prepare-and-shoot", "windows"}
 	of := map[string][]string{
 		"dft": {"dft", "dft"}, "vandermonde": {"draw-and-loose", "draw-and-loose"}, "rs:par1": {"draw-and-loose"}, "rs:par2": {"draw-and-loose"},
 		"lagrange": {"lagrange", "folded-lagrange"}, "rs:vandermonde": {"lagrange", "folded-lagrange"},

@@ -3,7 +3,6 @@ package volley
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,7 +27,8 @@ type Encoder struct {
 	matrix  matrix.Matrix
 	problem *algo.Problem
 	options options
-	key     *problemKey // nil: plans are the encoder's own
+	terms   []collective.Term // on which all ranks have to agree
+	key     *problemKey       // nil: plans are the encoder's own
 	checker *runcheck.Checker
 
 	own memo.Cache // of plans in the making, where key is nil: it keeps none
@@ -67,7 +67,7 @@ func (e *Encoder) reportOf(c *chosenPlan, shared settings) *Report {
 		c.agreed, c.report = shared, *newReport(c.Plan, e.problem)
 		c.report.PacketBytes = shared.Bytes
 		c.report.SymbolsPerPacket = shared.Bytes / int64(e.matrix.Field().SymbolBytes())
-		c.report.PlanHash = hex.EncodeToString(planHash(c.Plan, e.matrix, shared))
+		c.report.PlanHash = planHash(c.Plan, e.matrix, shared)
 	}
 	r := c.report
 	return &r
@@ -144,7 +144,7 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 			return nil, err
 		}
 	}
-	e.problem, e.options = problem, o
+	e.problem, e.options, e.terms = problem, o, termsOf(problem, &o)
 	e.checker = runcheck.New(a, problem, e.keepEntries)
 	return e, nil
 }
@@ -318,11 +318,11 @@ func IsInputError(err error) bool {
 // MemoryError says that the bound of [WithMemory] is too low for the algorithm.
 type MemoryError = executor.MemoryError
 
-// planHash identifies a run: two processors with equal hashes send each other what the other expects.
-func planHash(p plan.Plan, a matrix.Matrix, g settings) []byte {
+// planHash identifies a run: two ranks with equal hashes send each other what the other expects.
+func planHash(p plan.Plan, a matrix.Matrix, g settings) string {
 	info := p.Info()
-	h := sha256.New()
-	fmt.Fprintf(h, "volley %d\nplan %d\nfield %s\nmatrix %s\nprocessors %d\nports %d\nalgorithm %s %s\nagreed %x\n",
-		collective.Protocol, plan.Version, info.Field.Name(), a.ID(), info.Processors, info.Ports, info.Algorithm, info.Parameters, g.words())
-	return h.Sum(nil)
+	sum := collective.Digest(collective.TermOf("protocol", collective.Protocol), collective.TermOf("version of plans", plan.Version),
+		collective.TermOf("field", info.Field.Name()), collective.TermOf("matrix", a.ID()), collective.TermOf("processors", info.Processors), collective.TermOf("ports", info.Ports),
+		collective.TermOf("algorithm", info.Algorithm), collective.TermOf("parameters", info.Parameters), collective.TermOf("agreed", g.words()))
+	return hex.EncodeToString(sum[:])
 }

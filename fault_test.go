@@ -15,6 +15,7 @@ import (
 
 	"volley"
 	"volley/algo"
+	"volley/collective"
 	"volley/executor"
 	"volley/field"
 	"volley/field/fieldtest"
@@ -64,14 +65,14 @@ func TestDisagreement(t *testing.T) {
 				for _, i := range who {
 					members[i] = c.other
 				}
-				want := &volley.DisagreementError{Processors: who, With: 0, In: c.in}
+				with := 0
 				if who[0] == 0 {
-					want.With = 1
+					with = 1
 				}
 				for i, r := range encode(t.Context(), members) {
 					var got *volley.DisagreementError
-					if !errors.As(r.err, &got) || !reflect.DeepEqual(got, want) {
-						t.Errorf("%v: processor %d: got error %v, want %v", who, i, r.err, want)
+					if !errors.As(r.err, &got) || !slices.Equal(got.Ranks, who) || got.With != with || !slices.Equal(names(got), c.in) {
+						t.Errorf("%v: rank %d: got error %v, want ranks %v to differ from %d in %q", who, i, r.err, who, with, c.in)
 					}
 					if errors.As(r.err, new(*transport.AbortError)) {
 						t.Errorf("%v: processor %d only heard of it: %v", who, i, r.err)
@@ -85,18 +86,28 @@ func TestDisagreement(t *testing.T) {
 		text string
 	}{
 		{
-			volley.DisagreementError{Processors: []int{3}, With: 0, In: []string{"matrix"}},
-			"volley: processor 3 differs from processor 0 in matrix: give all the same",
+			volley.DisagreementError{Ranks: []int{3}, With: 0, In: []collective.Difference{{Term: collective.Term{Name: "matrix"}}}},
+			"volley: rank 3 differs from rank 0 in matrix: give all the same",
 		},
 		{
-			volley.DisagreementError{Processors: []int{0, 3, 12}, With: 1, In: []string{"field", "ports"}},
-			"volley: processors 0, 3, 12 differ from processor 1 in field, ports: give all the same",
+			volley.DisagreementError{Ranks: []int{0, 3, 12}, With: 1, In: []collective.Difference{
+				{Term: collective.Term{Name: "field", Value: "257"}, With: "2^8"}, {Term: collective.Term{Name: "ports", Value: "2"}, With: "1"},
+			}},
+			"volley: ranks 0, 3, 12 differ from rank 1 in field (257, not 2^8), ports (2, not 1): give all the same",
 		},
 	} {
 		if got := c.err.Error(); got != c.text {
 			t.Errorf("got %q, want %q", got, c.text)
 		}
 	}
+}
+
+// names returns what ranks differ in.
+func names(e *volley.DisagreementError) (list []string) {
+	for _, x := range e.In {
+		list = append(list, x.Name)
+	}
+	return list
 }
 
 // TestNoDisagreement gives processors different options that are to be equal in
@@ -133,7 +144,7 @@ func sends(t *testing.T, members []member, proc int) (data []faulty.Pick) {
 	}
 	for number, round := range run.Schedule(proc).Rounds {
 		for _, s := range round.Sends {
-			data = append(data, faulty.To(s.Dst, transport.Tag{Round: transport.ControlRounds + number, Port: s.Port}))
+			data = append(data, faulty.SendsTo(s.Dst, transport.Tag{Round: transport.ControlRounds + number, Port: s.Port}))
 		}
 	}
 	return data
@@ -402,10 +413,10 @@ func hosted(t *testing.T, members []member, ranks int, want [][]byte) {
 func TestFlippedHeader(t *testing.T) {
 	members := alike(randomMatrix(t, fieldtest.Parse(t, "2^8"), 2, 1), [][]byte{{1}, {2}})
 	members[0].faults = []faulty.Fault{faulty.Flip(sends(t, members, 0)[0], 0, 31, 7)}
-	want := &volley.DisagreementError{Processors: []int{0}, With: 1, In: []string{"plan"}}
+	want := collective.OtherPlan(0, 1)
 	for k, r := range encode(t.Context(), members) {
 		var got *volley.DisagreementError
-		if !errors.As(r.err, &got) || !reflect.DeepEqual(got, want) {
+		if !errors.As(r.err, &got) || !reflect.DeepEqual(error(got), want) {
 			t.Errorf("processor %d: got error %v, want %v", k, r.err, want)
 		}
 	}

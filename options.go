@@ -131,7 +131,7 @@ func (o *options) validate() error {
 	case o.memory < 1:
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
 	case o.order != algo.Natural && o.order != algo.AnyOrder:
-		return fmt.Errorf("volley: order %d: want algo.Natural or algo.Any", o.order)
+		return fmt.Errorf("volley: order %d: want algo.Natural or algo.AnyOrder", o.order)
 	case transport.CheckTimeout(o.timeout) != nil:
 		return fmt.Errorf("volley: %w", transport.CheckTimeout(o.timeout))
 	}

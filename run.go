@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"time"
 
@@ -106,6 +107,7 @@ type Bound struct {
 	first   int      // processor here
 	shared  settings // what all have agreed on; Seed is that of the run
 	report  *Report
+	plan    [sha256.Size]byte // its hash
 	way     way
 
 	began       time.Time     // the run, or the making of the Bound
@@ -130,7 +132,7 @@ type way interface {
 // same memory. Where the ranks run on one host, and all packets and results lie in windows of [Share] that every rank gives,
 // they are used where they lie. All runs end when ctx does. The errors are those of Run.
 func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Packet, windows ...*transport.Window) (*Bound, error) {
-	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.Beside, error) {
+	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.SideExchange, error) {
 		shared, err := e.agreeAnew(ctx, c, t, size)
 		return shared, nil, err
 	})
@@ -200,7 +202,7 @@ func (e *Encoder) failed(t transport.Transport, err error) {
 }
 
 // agreeing is how ranks agree on a run, see [Encoder.agree].
-type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.Beside, error)
+type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.SideExchange, error)
 
 // bind makes a run ready.
 func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreeing) (b *Bound, err error) {
@@ -241,7 +243,7 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 }
 
 // ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none.
-func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transport.Beside) error {
+func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transport.SideExchange) error {
 	e, phase := b.e, b.phases()
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
 	rank, ranks := b.t.Rank(), b.t.Size()
@@ -259,9 +261,10 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 	}
 	phase(trace.Plan)
 	if err != nil {
-		return b.c.Alike(b.ctx, err) // as all have agreed on
+		return b.c.SharedError(b.ctx, err) // as all have agreed on
 	}
 	b.report = e.reportOf(chosen, b.shared)
+	hex.Decode(b.plan[:], []byte(b.report.PlanHash))
 	executable, err := chosen.executable(b.ctx, rank, ranks)
 	b.report.CompileSeconds = phase(trace.Compile).Seconds()
 	if err != nil {
@@ -313,18 +316,14 @@ func (b *Bound) phases() func(trace.Kind) time.Duration {
 	}
 }
 
-// digest is of what the ranks have agreed on for a run: no message of an earlier one, or of another agreement, has it.
-func (b *Bound) digest() [sha256.Size]byte {
-	var text [2*sha256.Size + 8]byte
-	copy(text[:], b.report.PlanHash)
-	binary.LittleEndian.PutUint64(text[2*sha256.Size:], b.shared.Seed)
-	return sha256.Sum256(text[:])
+// digest says what the ranks have agreed on for a run: no message of an earlier one, or of another agreement, has it.
+func (b *Bound) digest() (of [sha256.Size]byte) {
+	binary.LittleEndian.PutUint64(of[copy(of[:], b.plan[:len(of)-8]):], b.shared.Seed)
+	return of
 }
 
 // disagreement is the error where a rank goes by another plan.
-func (b *Bound) disagreement(rank int) error {
-	return &DisagreementError{Processors: []int{b.e.firstProcessor(rank, b.t.Size())}, With: b.first, In: []string{"plan"}}
-}
+func (b *Bound) disagreement(rank int) error { return collective.OtherPlan(rank, b.t.Rank()) }
 
 // relate returns the check of the runs where this rank has all packets, or its slice of them.
 func (b *Bound) relate(p plan.Plan) (*runcheck.Relation, error) {
@@ -348,14 +347,14 @@ type messages struct {
 }
 
 // byMessages makes the way by messages ready.
-func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, resume []transport.Beside) (way, error) {
+func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, resume []transport.SideExchange) (way, error) {
 	e, t := b.e, b.t
 	m := &messages{Bound: b, chosenPlan: chosen}
 	m.block = verify.BlockSymbols(b.report.SymbolsPerPacket, chosen.Info().PieceCount())
 	align := int64(m.block * e.matrix.Field().SymbolBytes())
 	segment, ahead, err := chosen.segment(b.shared.Bytes, e.options.memory, align, t.Size(), transport.Overlaps(t))
 	if err != nil {
-		return nil, b.c.Alike(b.ctx, err)
+		return nil, b.c.SharedError(b.ctx, err)
 	}
 	job := executor.Job{
 		Executable: executable, Bytes: b.shared.Bytes, Segment: segment, Align: align, Ahead: ahead,
@@ -366,8 +365,8 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 			}
 			return nil
 		},
-		Beside:  resume,
-		Timeout: e.options.timeout, Trace: e.options.trace,
+		SideExchanges: resume,
+		Timeout:       e.options.timeout, Trace: e.options.trace,
 		Inputs: make([]executor.Input, 0, len(b.packets)), Outputs: make([]executor.Output, 0, len(b.packets)),
 	}
 	for i, packet := range b.packets {

@@ -300,7 +300,7 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 	w.locate(0, n, 0, longest)
 	segment, _, err := chosen.segment(int64(longest), e.options.memory, int64(w.unit), 1, false)
 	if err != nil {
-		return nil, b.c.Alike(b.ctx, err)
+		return nil, b.c.SharedError(b.ctx, err)
 	}
 	b.report.Notes = append(slices.Clip(b.report.Notes), note)
 	job := executor.Job{
@@ -332,7 +332,7 @@ func (w *together) find(windows []*transport.Window) error {
 	var mine locations
 	known := map[uint64]*transport.Window{}
 	for _, window := range windows {
-		if window.Of(w.t) {
+		if window.Fits(w.t) {
 			known[window.ID] = window
 			mine.Windows = append(mine.Windows, window.ID)
 		}

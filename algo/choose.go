@@ -33,9 +33,9 @@ type Rejection struct {
 }
 
 // Candidates returns the plans of every registered algorithm that can solve the problem, in registry order, with their
-// costs, those that break a limit included; and, of the algorithms that take matrices on a condition, those that cannot
-// and why. Where the planner chooses the ports, plans are left out that another one beats in rounds, messages, packets
-// and multiply-adds. Where the problem's context ends they are not all.
+// costs, those that break a limit included; and the algorithms whose condition the matrix does not meet, and why. Where
+// the planner chooses the ports, plans are left out that another one beats in rounds, messages, packets and
+// multiply-adds. Where the problem's context ends they are not all.
 func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
 	return CandidatesAmong(registry, p, model)
 }
@@ -56,7 +56,7 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 			if p.Ended() != nil {
 				return list, rejected
 			}
-			if err != nil && i == 0 && (len(algorithms) == 1 || a.Conditional && p.Square()) {
+			if err != nil && i == 0 && (len(algorithms) == 1 || errors.As(err, new(schedule.Unmet))) {
 				rejected = append(rejected, Rejection{a.Name, err})
 			}
 			for _, q := range plans {
@@ -291,6 +291,10 @@ func (c *chooser) list(algorithms []Algorithm) (reason error) {
 				poll.Must(p.Ended())
 				if err := p.carry(q); err != nil {
 					uncarried = cmp.Or(uncarried, fmt.Errorf("algo: the transport cannot carry the plan %s: %w", q.Info().Name(), err))
+					continue
+				}
+				if p.cuts(q) {
+					c.broken = append(c.broken, Candidate{Plan: q, Broken: cutsPackets})
 					continue
 				}
 				c.options = append(c.options, c.option(q))

@@ -227,6 +227,10 @@ func TestChooseErrors(t *testing.T) {
 	if list, rejected := algo.Candidates(p, sim.Model{}); len(list) == 0 || len(rejected) > 0 {
 		t.Errorf("%d candidates; rejected: %v, want none", len(list), rejected)
 	}
+	p = must(algo.NewProblem(matrix.NewDense(f, 7, 7), 1, algo.Natural))(t)
+	if list, rejected := algo.Candidates(p, sim.Model{}); len(list) == 0 || len(rejected) != 1 || rejected[0].Algorithm != "windows" {
+		t.Errorf("%d candidates for zeros; rejected: %v, want windows", len(list), rejected)
+	}
 }
 
 // TestChooseTies checks that of plans that take equally long the one is chosen that the

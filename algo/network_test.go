@@ -30,7 +30,7 @@ func TestNetworkCrossings(t *testing.T) {
 		}
 		for _, h := range []int{3, 4, 5, 6, 8} {
 			m := algotest.Random(t, f, 1<<h, 1)
-			for bits := 6; bits <= 24; bits += verifyall.Most(6, 2) {
+			for bits := 6; bits <= 24; bits += verifyall.Pick(6, 2) {
 				bytes := int64(1) << bits
 				p := must(algo.NewProblem(m, 0, algo.Natural))(t)
 				model := sim.Model{Network: n, Bytes: bytes, SymbolBytes: 2}

@@ -67,13 +67,13 @@ func TestProblem(t *testing.T) {
 // plan's parameters.
 func TestPhases(t *testing.T) {
 	for _, c := range []struct{ algorithm, field, matrix, order string }{
-		{"universal", "2^8", "cauchy", ""}, {"dft", "257", "dft", "reversed"}, {"dft", "257", "dft", ""},
+		{"universal", "2^8", "cauchy", ""}, {"windows", "2^8", "cauchy", ""}, {"dft", "257", "dft", "reversed"}, {"dft", "257", "dft", ""},
 		{"draw-and-loose", "97", "vandermonde", ""}, {"lagrange", "257", "lagrange", ""}, {"folded-lagrange", "257", "lagrange", ""},
 		{"exchange", "2^8", "cauchy", ""},
 		{"additive-fft", "2^8", "lch", ""},
 	} {
 		k := 16
-		if c.algorithm == "draw-and-loose" {
+		if c.algorithm == "draw-and-loose" || c.algorithm == "windows" {
 			k = 24
 		}
 		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, k, 1, func(s *matrices.Spec) { s.Order = c.order })
@@ -86,7 +86,7 @@ func TestPhases(t *testing.T) {
 			text.WriteString("; " + note)
 		}
 		want := map[string]string{
-			"universal": "prepare 2, shoot 2, m=4 n=4", "dft reversed": "stage 4, groups 2·2·2·2; structure: radices 2·2·2·2", "dft": "stage 4, permute 1, groups 2·2·2·2 permute; structure: radices 2·2·2·2; natural order by one round that permutes the results",
+			"universal": "prepare 2, shoot 2, m=4 n=4", "windows": "prepare 2, window 2, shoot 2, B=2 m=4 c=2 stride=15", "dft reversed": "stage 4, groups 2·2·2·2; structure: radices 2·2·2·2", "dft": "stage 4, permute 1, groups 2·2·2·2 permute; structure: radices 2·2·2·2; natural order by one round that permutes the results",
 			"draw-and-loose": "loose 5, groups 3·2·2·2; structure: a coset of the multiplicative subgroup of order 24", "lagrange": "inverse loose 4, loose 4, groups 2·2·2·2·2·2·2·2; structure: both point sets a coset of the multiplicative subgroup of order 16",
 			"folded-lagrange": "inverse loose 1, fused 3, loose 1, groups 2·8·2; structure: both point sets a coset of the multiplicative subgroup of order 16", "exchange": "hand out 15, hand back 15, pieces=16 radices 16, 16; structure: both point sets a coset of an additive subgroup of order 16; by its layers each processor computes its slice of the results",
 			"additive-fft": "loose 4, groups 2·2·2·2; structure: a coset of an additive subgroup of order 16",

@@ -10,6 +10,7 @@ import (
 	"volley/algo/internal/layers"
 	"volley/algo/internal/relay"
 	"volley/algo/internal/universal"
+	"volley/algo/internal/windows"
 	"volley/algo/schedule"
 	"volley/internal/poll"
 	"volley/matrix"
@@ -32,9 +33,6 @@ type Algorithm struct {
 
 	// Structured says that the algorithm has no plan for some square matrices.
 	Structured bool `json:"structured"`
-
-	// Conditional says that it takes matrices on a condition, so that why it does not take one is worth knowing.
-	Conditional bool `json:"-"`
 
 	// Traffic says that it is for traffic, and not for a matrix.
 	Traffic bool `json:"-"`
@@ -184,6 +182,19 @@ var registry = []Algorithm{
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
 		Make:       planned(exchange.SplitPlans),
+	},
+	{
+		Name:       "windows",
+		Title:      "prepare-and-shoot with B elements more for everybody, passed on in the results of others",
+		Problem:    "any K and p; A whose K*B pivots are not zero, such as Cauchy matrices",
+		C1:         "clog(m) + ceil(B/p) + clog(c+1)",
+		C2:         "ceil((m-1)/p) + ceil(B/p) + ceil(c/p) for K <= m*(1+B+c) + B*c",
+		Source:     "ours",
+		Example:    "--matrix cauchy -k 24",
+		Structured: true,
+		Make: func(p *Problem) ([]plan.Plan, error) {
+			return windows.Plans(p.Task(), p.Limits.Rounds.Excess(), p.Hopeless)
+		},
 	},
 	{
 		Name:    "prepare-and-shoot",

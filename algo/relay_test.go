@@ -299,7 +299,7 @@ func recoveryOf(t *testing.T, k, r, f, pieces int) relayProblem {
 // other sinks' packets; chains of all sources, one for each sink, take F·N/(K-F). The mixture is
 // never above the least of these.
 func TestRelayRecovery(t *testing.T) {
-	for k := 2; k <= verifyall.Most(12, 16); k++ {
+	for k := 2; k <= verifyall.Pick(12, 16); k++ {
 		for r := 1; r < k; r++ {
 			for f := 1; f <= r; f++ {
 				n, survivors, lost := float64(k-r), float64(k-f), float64(f)

@@ -140,7 +140,7 @@ func TestStructuredTransferMatrix(t *testing.T) {
 		for _, name := range []string{"2^8", "257"} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				for k := 1; k <= verifyall.Most(16, 40); k++ {
+				for k := 1; k <= verifyall.Pick(16, 40); k++ {
 					for ports := 1; ports <= max(1, min(4, k-1)); ports++ {
 						check(t, fieldtest.Parse(t, name), k, ports)
 					}
@@ -270,7 +270,7 @@ func TestStructuredCosts(t *testing.T) {
 	q257, q97, q163 := fieldtest.Parse(t, "257"), fieldtest.Parse(t, "97"), fieldtest.Parse(t, "163")
 	// A DFT of K = (p+1)^H takes H/H, inverse too, and one more in natural order.
 	for _, c := range []struct{ k, ports, h int }{{256, 1, 8}, {256, 3, 4}, {256, 15, 2}, {64, 1, 6}, {64, 3, 3}, {16, 1, 4}, {4, 1, 2}} {
-		if c.k > verifyall.Most(64, 256) {
+		if c.k > verifyall.Pick(64, 256) {
 			continue
 		}
 		m := must(matrix.DFTReversed(q257, c.k, nil))(t)

@@ -55,7 +55,7 @@ func only(t *testing.T, name string, m matrix.Matrix, ports int) plan.Plan {
 		t.Errorf("%s for %s, K = %d, p = %d: %d plans", name, m.ID(), m.Rows(), ports, len(plans))
 	}
 	for _, q := range plans {
-		if m.Rows() <= verifyall.Most(256, 1024) {
+		if m.Rows() <= verifyall.Pick(256, 1024) {
 			if err := verify.Check(t.Context(), q, m); err != nil {
 				t.Errorf("%s for %s, K = %d, p = %d: %v", name, m.ID(), m.Rows(), ports, err)
 			}

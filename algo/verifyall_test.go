@@ -3,6 +3,7 @@
 package algo_test
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -81,8 +82,8 @@ func TestVerifyAllStructured(t *testing.T) {
 	t.Logf("%d plans, %d coefficients compared: %v", plans, entries, total)
 }
 
-// TestVerifyAllSteps compares the transfer matrix of every plan of universal, also those
-// with more rounds, with Cauchy and random matrices: all K up to 130, p from 1 to 4, and
+// TestVerifyAllSteps compares the transfer matrix of every plan of universal and windows, also
+// those with more rounds, with Cauchy and random matrices: all K up to 130, p from 1 to 4, and
 // a sample up to K = 600.
 func TestVerifyAllSteps(t *testing.T) {
 	var total atomic.Int64
@@ -100,6 +101,11 @@ func TestVerifyAllSteps(t *testing.T) {
 				if err != nil {
 					t.Errorf("over %s, K=%d p=%d: %v", name, k, ports, err)
 				}
+				others, err := lookup(t, "windows").Plans(p)
+				if err != nil && !errors.Is(err, algo.ErrStructure) {
+					t.Errorf("over %s, K=%d p=%d: %v", name, k, ports, err)
+				}
+				plans = append(plans, others...)
 				for _, q := range plans {
 					if err := verify.Check(t.Context(), q, a); err != nil {
 						t.Errorf("%s over %s, K=%d p=%d: %v", q.Info().Parameters, name, k, ports, err)

@@ -24,14 +24,14 @@ var allgatherCase = Case{
 		if err != nil {
 			return nil, err
 		}
-		w := &workload{in: randomPackets(f, k, size)}
-		var all [][]byte // what each processor should have, one after the other
+		w := &workload{inputs: randomPackets(f, k, size)}
+		var gathered [][]byte // what each processor should have, one after the other
 		for range k {
-			all = append(all, w.in...)
+			gathered = append(gathered, w.inputs...)
 		}
-		w.out = alike(all)
-		w.peer = func() error { copyAll(w.out, all); return nil }
-		w.wrong = func() int { return wrongByBytes(w.out, all) }
+		w.outputs = sameShape(gathered)
+		w.peer = func() error { copyAll(w.outputs, gathered); return nil }
+		w.wrong = func() int { return wrongByBytes(w.outputs, gathered) }
 		w.start = func(ctx context.Context, _ string) (run, error) {
 			return gather(ctx, allgather(f, k, volley.DefaultPorts), w, size)
 		}
@@ -53,10 +53,10 @@ func gather(ctx context.Context, p plan.Plan, w *workload, size int64) (run, err
 	compiled := time.Since(compiling).Seconds()
 	cost := sim.Count(p)
 	job := executor.Job{Executable: executable, Bytes: size, Segment: min(segment, size)}
-	for _, packet := range w.in {
+	for _, packet := range w.inputs {
 		job.Inputs = append(job.Inputs, executor.Input{Memory: packet})
 	}
-	for _, packet := range w.out {
+	for _, packet := range w.outputs {
 		job.Outputs = append(job.Outputs, executor.Output{Memory: packet})
 	}
 	info := p.Info()

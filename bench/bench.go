@@ -85,10 +85,10 @@ const LeastIterations = 3
 
 // Options say how to measure.
 type Options struct {
-	Algorithms []string       // of encodes; nil is [algo.Auto]
-	Iterations int            // that count, 1 or more; one more goes before them; see [MostTime]
-	Progress   func(done int) // unless nil, is called after each iteration
-	Profiles   string         // a directory for profiles of the CPU, unless empty; see [Case.Measure]
+	Algorithms []string            // of encodes; nil is [algo.Auto]
+	Iterations int                 // that count, 1 or more; one more goes before them; see [MostTime]
+	Progress   func(completed int) // unless nil, is called after each iteration
+	Profiles   string              // a directory for profiles of the CPU, unless empty; see [Case.Measure]
 }
 
 // A Result is what was measured of one algorithm. Times are medians, in seconds.
@@ -126,13 +126,13 @@ func (r Result) Ratio() float64 { return r.Seconds / r.PeerSeconds }
 
 // A workload is a case for some K and size, with its packets.
 type workload struct {
-	in, out [][]byte // packets; out is in the order in which runs write them
+	inputs, outputs [][]byte // packets; outputs is in the order in which runs write them
 
-	// start returns a run by the algorithm that writes all of out, which checks its
+	// start returns a run by the algorithm that writes all outputs, which checks its
 	// result at the end if it is to. The report of the first one has CompileSeconds.
 	start func(ctx context.Context, algorithm string) (run, error)
 	peer  func() error
-	wrong func() int // how many of out are not right, after peer has run
+	wrong func() int // how many outputs are not right, after peer has run
 }
 
 type run func(ctx context.Context, check bool) (*volley.Report, error)
@@ -152,7 +152,7 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 	if len(o.Algorithms) == 0 || c.plain {
 		o.Algorithms = []string{algo.Auto}
 	}
-	machine := This()
+	machine := CurrentMachine()
 	if err := machine.checkSet(); err != nil {
 		return nil, err
 	}
@@ -162,14 +162,14 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 	}
 	var runs []run
 	for _, name := range o.Algorithms {
-		one, unsuited := w.start(ctx, name)
+		execute, unsuited := w.start(ctx, name)
 		switch {
 		case errors.Is(unsuited, algo.ErrStructure):
 			err = unsuited
 		case unsuited != nil:
 			return nil, unsuited
 		default:
-			runs = append(runs, one)
+			runs = append(runs, execute)
 		}
 	}
 	if len(runs) == 0 {
@@ -190,9 +190,9 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 		if i > LeastIterations && time.Since(began) > MostTime {
 			break
 		}
-		for a, one := range runs {
+		for a, execute := range runs {
 			var r *volley.Report
-			seconds, err := timed(ctx, func() (err error) { r, err = one(ctx, false); return err })
+			seconds, err := timed(ctx, func() (err error) { r, err = execute(ctx, false); return err })
 			if err != nil {
 				return nil, err
 			}
@@ -208,22 +208,22 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 		}
 		peers = append(peers, theirs)
 		if !c.plain {
-			copies = append(copies, secondsOf(func() { copyAll(w.out, w.in) }))
-			floors = append(floors, max(secondsOf(floor), secondsOf(func() { readAll(w.in, w.out) })))
+			copies = append(copies, secondsOf(func() { copyAll(w.outputs, w.inputs) }))
+			floors = append(floors, max(secondsOf(floor), secondsOf(func() { readAll(w.inputs, w.outputs) })))
 		}
 		if o.Progress != nil {
 			o.Progress(i)
 		}
 	}
-	for a, one := range runs {
+	for a, execute := range runs {
 		r := &results[a]
 		var report *volley.Report
 		var checked error
 		for range 2 { // the first one makes the programs of the check
-			for _, p := range w.out { // what a run leaves out is wrong then
+			for _, p := range w.outputs { // what a run leaves out is wrong then
 				clear(p)
 			}
-			report, checked = one(ctx, true)
+			report, checked = execute(ctx, true)
 		}
 		failed := errors.As(checked, new(*verify.CheckError))
 		if checked != nil && !failed {
@@ -240,7 +240,7 @@ func (c Case) Measure(ctx context.Context, k int, size int64, o Options) ([]Resu
 		}
 		if o.Profiles != "" {
 			name := filepath.Join(o.Profiles, fmt.Sprintf("%s-%d-%s.pprof", c.Name, k, r.Algorithm))
-			if err := profile(name, func() error { _, err := one(ctx, false); return err }); err != nil {
+			if err := profile(name, func() error { _, err := execute(ctx, false); return err }); err != nil {
 				return nil, err
 			}
 		}

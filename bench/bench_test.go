@@ -106,19 +106,19 @@ func TestWrong(t *testing.T) {
 			if n := w.wrong(); n != broken {
 				t.Errorf("%s: %d wrong, want %d", c.Name, n, broken)
 			}
-			w.out[broken+1][int(s.size)-1-7*broken] ^= 1
+			w.outputs[broken+1][int(s.size)-1-7*broken] ^= 1
 		}
-		for _, p := range w.out {
+		for _, p := range w.outputs {
 			clear(p)
 		}
-		if n := w.wrong(); n != len(w.out) {
+		if n := w.wrong(); n != len(w.outputs) {
 			t.Errorf("%s: %d wrong of zeros", c.Name, n)
 		}
 		if c.Name == "dft" { // no element of the field
-			for i := range w.out[3] {
-				w.out[3][i] = 0xff
+			for i := range w.outputs[3] {
+				w.outputs[3][i] = 0xff
 			}
-			if n := w.wrong(); n != len(w.out) {
+			if n := w.wrong(); n != len(w.outputs) {
 				t.Errorf("%s: %d wrong", c.Name, n)
 			}
 		}
@@ -138,7 +138,7 @@ func TestBroken(t *testing.T) {
 				return func(ctx context.Context, check bool) (*volley.Report, error) {
 					r, err := one(ctx, check)
 					if check && failure == nil {
-						clear(w.out[2])
+						clear(w.outputs[2])
 					} else if check {
 						return nil, failure
 					}
@@ -263,7 +263,7 @@ func TestCheckSet(t *testing.T) {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}
-	if err := This().checkSet(); err != nil {
+	if err := CurrentMachine().checkSet(); err != nil {
 		t.Error(err)
 	}
 }
@@ -284,7 +284,7 @@ func TestProfiles(t *testing.T) {
 
 // TestMachine has something to say of every machine.
 func TestMachine(t *testing.T) {
-	if m := This(); m.CPU == "" || m.Cores < 1 || !strings.HasPrefix(m.Go, "go") {
+	if m := CurrentMachine(); m.CPU == "" || m.Cores < 1 || !strings.HasPrefix(m.Go, "go") {
 		t.Errorf("%+v", m)
 	}
 }

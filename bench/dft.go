@@ -33,16 +33,16 @@ var dftCase = Case{
 		if err != nil {
 			return nil, err
 		}
-		results := alike(w.in)
+		results := sameShape(w.inputs)
 		w.peer = func() error {
-			transforms(domain, results, w.in)
+			transforms(domain, results, w.inputs)
 			return nil
 		}
 		want := make([][]byte, k)
 		for j := range want {
 			want[j] = results[place[j]]
 		}
-		w.wrong = func() int { return wrongByBytes(w.out, want) }
+		w.wrong = func() int { return wrongByBytes(w.outputs, want) }
 		return w, nil
 	},
 }
@@ -70,9 +70,9 @@ func places(a matrix.Matrix, root field.Element) ([]int, error) {
 // transforms transforms symbol by symbol what lies in packets, on a goroutine for each
 // core. Each takes a row of neighbouring symbols at a time, so that it reads and writes
 // lines of the cache whole.
-func transforms(domain *fft.Domain, out, in [][]byte) {
+func transforms(domain *fft.Domain, outputs, inputs [][]byte) {
 	const row = 4
-	k, symbols := len(in), len(in[0])/fr.Bytes
+	k, symbols := len(inputs), len(inputs[0])/fr.Bytes
 	rows := (symbols + row - 1) / row
 	workers := min(rows, runtime.GOMAXPROCS(0))
 	spread(workers, func(worker int) {
@@ -82,7 +82,7 @@ func transforms(domain *fft.Domain, out, in [][]byte) {
 		}
 		for r := worker; r < rows; r += workers {
 			begin, end := r*row, min((r+1)*row, symbols)
-			for i, packet := range in {
+			for i, packet := range inputs {
 				for s := begin; s < end; s++ {
 					x := &vectors[s-begin][i]
 					for l := range x {
@@ -93,7 +93,7 @@ func transforms(domain *fft.Domain, out, in [][]byte) {
 			for s := begin; s < end; s++ {
 				domain.FFT(vectors[s-begin], fft.DIF, fft.WithNbTasks(1))
 			}
-			for i, packet := range out {
+			for i, packet := range outputs {
 				for s := begin; s < end; s++ {
 					for l, limb := range vectors[s-begin][i] {
 						binary.LittleEndian.PutUint64(packet[s*fr.Bytes+8*l:], limb)

@@ -29,17 +29,17 @@ var vectors = []cpuid.FeatureID{
 	cpuid.SSSE3, cpuid.AVX2, cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512IFMA, cpuid.GFNI, cpuid.ASIMD, cpuid.SVE,
 }
 
-// This returns the machine that the program runs on.
-func This() Machine {
-	var has []string
+// CurrentMachine returns the machine that the program runs on.
+func CurrentMachine() Machine {
+	var supported []string
 	for _, v := range vectors {
 		if cpuid.CPU.Has(v) {
-			has = append(has, v.String())
+			supported = append(supported, v.String())
 		}
 	}
 	return Machine{
 		CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), "CPU "+runtime.GOARCH), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version(),
-		Instructions: strings.Join(has, " "), Kernels: field.Kernels(), Set: instructions.Current(),
+		Instructions: strings.Join(supported, " "), Kernels: field.Kernels(), Set: instructions.Current(),
 	}
 }
 
@@ -51,10 +51,10 @@ func (m Machine) String() string {
 func (m Machine) checkSet() error {
 	vectors := cpu.SupportAVX512 // of gnark-crypto, and of our prime fields
 	switch {
-	case m.Set == instructions.All,
+	case m.Set == instructions.Available,
 		m.Set == instructions.NoGFNI && !strings.Contains(m.Kernels, "GFNI"),
 		m.Set == instructions.AVX2 && m.Kernels == "AVX2" && !vectors,
-		m.Set == instructions.None && m.Kernels == "generic Go" && !vectors:
+		m.Set == instructions.Portable && m.Kernels == "generic Go" && !vectors:
 		return nil
 	}
 	return fmt.Errorf("bench: cannot keep to the instructions %q: this process has the kernels %q, vectors of 512 bits in prime fields: %v", m.Set, m.Kernels, vectors)

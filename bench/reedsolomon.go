@@ -37,11 +37,11 @@ func byteCase(name, doc string, spec matrices.Spec, ks ...int) Case {
 					rows[j] = append(rows[j], byte(a.At(i, j)[0]))
 				}
 			}
-			parity, err := w.reedSolomon(w.in, reedsolomon.WithCustomMatrix(rows))
+			parity, err := w.reedSolomon(w.inputs, reedsolomon.WithCustomMatrix(rows))
 			if err != nil {
 				return nil, err
 			}
-			w.wrong = func() int { return wrongByBytes(w.out, parity) }
+			w.wrong = func() int { return wrongByBytes(w.outputs, parity) }
 			return w, nil
 		},
 	}
@@ -59,7 +59,7 @@ var parityCase = Case{
 			return nil, err
 		}
 		w := encode(a, randomPackets(a.Field(), k, size))
-		_, err = w.reedSolomon(w.in, reedsolomon.WithLeopardGF16(true))
+		_, err = w.reedSolomon(w.inputs, reedsolomon.WithLeopardGF16(true))
 		return w, err
 	},
 }
@@ -96,9 +96,9 @@ var leopardCase = Case{
 			return nil, err
 		}
 		data := randomPackets(f, k, size) // as Leopard has them
-		in := alike(data)
-		spread(k, func(i int) { fromLeopard(in[i], data[i], element) })
-		w := encode(a, in)
+		inputs := sameShape(data)
+		spread(k, func(i int) { fromLeopard(inputs[i], data[i], element) })
+		w := encode(a, inputs)
 		parity, err := w.reedSolomon(data, reedsolomon.WithLeopardGF16(true))
 		if err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ var leopardCase = Case{
 			spread(k, func(j int) {
 				want := make([]byte, size)
 				fromLeopard(want, parity[j], element)
-				wrong[j] = !bytes.Equal(w.out[j], want)
+				wrong[j] = !bytes.Equal(w.outputs[j], want)
 			})
 			return count(wrong)
 		}
@@ -132,7 +132,7 @@ func (w *workload) reedSolomon(data [][]byte, option reedsolomon.Option) (parity
 	if err != nil {
 		return nil, fmt.Errorf("bench: klauspost/reedsolomon: %w", err)
 	}
-	parity = alike(data)
+	parity = sameShape(data)
 	shards := slices.Concat(data, parity)
 	w.peer = func() error { return encoder.Encode(shards) }
 	return parity, nil
@@ -159,10 +159,10 @@ func cantor(f field.Field, bits int) []uint16 {
 // fromLeopard takes a packet from Leopard's layout, in which 64 bytes are the low bytes of
 // 32 symbols and then the high ones, and its coordinates to ours.
 func fromLeopard(dst, src []byte, element []uint16) {
-	for at := 0; at < len(src); at += 64 {
+	for start := 0; start < len(src); start += 64 {
 		for i := range 32 {
-			e := element[uint16(src[at+i])|uint16(src[at+32+i])<<8]
-			dst[at+2*i], dst[at+2*i+1] = byte(e), byte(e>>8)
+			e := element[uint16(src[start+i])|uint16(src[start+32+i])<<8]
+			dst[start+2*i], dst[start+2*i+1] = byte(e), byte(e>>8)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func writeSets(w io.Writer, results []Result) error {
 		// Two results of the same algorithm and set, which is the same set twice, are two rows.
 		i := slices.IndexFunc(rows, func(row []Result) bool {
 			return row[0].Case == r.Case && row[0].K == r.K && row[0].Size == r.Size && row[0].Algorithm == r.Algorithm &&
-				!slices.ContainsFunc(row, func(other Result) bool { return other.Set == r.Set })
+				!slices.ContainsFunc(row, func(previous Result) bool { return previous.Set == r.Set })
 		})
 		if i < 0 {
 			rows = append(rows, []Result{r})

@@ -19,8 +19,8 @@ import (
 	"volley/verify"
 )
 
-// here says that messages are those of one process, where nothing is gained by pieces.
-func here(algorithm string) []volley.Option {
+// inProcess says that messages are those of one process, where nothing is gained by pieces.
+func inProcess(algorithm string) []volley.Option {
 	n, _ := sim.ParseNetwork("process") // which is a preset
 	list := []volley.Option{volley.WithNetwork(n), volley.WithGamma(sim.ProcessGamma), volley.WithAlgorithm(algorithm)}
 	if algorithm == algo.Auto {
@@ -30,20 +30,20 @@ func here(algorithm string) []volley.Option {
 }
 
 // encode returns the workload of the matrix on the packets, without a peer.
-func encode(a matrix.Matrix, in [][]byte) *workload {
-	w := &workload{in: in, out: alike(in)}
-	packets := make([]volley.Packet, len(in))
-	for i := range in {
-		packets[i] = volley.Packet{Data: in[i], Result: &w.out[i]}
+func encode(a matrix.Matrix, inputs [][]byte) *workload {
+	w := &workload{inputs: inputs, outputs: sameShape(inputs)}
+	packets := make([]volley.Packet, len(inputs))
+	for i := range inputs {
+		packets[i] = volley.Packet{Data: inputs[i], Result: &w.outputs[i]}
 	}
 	w.start = func(ctx context.Context, algorithm string) (run, error) {
 		encoders := map[bool]*volley.Encoder{}
 		for _, check := range []bool{false, true} {
-			e, err := volley.NewEncoder(ctx, a, append(here(algorithm), volley.WithCheck(check))...)
+			e, err := volley.NewEncoder(ctx, a, append(inProcess(algorithm), volley.WithCheck(check))...)
 			if err != nil {
 				return nil, err
 			}
-			if _, err := e.Plan(ctx, nil, int64(len(in[0])/a.Field().SymbolBytes())); err != nil {
+			if _, err := e.Plan(ctx, nil, int64(len(inputs[0])/a.Field().SymbolBytes())); err != nil {
 				return nil, err
 			}
 			encoders[check] = e
@@ -52,25 +52,25 @@ func encode(a matrix.Matrix, in [][]byte) *workload {
 			return encoders[check].Run(ctx, local.New(1)[0], packets...)
 		}, nil
 	}
-	w.wrong = func() int { return wrongBySum(a, w.in, w.out) }
+	w.wrong = func() int { return wrongBySum(a, w.inputs, w.outputs) }
 	return w
 }
 
-// wrongBySum counts the packets of out that are not those of in times a, by a direct sum
+// wrongBySum counts the outputs that are not the inputs times a, by a direct sum
 // of fingerprints: it shares no plan with the run. A wrong packet passes with a probability
 // of about 2^-32.
-func wrongBySum(a matrix.Matrix, in, out [][]byte) int {
-	f, n := a.Field(), len(in)
+func wrongBySum(a matrix.Matrix, inputs, outputs [][]byte) int {
+	f, n := a.Field(), len(inputs)
 	var seed verify.Seed
 	for i := range seed {
 		seed[i] = byte(rand.Uint32())
 	}
-	block := verify.BlockSymbols(int64(len(in[0])/f.SymbolBytes()), 1)
+	block := verify.BlockSymbols(int64(len(inputs[0])/f.SymbolBytes()), 1)
 	prints := make([][]byte, 2*n)
 	spread(2*n, func(i int) {
-		packet := out[i%n]
+		packet := outputs[i%n]
 		if i < n {
-			packet = in[i]
+			packet = inputs[i]
 		}
 		if f.FirstInvalid(packet) >= 0 {
 			return // no packet over the field at all
@@ -132,16 +132,16 @@ func checkFloor(name string, k int, size int64) (func(), error) {
 			rows[i][j] = sampler.Draw(rand.Uint64)
 		}
 	}
-	of, workers := f.Map(rows), runtime.GOMAXPROCS(0)
-	in, out := make([][][]byte, workers), make([][][]byte, workers)
+	combination, workers := f.Map(rows), runtime.GOMAXPROCS(0)
+	inputs, outputs := make([][][]byte, workers), make([][][]byte, workers)
 	for w := range workers {
-		in[w], out[w] = randomPackets(f, columns, block), randomPackets(f, len(rows), block)
+		inputs[w], outputs[w] = randomPackets(f, columns, block), randomPackets(f, len(rows), block)
 	}
 	times := max(1, int(int64(2*k)*size/int64(columns*block)))
 	return func() {
 		spread(workers, func(w int) {
 			for range (times*(w+1))/workers - times*w/workers {
-				of.Apply(out[w], in[w], true)
+				combination.Apply(outputs[w], inputs[w], true)
 			}
 		})
 	}, nil
@@ -158,23 +158,23 @@ func randomPackets(f field.Field, k int, size int64) [][]byte {
 	return packets
 }
 
-// alike returns packets of the same lengths.
-func alike(list [][]byte) [][]byte {
-	other := make([][]byte, len(list))
-	for i := range other {
-		other[i] = make([]byte, len(list[i]))
+// sameShape returns packets of the same lengths.
+func sameShape(list [][]byte) [][]byte {
+	packets := make([][]byte, len(list))
+	for i := range packets {
+		packets[i] = make([]byte, len(list[i]))
 	}
-	return other
+	return packets
 }
 
 // copyAll copies src, packets of one length, over dst, on all cores.
 func copyAll(dst, src [][]byte) {
 	const piece = 256 << 10
 	size := len(src[0])
-	each := (size + piece - 1) / piece
-	spread(each*len(src), func(i int) {
-		begin := i % each * piece
-		copy(dst[i/each][begin:min(begin+piece, size)], src[i/each][begin:])
+	pieces := (size + piece - 1) / piece
+	spread(pieces*len(src), func(i int) {
+		begin := i % pieces * piece
+		copy(dst[i/pieces][begin:min(begin+piece, size)], src[i/pieces][begin:])
 	})
 }
 
@@ -182,15 +182,15 @@ func copyAll(dst, src [][]byte) {
 // each of which has neighbouring items.
 func spread(n int, body func(i int)) {
 	workers := min(n, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
+	var helpers sync.WaitGroup
 	for worker := range workers {
-		all.Go(func() {
+		helpers.Go(func() {
 			for i := worker * n / workers; i < (worker+1)*n/workers; i++ {
 				body(i)
 			}
 		})
 	}
-	all.Wait()
+	helpers.Wait()
 }
 
 // build parses the field and builds the square matrix of the spec.

@@ -396,7 +396,7 @@ func TestEncodeInterrupted(t *testing.T) {
 		sweep := disktest.Sweep{
 			Machine: machine(t, 5, "old"),
 			Run:     encode,
-			Some:    *mostCalls, Concurrent: ranks > 1,
+			Tries:   *mostCalls, Concurrent: ranks > 1,
 			Check: func(x *disktest.Interrupted) error {
 				was, _, err := result(x.Machine)
 				if err != nil || was == nil || was.Processors != k && (was.Processors != 5 || x.Err == nil) {
@@ -471,8 +471,8 @@ func TestOwnDirectories(t *testing.T) {
 	sweep := disktest.Sweep{
 		Machine: m,
 		Run:     func(p *disktest.Process) error { return encode(p, "newer") },
-		Some:    *mostCalls, Concurrent: true,
-		Each: append(slices.Repeat([]disktest.Interruption{disktest.Kill}, 20), disktest.Interruptions()...),
+		Tries:   *mostCalls, Concurrent: true,
+		Interruptions: append(slices.Repeat([]disktest.Interruption{disktest.Kill}, 20), disktest.Interruptions()...),
 		Check: func(x *disktest.Interrupted) error {
 			for _, m := range []*disktest.Machine{x.Machine, cut(x.Machine)} {
 				packet, err := found(m)
@@ -515,7 +515,7 @@ func TestDecodeInterrupted(t *testing.T) {
 			sweep := disktest.Sweep{
 				Machine: m,
 				Run:     decode,
-				Some:    *mostCalls, Concurrent: ranks > 1,
+				Tries:   *mostCalls, Concurrent: ranks > 1,
 				Check: func(x *disktest.Interrupted) error {
 					earlier := map[bool]string{true: "old"}[old]
 					if x.Err == nil {

@@ -3,7 +3,6 @@ package coded
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"log/slog"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"volley"
+	"volley/collective"
 	solver "volley/internal/code"
 	"volley/internal/printable"
 	"volley/matrix"
@@ -94,18 +94,15 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 
 // gather says which rank has which packet, after a check that they fit each other.
 func (h *packetsAtHand) gather(at *inventory) error {
-	type lengths struct {
-		Matrix        [sha256.Size]byte
-		Inputs, Coded map[int]int64
-	}
-	mine := lengths{sha256.Sum256([]byte(h.d.Matrix.ID())), map[int]int64{}, map[int]int64{}}
+	type lengths struct{ Inputs, Coded map[int]int64 }
+	mine := lengths{map[int]int64{}, map[int]int64{}}
 	for n, packet := range h.d.Inputs {
 		mine.Inputs[n] = int64(len(packet))
 	}
 	for n, packet := range h.d.Coded {
 		mine.Coded[n] = int64(len(packet))
 	}
-	if err := volley.Greet(h.ctx, h.t, "decode", h.d.Timeout); err != nil {
+	if err := volley.Greet(h.ctx, h.t, "decode", h.d.Timeout, collective.TermOf("matrix", h.d.Matrix.ID())); err != nil {
 		return err
 	}
 	all, err := exchange(&h.run, mine)
@@ -126,9 +123,6 @@ func (h *packetsAtHand) gather(at *inventory) error {
 		}
 		from := -1 // a rank that has a coded packet
 		for rank, l := range all {
-			if l.Matrix != all[0].Matrix {
-				return inputf("ranks 0 and %d differ in the matrix: give all the same", rank)
-			}
 			for n, length := range l.Coded {
 				if n < 0 || n >= len(at.coded) {
 					return inputf("rank %d has coded packet %d: there are %d", rank, n, len(at.coded))

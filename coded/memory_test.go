@@ -138,7 +138,7 @@ func TestDecodePacketsErrors(t *testing.T) {
 		"have 3 and 2 bytes":                {Coded: map[int][]byte{1: make([]byte, 2)}},
 		"has 4 bytes: want at most 3":       {Inputs: map[int][]byte{1: make([]byte, 4)}},
 		"tell no more than 1 of them":       {},
-		"ranks 0 and 1 differ in the matr":  {Matrix: other},
+		"rank 1 differs from rank 0 in mat": {Matrix: other},
 		"coded packets at hand tell no mor": {},
 	} {
 		errs := make([]error, 2)

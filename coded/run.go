@@ -130,7 +130,7 @@ func (r *run) input(err error) error {
 }
 
 // alike returns an error that all ranks find in what they know of each other.
-func (r *run) alike(err error) error { return collective.New(r.t, r.Timeout).Alike(r.ctx, err) }
+func (r *run) alike(err error) error { return collective.New(r.t, r.Timeout).SharedError(r.ctx, err) }
 
 // exchange tells all ranks what each of them says.
 func exchange[T any](r *run, mine T) ([]T, error) {

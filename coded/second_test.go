@@ -79,7 +79,7 @@ func TestSecondRun(t *testing.T) {
 				sweep := disktest.Sweep{
 					Machine: m,
 					Run:     func(p *disktest.Process) error { return first.run(one, p) },
-					Each: []disktest.Interruption{{Name: "another run", At: func(disktest.Call) bool { return true }, Do: func(p *disktest.Process, c disktest.Call, _ *rand.Rand) error {
+					Interruptions: []disktest.Interruption{{Name: "another run", Matters: func(disktest.Call) bool { return true }, Strike: func(p *disktest.Process, c disktest.Call, _ *rand.Rand) error {
 						read, written := locked(p.Machine(), false), locked(p.Machine(), true)
 						err = second.run(other, p.Machine().Process())
 						switch is := kind(err); {

@@ -32,8 +32,8 @@ type Comm struct {
 // New returns the Comm of a transport. A wait for one message is bounded by the timeout, unless that is 0.
 func New(t transport.Transport, timeout time.Duration) *Comm { return &Comm{t: t, timeout: timeout} }
 
-// Beside returns a Comm of the same transport with tags of its own, which counts by itself.
-func (c *Comm) Beside() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: mostRounds} }
+// Separate returns a Comm of the same transport with tags of its own, which counts by itself.
+func (c *Comm) Separate() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: mostRounds} }
 
 // mostText bounds what a rank may tell all others at once: the longest are lists of files and traces.
 const mostText = 1 << 28
@@ -60,18 +60,18 @@ func headOf(text []byte) []byte {
 
 // rest returns the texts of all ranks, whose heads have come.
 func (c *Comm) rest(ctx context.Context, heads [][]byte, text []byte) (_ [][]byte, err error) {
-	most := uint64(0)
+	longest := uint64(0)
 	texts := make([][]byte, len(heads))
 	for r, head := range heads {
 		n := binary.LittleEndian.Uint64(head)
 		if n > mostText {
 			return nil, fmt.Errorf("collective: rank %d announces a text of %d bytes: at most %d are possible", r, n, mostText)
 		}
-		most = max(most, n)
+		longest = max(longest, n)
 		texts[r] = head[8:]
 	}
-	if most > mostShort {
-		padded := make([]byte, most)
+	if longest > mostShort {
+		padded := make([]byte, longest)
 		copy(padded, text)
 		if texts, err = c.Allgather(ctx, padded); err != nil {
 			return nil, err
@@ -97,13 +97,13 @@ func AllgatherValues[T any](ctx context.Context, t transport.Transport, mine T, 
 }
 
 func values[T any](texts [][]byte) ([]T, error) {
-	all := make([]T, len(texts))
+	decoded := make([]T, len(texts))
 	for r, text := range texts {
-		if err := json.Unmarshal(text, &all[r]); err != nil {
+		if err := json.Unmarshal(text, &decoded[r]); err != nil {
 			return nil, fmt.Errorf("collective: rank %d says what does not fit here: %w", r, err)
 		}
 	}
-	return all, nil
+	return decoded, nil
 }
 
 // beat is how long a working rank may be silent, or a quarter of its timeout: others may have shorter ones.
@@ -164,14 +164,14 @@ func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Contex
 	defer ticks.Stop()
 	const working, succeeded, failed = 0, 1, 2
 	state := byte(working)
-	var is result // of the work here
+	var outcome result // of the work here
 	ended := func(r result) {
-		is, state = r, succeeded
+		outcome, state = r, succeeded
 		if r.err != nil {
 			state = failed
 		}
 		if r.err != nil && ctx.Err() != nil { // which is why
-			is.err = context.Cause(ctx)
+			outcome.err = context.Cause(ctx)
 		}
 	}
 	aborting := false // a rank has said that it has failed
@@ -194,29 +194,29 @@ func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Contex
 		}
 		say := []byte{state}
 		if wanted {
-			say = append(say, headOf(is.text)...)
+			say = append(say, headOf(outcome.text)...)
 		}
-		all, err := c.Allgather(ctx, say)
+		states, err := c.Allgather(ctx, say)
 		switch {
-		case is.err != nil: // only now, when others have had the time to find the same
-			c.t.Abort(is.err)
-			return nil, is.err
+		case outcome.err != nil: // only now, when others have had the time to find the same
+			c.t.Abort(outcome.err)
+			return nil, outcome.err
 		case err != nil:
 			cancel(err)
 			if state == working {
 				<-results
 			}
 			return nil, err
-		case !slices.ContainsFunc(all, func(said []byte) bool { return said[0] != succeeded }):
+		case !slices.ContainsFunc(states, func(report []byte) bool { return report[0] != succeeded }):
 			if !wanted {
 				return nil, nil
 			}
-			for r, said := range all {
-				all[r] = said[1:]
+			for r, report := range states {
+				states[r] = report[1:]
 			}
-			return c.rest(ctx, all, is.text)
+			return c.rest(ctx, states, outcome.text)
 		}
-		aborting = slices.ContainsFunc(all, func(said []byte) bool { return said[0] == failed })
+		aborting = slices.ContainsFunc(states, func(report []byte) bool { return report[0] == failed })
 	}
 }
 
@@ -253,15 +253,15 @@ const mostRounds = transport.ControlRounds / 2
 // In every round it sends to the ranks span, 2·span, … below its own what it has heard from the span ranks that begin
 // with itself, and receives the same from those above. message returns what goes to the rank that is distance below,
 // and how many bytes come from the one as far above, which take is given.
-func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) transport.Beside {
+func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) transport.SideExchange {
 	k, rank := c.t.Size(), c.t.Rank()
-	number, span, left, radix := c.first, 1, 0, c.radix()
-	return func(over *transport.Transfer, err error) (receives []*transport.Transfer, _ error) {
-		if over != nil {
-			if err == nil && over.Receive {
-				err = take(over.ID, over.Parts[0])
+	number, span, remaining, radix := c.first, 1, 0, c.radix()
+	return func(finished *transport.Transfer, err error) (receives []*transport.Transfer, _ error) {
+		if finished != nil {
+			if err == nil && finished.Receive {
+				err = take(finished.ID, finished.Parts[0])
 			}
-			if left--; err != nil || left > 0 {
+			if remaining--; err != nil || remaining > 0 {
 				return nil, err
 			}
 		}
@@ -276,45 +276,45 @@ func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int
 			sends = append(sends, &transport.Transfer{Rank: (rank + k - distance) % k, Tag: tag, Parts: [][]byte{data}})
 			c.Bytes += int64(len(data))
 		}
-		number, span, left = number+1, min(k, radix*span), 2*len(sends)
+		number, span, remaining = number+1, min(k, radix*span), 2*len(sends)
 		c.Rounds++
 		return append(receives, sends...), nil
 	}
 }
 
 // run runs a collective by itself. What a message says counts before the error of a send, whose receiver may have gone.
-func (c *Comm) run(ctx context.Context, b transport.Beside) error {
+func (c *Comm) run(ctx context.Context, b transport.SideExchange) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := transport.Watchdog{Transport: c.t, Timeout: c.timeout, Cancel: cancel}
 	q := c.t.NewQueue()
 	var t *transport.Transfer
-	var left []*transport.Transfer
+	var unfinished []*transport.Transfer
 	var unsent error
-	more, err := b(nil, nil)
+	transfers, err := b(nil, nil)
 	for {
 		if err != nil {
 			return transport.Fail(c.t, err)
 		}
-		q.Post(more...)
-		left = append(left, more...)
-		if len(left) == 0 || unsent != nil && !left[0].Receive {
+		q.Post(transfers...)
+		unfinished = append(unfinished, transfers...)
+		if len(unfinished) == 0 || unsent != nil && !unfinished[0].Receive {
 			break
 		}
-		watchdog.Start(left[0].Rank)
-		transport.Gather(q, receives(left))
+		watchdog.Start(unfinished[0].Rank)
+		transport.Gather(q, receives(unfinished))
 		t, err = q.Wait(ctx)
 		err = watchdog.Stop(err)
-		t = cmp.Or(t, left[0])
-		left = slices.DeleteFunc(left, func(x *transport.Transfer) bool { return x == t })
+		t = cmp.Or(t, unfinished[0])
+		unfinished = slices.DeleteFunc(unfinished, func(x *transport.Transfer) bool { return x == t })
 		if err != nil {
 			err = fmt.Errorf("rank %d: %v: %w", c.t.Rank(), t, err)
 		}
-		if more = nil; err != nil && !t.Receive {
+		if transfers = nil; err != nil && !t.Receive {
 			unsent, err = cmp.Or(unsent, err), nil
 			continue
 		}
-		more, err = b(t, err)
+		transfers, err = b(t, err)
 	}
 	if unsent != nil {
 		return transport.Fail(c.t, unsent)
@@ -356,19 +356,19 @@ func (c *Comm) Allgather(ctx context.Context, text []byte) ([][]byte, error) {
 // Sum returns the sum of the vectors of all ranks, which are equally long. add adds a vector to a sum; in which order
 // does not matter. It takes as many messages as [Comm.Allgather], of two vectors and a digest each: so all ranks that
 // return a sum return the same.
-func (c *Comm) Sum(ctx context.Context, vector []byte, add func(sum, more []byte)) ([]byte, error) {
+func (c *Comm) Sum(ctx context.Context, vector []byte, add func(sum, addend []byte)) ([]byte, error) {
 	k, n := c.t.Size(), len(vector)
-	var said []byte // the sums of the span ranks from this one on, and of the k mod span ranks
+	var sent []byte // the sums of the span ranks from this one on, and of the k mod span ranks
 	sums, span, reach := append(slices.Clone(vector), make([]byte, n)...), 1, 1
-	err := c.run(ctx, c.rounds(func(now, distance int) ([]byte, int) {
-		if distance == now { // the round begins
+	err := c.run(ctx, c.rounds(func(roundSpan, distance int) ([]byte, int) {
+		if distance == roundSpan { // the round begins
 			sum := digest(sums)
-			said, span, reach = slices.Concat(sums, sum[:]), now, min(k, now*c.radix())
+			sent, span, reach = slices.Concat(sums, sum[:]), roundSpan, min(k, roundSpan*c.radix())
 			if k%reach >= span {
-				copy(sums[n:], said[:n])
+				copy(sums[n:], sent[:n])
 			}
 		}
-		return said, len(said)
+		return sent, len(sent)
 	}, func(distance int, data []byte) error {
 		spans, rest := data[:n], data[n:2*n]
 		if sum := digest(data[:2*n]); !bytes.Equal(sum[:], data[2*n:]) {
@@ -378,9 +378,9 @@ func (c *Comm) Sum(ctx context.Context, vector []byte, add func(sum, more []byte
 			spans = rest // of the last ranks
 		}
 		add(sums[:n], spans)
-		if left := k%reach - distance; left >= span {
+		if remaining := k%reach - distance; remaining >= span {
 			add(sums[n:], data[:n])
-		} else if left >= 0 {
+		} else if remaining >= 0 {
 			add(sums[n:], rest)
 		}
 		return nil
@@ -394,8 +394,8 @@ func (c *Comm) Exchange(ctx context.Context, transfers []*transport.Transfer) er
 	for _, t := range transfers {
 		t.Tag = transport.Tag{Round: c.first}
 	}
-	return c.run(ctx, func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
-		if over == nil {
+	return c.run(ctx, func(finished *transport.Transfer, err error) ([]*transport.Transfer, error) {
+		if finished == nil {
 			return transfers, nil
 		}
 		return nil, err
@@ -412,8 +412,8 @@ func Barrier(ctx context.Context, t transport.Transport, timeout time.Duration) 
 	return New(t, timeout).Barrier(ctx)
 }
 
-// Alike returns err, which all ranks find alike, once all have come to it, so that each returns its own.
-func (c *Comm) Alike(ctx context.Context, err error) error {
+// SharedError returns err, which all ranks find alike, once all have come to it, so that each returns its own.
+func (c *Comm) SharedError(ctx context.Context, err error) error {
 	c.Barrier(ctx)
 	return err
 }

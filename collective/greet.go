@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"volley/internal/printable"
@@ -16,7 +17,7 @@ import (
 )
 
 // Protocol is the version of what ranks say to each other after they have greeted.
-const Protocol = 17
+const Protocol = 18
 
 // A hello is what every rank tells all others where they differ, whatever it is to do. No later version changes its
 // form, nor how it travels, nor what goes before it (see Comm.Greet): so any two versions can say which they are.
@@ -25,7 +26,7 @@ type hello struct {
 	Protocol uint32
 	Verb     [20]byte  // what the rank is to do; padded with zeros, as the others are
 	Version  [32]byte  // of volley
-	Terms    [184]byte // what the verb wants all to know, in the form of the protocol; of a greeting without, the host
+	Host     [184]byte // for errors
 	Sum      [8]byte   // digest of all before it
 }
 
@@ -45,31 +46,87 @@ func (e *PeerError) Error() string { return "volley: " + e.Reason }
 // AtAllRanks reports whether all ranks find the error.
 func (e *PeerError) AtAllRanks() bool { return e.differ }
 
+// A Term is a setting that all ranks are to have alike, in words of who reads the error.
+type Term struct{ Name, Value string }
+
+// TermOf returns a setting with a value that fmt prints.
+func TermOf(name string, value any) Term { return Term{name, fmt.Sprint(value)} }
+
+// Digest identifies settings, or what else has a name and a value.
+func Digest(terms ...Term) [sha256.Size]byte {
+	text := make([]byte, 0, 1<<10)
+	for _, x := range terms {
+		text = strconv.AppendQuote(strconv.AppendQuote(text, x.Name), x.Value)
+	}
+	return sha256.Sum256(text)
+}
+
+// A DisagreementError says that ranks were started with different settings. All of a run return the same one.
+type DisagreementError struct {
+	Ranks []int        // who differ, ascending
+	With  int          // from this rank, with which the most agree
+	In    []Difference // what they differ in
+}
+
+// A Difference is a setting that ranks have in two ways.
+type Difference struct {
+	Term        // of the first rank that differs; without a value where that says nothing
+	With string // what DisagreementError.With has
+}
+
+func (e *DisagreementError) Error() string {
+	who, verb := "rank", "differs"
+	if len(e.Ranks) > 1 {
+		who, verb = "ranks", "differ"
+	}
+	var list []string
+	for _, x := range e.In {
+		if x.Value == "" {
+			list = append(list, x.Name)
+		} else {
+			list = append(list, fmt.Sprintf("%s (%s, not %s)", x.Name, x.Value, x.With))
+		}
+	}
+	return fmt.Sprintf("volley: %s %s %s from rank %d in %s: give all the same", who, Numbers(e.Ranks), verb, e.With, strings.Join(list, ", "))
+}
+
+// OtherPlan returns the error where a rank sends what another one does not expect.
+func OtherPlan(rank, with int) error {
+	return &DisagreementError{Ranks: []int{rank}, With: with, In: []Difference{{Term: Term{Name: "plan"}}}}
+}
+
+// ExitCode returns 2: who started the ranks has to change something.
+func (e *DisagreementError) ExitCode() int { return 2 }
+
+// AtAllRanks reports that all ranks find the error.
+func (e *DisagreementError) AtAllRanks() bool { return true }
+
 // MostWords is how many words a rank has room for in a greeting.
 const MostWords = 16
 
-// A Greeting is what a rank is to do, by which version of Volley, and on which terms.
+// A Greeting is what a rank is to do, by which version of Volley, and with which settings.
 type Greeting struct {
 	Verb, Version string
-	Terms         []byte   // are to be the same at all ranks
-	Words         []uint64 // may differ, at most MostWords; with Terms at most 184 bytes
-	Host          string   // for errors, in a greeting without terms and words
+	Host          string   // for errors
+	Terms         []Term   // are to be the same at all ranks
+	Words         []uint64 // may differ, at most MostWords
+}
+
+// said is what ranks tell each other once they know that their programs and verbs are the same, but not all else.
+type said struct {
+	Terms []Term
+	Words []uint64
 }
 
 // Greet compares the greetings of all ranks, which all send before they say anything else, and returns the largest that
 // a rank has of each word of its own. It compares digests, in messages of 152 bytes.
 //
-// Where greetings differ, or agree refuses the words, all ranks exchange whole greetings. Greet then returns a
-// [*PeerError] where verb or version differ, and else the error of differ, which is given the terms and words of all,
-// and room after them. All ranks return an error that has a method AtAllRanks which says so.
-func (c *Comm) Greet(
-	ctx context.Context, g Greeting, agree func(words []uint64) bool, differ func(said [][]byte) error,
-) ([]uint64, error) {
-	said, err := binary.Append(slices.Clone(g.Terms), binary.LittleEndian, g.Words)
-	if err != nil {
-		return nil, err
-	}
-	id := binary.LittleEndian.Uint64(sealed(g.Verb, g.Version, g.Terms)[helloBytes-8:])
+// Where greetings differ, or impossible says what cannot be of the words, all ranks exchange whole greetings. Greet then
+// returns a [*PeerError] where verb, version or words are wrong, and a [*DisagreementError] where terms differ: at all ranks
+// the same. Impossible may be nil.
+func (c *Comm) Greet(ctx context.Context, g Greeting, impossible func(words []uint64) string) ([]uint64, error) {
+	sum := Digest(append([]Term{{g.Verb, g.Version}, {"protocol", strconv.Itoa(Protocol)}}, g.Terms...)...)
+	id := binary.LittleEndian.Uint64(sum[:])
 	words := make([]uint64, greetingWords)
 	words[0], words[1] = id, ^id
 	copy(words[2:], g.Words)
@@ -77,28 +134,66 @@ func (c *Comm) Greet(
 		return nil, misheard(err)
 	}
 	largest := words[2:][:len(g.Words)]
-	if words[0] == ^words[1] && agree(largest) {
+	if words[0] == ^words[1] && (impossible == nil || impossible(largest) == "") {
 		return largest, nil
 	}
-	if len(said) == 0 {
-		said = []byte(g.Host)
-	}
-	greetings, err := c.Allgather(ctx, sealed(g.Verb, g.Version, said))
+	greetings, err := c.Allgather(ctx, sealed(&g))
 	if err != nil {
 		return nil, misheard(err)
 	}
-	all, err := unseal(greetings)
-	if err == nil {
-		err = differ(all)
-	}
-	if err == nil {
-		err = errors.New("volley: the digest of a greeting arrived damaged")
+	if _, err = unseal(greetings); err == nil {
+		var all []said
+		if all, err = AllgatherValues(ctx, c.t, said{g.Terms, g.Words}, c.timeout); err == nil {
+			err = compare(all, impossible)
+		}
 	}
 	var found interface{ AtAllRanks() bool }
 	if errors.As(err, &found) && found.AtAllRanks() {
-		return nil, c.Alike(ctx, err)
+		return nil, c.SharedError(ctx, err)
 	}
 	return nil, err
+}
+
+// compare returns what is wrong where ranks that have said something were not satisfied with the digests.
+func compare(all []said, impossible func(words []uint64) string) error {
+	votes, most := map[[sha256.Size]byte]int{}, 0
+	for _, x := range all {
+		sum := Digest(x.Terms...)
+		votes[sum]++
+		most = max(most, votes[sum])
+	}
+	if most < len(all) {
+		return differing(all, slices.IndexFunc(all, func(x said) bool { return votes[Digest(x.Terms...)] == most }))
+	}
+	for r, x := range all {
+		if impossible == nil {
+			break
+		}
+		if wrong := impossible(x.Words); wrong != "" {
+			return &PeerError{fmt.Sprintf("rank %d says that %s", r, wrong), true}
+		}
+	}
+	return errors.New("volley: the digest of a greeting arrived damaged")
+}
+
+// differing returns the error of ranks that differ from one of them. A setting counts that both have.
+func differing(all []said, with int) error {
+	e := &DisagreementError{With: with}
+	for r, x := range all {
+		if !slices.Equal(x.Terms, all[with].Terms) {
+			e.Ranks = append(e.Ranks, r)
+		}
+	}
+	for _, want := range all[with].Terms {
+		for _, x := range all {
+			i := slices.IndexFunc(x.Terms, func(has Term) bool { return has.Name == want.Name && has.Value != want.Value })
+			if i >= 0 {
+				e.In = append(e.In, Difference{x.Terms[i], want.Value})
+				break
+			}
+		}
+	}
+	return e
 }
 
 // greetingWords are a digest, its complement, and a rank's own words. Where all digests are equal, so are the largest.
@@ -130,13 +225,13 @@ func (c *Comm) largest(ctx context.Context, words []uint64) error {
 // Resume is run in place of Greet, beside other messages, by a rank that goes on by an earlier agreement, which has the
 // id. It lets the rank below know, and finds out whether the rank above does the same by the same agreement. So a rank
 // that greets instead finds out, and aborts the group before others have waited for it in vain.
-func (c *Comm) Resume(id uint64) transport.Beside {
+func (c *Comm) Resume(id uint64) transport.SideExchange {
 	k, rank := c.t.Size(), c.t.Rank()
-	return func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
+	return func(finished *transport.Transfer, err error) ([]*transport.Transfer, error) {
 		switch {
-		case k == 1 || over != nil && err == nil && !over.Receive:
+		case k == 1 || finished != nil && err == nil && !finished.Receive:
 			return nil, nil
-		case over == nil:
+		case finished == nil:
 			words := make([]uint64, greetingWords)
 			words[0] = id
 			data := pack(resumes, words)
@@ -148,7 +243,7 @@ func (c *Comm) Resume(id uint64) transport.Beside {
 		case err != nil:
 			return nil, misheard(err)
 		}
-		theirs, err := c.unpack(resumes, 1, over.Parts[0])
+		theirs, err := c.unpack(resumes, 1, finished.Parts[0])
 		if err == nil && theirs[0] != id {
 			err = &PeerError{Reason: fmt.Sprintf("ranks %d and %d go on by different agreements: use the same encoders in the same order at all ranks", rank, (rank+1)%k)}
 		}
@@ -176,12 +271,12 @@ func (c *Comm) unpack(kind byte, distance int, data []byte) ([]uint64, error) {
 		return words, nil
 	}
 	rank := c.t.Rank()
-	anew, on := rank, (rank+distance)%c.t.Size()
+	anew, continuing := rank, (rank+distance)%c.t.Size()
 	if kind == resumes {
-		anew, on = on, anew
+		anew, continuing = continuing, anew
 	}
 	if bytes.Equal(data, pack(greets+resumes-kind, words)) {
-		return nil, &PeerError{Reason: fmt.Sprintf("rank %d begins to agree with the others, and rank %d goes on by an earlier agreement: use the same encoder for a run at all ranks", anew, on)}
+		return nil, &PeerError{Reason: fmt.Sprintf("rank %d begins to agree with the others, and rank %d goes on by an earlier agreement: use the same encoder for a run at all ranks", anew, continuing)}
 	}
 	return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", (rank+distance)%c.t.Size())
 }
@@ -194,12 +289,12 @@ func misheard(err error) error {
 	return err
 }
 
-// sealed returns a greeting as it goes over the wire.
-func sealed(verb, version string, said []byte) []byte {
+// sealed returns a greeting without its settings as it goes over the wire.
+func sealed(g *Greeting) []byte {
 	h := hello{Magic: helloMagic, Protocol: Protocol}
-	copy(h.Verb[:], verb)
-	copy(h.Version[:], version)
-	copy(h.Terms[:], said)
+	copy(h.Verb[:], g.Verb)
+	copy(h.Version[:], g.Version)
+	copy(h.Host[:], g.Host)
 	greeting, _ := binary.Append(nil, binary.LittleEndian, h) // of fixed size
 	sum := digest(greeting[:helloBytes-len(h.Sum)])
 	copy(greeting[helloBytes-len(sum):], sum[:])
@@ -208,12 +303,11 @@ func sealed(verb, version string, said []byte) []byte {
 
 var hostName = regexp.MustCompile(`^[0-9A-Za-z._-]+$`)
 
-// unseal returns the terms of the greetings of all ranks, or a [*PeerError].
-func unseal(greetings [][]byte) ([][]byte, error) {
-	all := make([]hello, len(greetings))
-	terms := make([][]byte, len(greetings))
+// unseal returns the greetings of all ranks, or a [*PeerError].
+func unseal(greetings [][]byte) ([]hello, error) {
+	hellos := make([]hello, len(greetings))
 	for r, greeting := range greetings {
-		h := &all[r]
+		h := &hellos[r]
 		_, err := binary.Decode(greeting, binary.LittleEndian, h)
 		switch {
 		case err == nil && h.Magic != helloMagic:
@@ -221,15 +315,14 @@ func unseal(greetings [][]byte) ([][]byte, error) {
 		case err != nil || len(greeting) != helloBytes || h.Sum != digest(greeting[:helloBytes-len(h.Sum)]):
 			return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", r)
 		}
-		terms[r] = h.Terms[:]
 	}
 	version := func(h hello) string { return "volley " + padded(h.Version[:]) }
-	numbers, names := make([]string, len(all)), make([]string, len(all))
-	protocols := slices.ContainsFunc(all, func(h hello) bool { return h.Protocol != all[0].Protocol })
-	for r, h := range all {
+	numbers, names := make([]string, len(hellos)), make([]string, len(hellos))
+	protocols := slices.ContainsFunc(hellos, func(h hello) bool { return h.Protocol != hellos[0].Protocol })
+	for r, h := range hellos {
 		numbers[r] = fmt.Sprint(r)
 		names[r] = numbers[r]
-		if host := padded(h.Terms[:]); !protocols && hostName.MatchString(host) { // terms are not such text
+		if host := padded(h.Host[:]); !protocols && hostName.MatchString(host) { // another protocol may have something else there
 			names[r] += " (" + host + ")"
 		}
 	}
@@ -238,20 +331,20 @@ func unseal(greetings [][]byte) ([][]byte, error) {
 			return fmt.Sprintf("volley %s with protocol %d", padded(h.Version[:]), h.Protocol)
 		}
 	}
-	if err := alike(all, names, version, "install the same version at all ranks"); err != nil {
+	if err := checkSame(hellos, names, version, "install the same version at all ranks"); err != nil {
 		return nil, err
 	}
-	return terms, alike(all, numbers, func(h hello) string { return padded(h.Verb[:]) }, "run the same at all ranks")
+	return hellos, checkSame(hellos, numbers, func(h hello) string { return padded(h.Verb[:]) }, "run the same at all ranks")
 }
 
 // padded returns the text in a field of a greeting.
 func padded(field []byte) string { return string(bytes.TrimRight(field, "\x00")) }
 
-// alike returns a [*PeerError] where ranks do not run the same.
-func alike(all []hello, names []string, runs func(hello) string, advice string) error {
+// checkSame returns a [*PeerError] where ranks do not run the same.
+func checkSame(hellos []hello, names []string, runs func(hello) string, advice string) error {
 	ranks := map[string][]string{}
 	var kinds []string
-	for r, h := range all {
+	for r, h := range hellos {
 		kind := runs(h)
 		if ranks[kind] == nil {
 			kinds = append(kinds, kind)

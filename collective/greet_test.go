@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +22,7 @@ import (
 const Version = "0.2.0"
 
 func greet(ctx context.Context, tr transport.Transport, verb string) error {
-	_, err := New(tr, time.Minute).Greet(ctx, Greeting{Verb: verb, Version: Version},
-		func([]uint64) bool { return true }, func([][]byte) error { return nil })
+	_, err := New(tr, time.Minute).Greet(ctx, Greeting{Verb: verb, Version: Version}, nil)
 	return err
 }
 
@@ -129,22 +129,21 @@ func TestGreetMany(t *testing.T) {
 	}
 }
 
-// TestGreetHosts has errors name the hosts of ranks, of a greeting without terms.
+// TestGreetHosts has errors name the hosts of ranks.
 func TestGreetHosts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		terms []byte
+		terms []Term
 		hosts []string
 		want  string
 	}{
 		{nil, []string{"h0", "h1", "h2"}, "volley: rank 2 (h2) runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
 		{nil, []string{"h0", "h1", "a\nb"}, "volley: rank 2 runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
-		{[]byte{1}, []string{"h0", "h1", "h2"}, "volley: rank 2 runs volley 0.3.0-dev+gb, rank 0 runs volley 0.3.0-dev+ga: install the same version at all ranks"},
+		{[]Term{{"bytes", "1"}}, []string{"h0", "h1", "h2"}, "volley: rank 2 (h2) runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
 	} {
 		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
 			version := []string{"0.3.0-dev+ga", "0.3.0-dev+ga", "0.3.0-dev+gb"}[tr.Rank()]
-			_, err := New(tr, time.Minute).Greet(ctx, Greeting{Verb: "protect", Version: version, Terms: c.terms, Host: c.hosts[tr.Rank()]},
-				func([]uint64) bool { return true }, func([][]byte) error { return nil })
+			_, err := New(tr, time.Minute).Greet(ctx, Greeting{Verb: "protect", Version: version, Terms: c.terms, Host: c.hosts[tr.Rank()]}, nil)
 			return err
 		}) {
 			if err == nil || err.Error() != c.want {
@@ -157,8 +156,8 @@ func TestGreetHosts(t *testing.T) {
 // TestGreetForm keeps the form of greetings, which other versions rely on.
 func TestGreetForm(t *testing.T) {
 	t.Parallel()
-	record := sealed("encode", Version, []byte{1, 2})
-	want := "volley\r\n" + "\x11\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "\x01\x02" + strings.Repeat("\x00", 182)
+	record := sealed(&Greeting{Verb: "encode", Version: Version, Host: "h0"})
+	want := "volley\r\n" + "\x12\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "h0" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
 		t.Errorf("got %q, want %q", record, want)
@@ -176,8 +175,8 @@ func TestWords(t *testing.T) {
 		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 			c := New(tr, time.Minute)
 			r := uint64(tr.Rank())
-			own, err := c.Greet(ctx, Greeting{Verb: "encode", Version: Version, Terms: []byte{1}, Words: []uint64{r, uint64(n) - r, 7 * r % uint64(n), 0}},
-				func([]uint64) bool { return true }, func([][]byte) error { return errors.New("asked") })
+			own, err := c.Greet(ctx, Greeting{Verb: "encode", Version: Version, Terms: []Term{{"bytes", "1"}}, Words: []uint64{r, uint64(n) - r, 7 * r % uint64(n), 0}},
+				func([]uint64) string { return "" })
 			most := uint64(0)
 			for r := range uint64(n) {
 				most = max(most, 7*r%uint64(n))
@@ -219,7 +218,7 @@ func TestAllgather(t *testing.T) {
 					errs <- err
 				}
 				go gather(c, 1)
-				go gather(c.Beside(), 2)
+				go gather(c.Separate(), 2)
 				return errors.Join(<-errs, <-errs)
 			}) {
 				if err != nil {
@@ -341,10 +340,56 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// FuzzUnseal lets greetings arrive damaged: none is taken for another.
+// TestCompare finds who differs from most ranks, and in what.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	ports := func(p string) said { return said{Terms: []Term{{"model", "paper"}, {"ports", p}}} }
+	differ := func(value, with string) []Difference { return []Difference{{Term{"ports", value}, with}} }
+	network := said{Terms: []Term{{"model", "network"}}}
+	for _, c := range []struct {
+		all  []said
+		want *DisagreementError
+	}{
+		{[]said{ports("1"), ports("2")}, &DisagreementError{[]int{1}, 0, differ("2", "1")}},
+		{[]said{ports("1"), ports("2"), ports("2")}, &DisagreementError{[]int{0}, 1, differ("1", "2")}},
+		{[]said{ports("1"), ports("2"), ports("3")}, &DisagreementError{[]int{1, 2}, 0, differ("2", "1")}},
+		{[]said{ports("1"), network, ports("1")}, &DisagreementError{[]int{1}, 0, []Difference{{Term{"model", "network"}, "paper"}}}},
+	} {
+		if err := compare(c.all, nil); !reflect.DeepEqual(err, error(c.want)) {
+			t.Errorf("%v: got %v, want %v", c.all, err, c.want)
+		}
+	}
+	few := func(words []uint64) string { return strings.Repeat("it has many words", min(1, int(words[0]/2))) }
+	for _, c := range []struct {
+		second uint64
+		want   string
+	}{{1, "volley: the digest of a greeting arrived damaged"}, {2, "volley: rank 1 says that it has many words"}} {
+		if err := compare([]said{{Words: []uint64{1}}, {Words: []uint64{c.second}}}, few); err == nil || err.Error() != c.want {
+			t.Errorf("%d: got %v, want %s", c.second, err, c.want)
+		}
+	}
+}
+
+// FuzzCompare lets settings be anything: who has the same as most does not differ.
+func FuzzCompare(f *testing.F) {
+	f.Add([]byte(`{"Terms":[{"Name":"ports","Value":"1"}],"Words":[1]}`), []byte(`{"Terms":[]}`))
+	f.Add([]byte(`null`), []byte(`{}`))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		defer fuzzlimit.Hold(t, len(a)+len(b))()
+		all, err := values[said]([][]byte{a, b, a})
+		if err != nil {
+			return
+		}
+		if differ := new(DisagreementError); errors.As(compare(all, nil), &differ) && (!slices.Equal(differ.Ranks, []int{1}) || differ.With != 0) {
+			t.Errorf("%q, %q: %v", a, b, differ)
+		}
+	})
+}
+
+// FuzzUnsealed lets greetings arrive damaged: none is taken for another.
 func FuzzUnsealed(f *testing.F) {
-	f.Add(sealed("encode", Version, []byte{1}), sealed("encode", Version, []byte{2}))
-	f.Add(sealed("encode", Version, nil), sealed("protect", Version, nil))
+	f.Add(sealed(&Greeting{Verb: "encode", Version: Version, Host: "h1"}), sealed(&Greeting{Verb: "encode", Version: Version, Host: "h2"}))
+	f.Add(sealed(&Greeting{Verb: "encode", Version: Version}), sealed(&Greeting{Verb: "protect", Version: Version}))
 	f.Add([]byte{}, []byte{1})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		defer fuzzlimit.Hold(t, len(a)+len(b))()
@@ -353,7 +398,7 @@ func FuzzUnsealed(f *testing.F) {
 			return
 		}
 		for i, data := range [][]byte{a, b} {
-			if one, err := unseal([][]byte{data}); err != nil || !bytes.Equal(one[0], both[i]) {
+			if one, err := unseal([][]byte{data}); err != nil || one[0] != both[i] {
 				t.Errorf("%x: %x, %v; of both: %x", data, one, err, both[i])
 			}
 		}
@@ -373,7 +418,7 @@ func TestSum(t *testing.T) {
 			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
 				c := New(tr, time.Minute)
 				if beside {
-					c = c.Beside()
+					c = c.Separate()
 				}
 				r := tr.Rank()
 				var want [3]byte
@@ -386,7 +431,7 @@ func TestSum(t *testing.T) {
 				}
 				other := New(tr, time.Minute)
 				if beside {
-					other = other.Beside()
+					other = other.Separate()
 				}
 				if _, failed := other.Allgather(ctx, nil); failed == nil && err == nil && c.Rounds != other.Rounds {
 					t.Errorf("rank %d of %d, beside %v: %d rounds, want %d", r, n, beside, c.Rounds, other.Rounds)

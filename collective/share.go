@@ -26,11 +26,11 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 	if h.Unshared != nil {
 		return nil, h.Unshared
 	}
-	const page, most = 4096, min(64<<30, math.MaxInt)
+	const page, limit = 4096, min(64<<30, math.MaxInt)
 	size, n := max(1, (bytes+page-1)/page)*page, c.t.Size()
 	flags := (n*transport.FlagBytes + page - 1) / page * page
-	if bytes < 0 || size > most/n {
-		return nil, fmt.Errorf("a window of %d bytes for each of %d ranks: want %d or less", bytes, n, most/n)
+	if bytes < 0 || size > limit/n {
+		return nil, fmt.Errorf("a window of %d bytes for each of %d ranks: want %d or less", bytes, n, limit/n)
 	}
 	total := page + flags + n*size // the name is in the first page
 	type offer struct {
@@ -58,16 +58,16 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 	}
 	for rank, o := range offers {
 		if o.Bytes != bytes {
-			return drop(c.Alike(ctx, fmt.Errorf("a window of %d bytes at rank %d, and of %d at rank %d: give the same at all ranks", o.Bytes, rank, bytes, c.t.Rank())))
+			return drop(c.SharedError(ctx, fmt.Errorf("a window of %d bytes at rank %d, and of %d at rank %d: give the same at all ranks", o.Bytes, rank, bytes, c.t.Rank())))
 		}
 	}
-	var here string
+	var failure string
 	if c.t.Rank() != 0 && offers[0].Error == "" {
 		if memory, err = sharedmemory.Open(offers[0].Name, total); err != nil {
-			here = fmt.Sprintf("rank %d, process %d: %v", c.t.Rank(), os.Getpid(), err)
+			failure = fmt.Sprintf("rank %d, process %d: %v", c.t.Rank(), os.Getpid(), err)
 		}
 	}
-	opened, err := AllgatherValues(ctx, c.t, cmp.Or(mine.Error, here), c.timeout)
+	opened, err := AllgatherValues(ctx, c.t, cmp.Or(mine.Error, failure), c.timeout)
 	if err != nil {
 		return drop(err)
 	}
@@ -76,10 +76,10 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 		return drop(h.Unshared)
 	}
 	memory.Opened()
-	cut := func(at, each int) [][]byte {
+	cut := func(offset, size int) [][]byte {
 		list := make([][]byte, n)
 		for r := range list {
-			list[r] = memory.Data[at+r*each:][:each:each]
+			list[r] = memory.Data[offset+r*size:][:size:size]
 		}
 		return list
 	}

@@ -55,7 +55,7 @@ func TestSteadyBeside(t *testing.T) {
 			c := collective.New(tr, time.Second)
 			done := make(chan error, 1)
 			go func() {
-				done <- c.Beside().Steady(ctx, func(context.Context) error {
+				done <- c.Separate().Steady(ctx, func(context.Context) error {
 					time.Sleep(time.Duration(1+tr.Rank()) * time.Minute)
 					return nil
 				})

@@ -138,10 +138,7 @@ def check(m, n, member, data, what):
 def codewords(m):
     """Of each codeword the data, the parity, and what its coefficients are the inverses of."""
     k, r = m["nodes"], m["tolerate"]
-    if m["layout"] == "full":
-        divisor = {"cauchy": lambda i, j: i ^ (k + j), "fti": lambda i, j: j ^ (k + i)}[m["matrix"]]
-        yield [(i, "data", 0) for i in range(k)], [(j, "parity", 0) for j in range(k)], divisor
-    for t in range(k if m["layout"] == "striped" else 0):
+    for t in range(k):
         data = [((t + r + i) % k, "data", i) for i in range(k - r)]
         yield data, [((t + j) % k, "parity", j) for j in range(r)], lambda i, j: i ^ (k - r + j)
 
@@ -277,8 +274,8 @@ def describe(path, e):
 
 def main(out, *dirs):
     m, lost = in_force(dirs), [n for n, d in enumerate(dirs) if not os.path.isdir(d) or not os.listdir(d)]
-    if m.get("format") != "volley-group" or m.get("version") != 5 or m.get("nodes") != len(dirs):
-        sys.exit(f"no manifest of volley-group, version 5, of {len(dirs)} nodes: give the directories of all, lost ones too")
+    if m.get("format") != "volley-group" or m.get("version") != 6 or m.get("nodes") != len(dirs):
+        sys.exit(f"no manifest of volley-group, version 6, of {len(dirs)} nodes: give the directories of all, lost ones too")
     if len(lost) > m["tolerate"]:
         sys.exit(f"nodes {lost} are lost: {m['tolerate']} at most can be recovered")
     field, chunks = Field(m["field"]), {}

@@ -94,7 +94,7 @@ type Listener struct {
 	// do not hear of each other: it returns, for each set, the ranks that become its rank 0, 1, …. All ranks have the
 	// same Sets. For the listener, the ranks of set 0 are the first, then come those of set 1, and so on.
 	Says []byte
-	Sets func(said [][]byte) [][]int
+	Sets func(texts [][]byte) [][]int
 }
 
 // Join makes this process a rank of a run: it listens, and meets the other ranks at run.Meet. All ranks call it. Whoever
@@ -145,16 +145,16 @@ func Listen(run Run) (*Listener, error) {
 	if security == nil && (run.Bind == "" || !loopback(run.Bind)) {
 		return nil, tcp.Inputf("rank %d would listen for everybody who can reach it: %w", run.Rank, ErrOpen)
 	}
-	at, err := run.listen(meetPort)
+	listener, err := run.listen(meetPort)
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(at.Addr().String())
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	if host, zero, _ := net.SplitHostPort(run.Meet); run.Rank == 0 && zero == "0" {
 		run.Meet = net.JoinHostPort(host, port)
 	}
 	p := &Listener{
-		run: run, port: port, interval: probeInterval, listener: tcp.Serve(at, security, run.Limits, run.Log),
+		run: run, port: port, interval: probeInterval, listener: tcp.Serve(listener, security, run.Limits, run.Log),
 	}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
@@ -166,7 +166,7 @@ func Listen(run Run) (*Listener, error) {
 	case run.Bind != "":
 		p.address = net.JoinHostPort(run.Bind, p.port)
 	}
-	run.Log.Info("listens", "rank", run.Rank, "of", run.Size, "bind", at.Addr().String(), "advertise", p.address, "tls", security != nil)
+	run.Log.Info("listens", "rank", run.Rank, "of", run.Size, "bind", listener.Addr().String(), "advertise", p.address, "tls", security != nil)
 	return p, nil
 }
 
@@ -196,11 +196,11 @@ func (r *Run) security() (*tls.Config, error) {
 // listen binds the port of the meeting point at rank 0, and elsewhere another one of those allowed.
 func (r *Run) listen(meetPort string) (net.Listener, error) {
 	if r.Rank == 0 && meetPort != "" {
-		at, err := net.Listen("tcp", net.JoinHostPort(r.Bind, meetPort))
+		listener, err := net.Listen("tcp", net.JoinHostPort(r.Bind, meetPort))
 		if err != nil {
 			err = tcp.Inputf("rank 0 cannot listen at the meeting point %s: %w: give a free port of its host", r.Meet, err)
 		}
-		return at, err
+		return listener, err
 	}
 	if r.Ports == (Ports{}) {
 		return net.Listen("tcp", net.JoinHostPort(r.Bind, "0"))
@@ -212,9 +212,9 @@ func (r *Run) listen(meetPort string) (net.Listener, error) {
 		if port == meetPort && n > 1 {
 			continue
 		}
-		at, err := net.Listen("tcp", net.JoinHostPort(r.Bind, port))
+		listener, err := net.Listen("tcp", net.JoinHostPort(r.Bind, port))
 		if err == nil {
-			return at, nil
+			return listener, nil
 		}
 		last = err
 	}
@@ -229,9 +229,9 @@ func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration
 	if err := transport.CheckTimeout(limit); err != nil {
 		return nil, tcp.Inputf("%w", err)
 	}
-	said := make([][]byte, len(table))
+	texts := make([][]byte, len(table))
 	for r, address := range table {
-		said[r] = []byte(address)
+		texts[r] = []byte(address)
 	}
 	if table == nil {
 		if err := p.route(ctx, limit); err != nil {
@@ -239,24 +239,24 @@ func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration
 		}
 		mine := fmt.Appendf(nil, "%s %s %s", p.address, rand.Text(), p.Says) // a table like no other run's
 		var err error
-		this := tcp.Contribution{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}
-		if said, err = p.listener.Gather(ctx, p.run.Meet, this, limit); err != nil {
+		contribution := tcp.Contribution{Name: "join", Rank: p.run.Rank, Size: p.run.Size, Data: mine}
+		if texts, err = p.listener.Gather(ctx, p.run.Meet, contribution, limit); err != nil {
 			return nil, err
 		}
 	}
-	if len(said) != p.run.Size {
-		return nil, tcp.Inputf("%d addresses for %d ranks", len(said), p.run.Size)
+	if len(texts) != p.run.Size {
+		return nil, tcp.Inputf("%d addresses for %d ranks", len(texts), p.run.Size)
 	}
-	first, end := 0, len(said) // of the set of this rank
+	first, end := 0, len(texts) // of the set of this rank
 	if p.Sets != nil {
-		said, first, end = p.cut(said)
+		texts, first, end = p.cut(texts)
 	} else {
-		for r := range said {
+		for r := range texts {
 			p.met = append(p.met, r)
 		}
 	}
 	digest := sha256.New()
-	for r, text := range said {
+	for r, text := range texts {
 		address, _, _ := strings.Cut(string(text), " ")
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			return nil, tcp.Inputf("rank %d says that its address is %q: want host:port", r, address)
@@ -270,23 +270,23 @@ func (p *Listener) Join(ctx context.Context, table []string, limit time.Duration
 }
 
 // cut gives all ranks, this one too, those of Sets. It returns what they have said, and the ranks of this one's set.
-func (p *Listener) cut(said [][]byte) (ordered [][]byte, first, end int) {
-	says := make([][]byte, len(said))
-	for r, text := range said {
+func (p *Listener) cut(texts [][]byte) (ordered [][]byte, first, end int) {
+	says := make([][]byte, len(texts))
+	for r, text := range texts {
 		if parts := bytes.SplitN(text, []byte(" "), 3); len(parts) == 3 {
 			says[r] = parts[2]
 		}
 	}
 	mine := p.run.Rank
 	for _, set := range p.Sets(says) {
-		if at := slices.Index(set, mine); at >= 0 {
+		if index := slices.Index(set, mine); index >= 0 {
 			first, end = len(p.met), len(p.met)+len(set)
-			p.run.Rank = first + at
+			p.run.Rank = first + index
 		}
 		p.met = append(p.met, set...)
 	}
 	for _, r := range p.met {
-		ordered = append(ordered, said[r])
+		ordered = append(ordered, texts[r])
 	}
 	return ordered, first, end
 }
@@ -322,15 +322,15 @@ const routeAgain = 200 * time.Millisecond
 // have ended, or do not come within the time (0: any), are nil, and the error names them. There are none where the rank
 // is gone that was rank 0 when they met.
 func (p *Listener) Gather(ctx context.Context, name string, mine []byte, limit time.Duration) ([][]byte, error) {
-	this := tcp.Contribution{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}
-	said, err := p.listener.Gather(ctx, p.run.Meet, this, limit)
-	if said == nil {
+	contribution := tcp.Contribution{Name: "later " + name, Rank: p.met[p.run.Rank], Size: len(p.met), Data: mine}
+	texts, err := p.listener.Gather(ctx, p.run.Meet, contribution, limit)
+	if texts == nil {
 		return nil, err
 	}
 	var ordered [][]byte
 	var absent []string
-	for r, at := range p.met {
-		if ordered = append(ordered, said[at]); said[at] == nil {
+	for r, rank := range p.met {
+		if ordered = append(ordered, texts[rank]); texts[rank] == nil {
 			absent = append(absent, fmt.Sprint(r))
 		}
 	}

@@ -34,7 +34,7 @@ func (p *Listener) Probe(ctx context.Context, limit time.Duration, rates bool) [
 		interval = min(interval, shortInterval)
 	}
 	limit = min(cmp.Or(limit, mostProbe), mostProbe)
-	all := make([]Reach, k)
+	reaches := make([]Reach, k)
 	var running sync.WaitGroup
 	for step := 1; step < k; step++ {
 		running.Go(func() {
@@ -44,15 +44,15 @@ func (p *Listener) Probe(ctx context.Context, limit time.Duration, rates bool) [
 			}
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
-			to := (p.run.Rank + step) % k
+			peer := (p.run.Rank + step) % k
 			var err error
-			if all[to].Probe, err = p.listener.Probe(ctx, p.table[to], rates); err != nil {
-				all[to].Error = err.Error()
+			if reaches[peer].Probe, err = p.listener.Probe(ctx, p.table[peer], rates); err != nil {
+				reaches[peer].Error = err.Error()
 			}
 		})
 	}
 	running.Wait()
-	return all
+	return reaches
 }
 
 // Addresses returns those of all ranks, after Join.

@@ -61,16 +61,16 @@ func (s *Secret) UnmarshalText(text []byte) error {
 // the environment; where that is not set the secret is none.
 func ReadSecret(name string) (s Secret, err error) {
 	var text []byte
-	from := name
+	source := name
 	number, descriptor := strings.CutPrefix(name, "fd:")
 	switch {
 	case name == "":
-		from = SecretVariable
-		value, ok := os.LookupEnv(from)
+		source = SecretVariable
+		value, ok := os.LookupEnv(source)
 		if !ok {
 			return s, nil
 		}
-		os.Unsetenv(from)
+		os.Unsetenv(source)
 		text = []byte(value)
 	case name == "-":
 		text, err = readLine(os.Stdin)
@@ -88,7 +88,7 @@ func ReadSecret(name string) (s Secret, err error) {
 		err = s.UnmarshalText(text)
 	}
 	if err != nil {
-		return s, fmt.Errorf("cannot read the secret of the run in %s: %w", from, err)
+		return s, fmt.Errorf("cannot read the secret of the run in %s: %w", source, err)
 	}
 	return s, nil
 }
@@ -109,15 +109,15 @@ func (s Secret) tls() (*tls.Config, error) {
 		return nil, err
 	}
 	key := ed25519.NewKeyFromSeed(seed)
-	own := key.Public().(ed25519.PublicKey)
+	public := key.Public().(ed25519.PublicKey)
 	// Nobody looks at more of the certificate than at its key: clocks may differ.
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Unix(1<<33, 0)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, own, key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
 	if err != nil {
 		return nil, err
 	}
 	return mutual(tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, func(chain []*x509.Certificate) error {
-		if theirs, ok := chain[0].PublicKey.(ed25519.PublicKey); !ok || !theirs.Equal(own) {
+		if theirs, ok := chain[0].PublicKey.(ed25519.PublicKey); !ok || !theirs.Equal(public) {
 			return fmt.Errorf("%w: it does not have the secret of this run", tcp.ErrStranger)
 		}
 		return nil
@@ -127,7 +127,7 @@ func (s Secret) tls() (*tls.Config, error) {
 // clusterTLS returns what connections with a cluster's certificates need. Whoever has one that the authority
 // has signed may take part, whatever name it is for.
 func clusterTLS(cert, key, authority string) (*tls.Config, error) {
-	own, err := tls.LoadX509KeyPair(cert, key)
+	certificate, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the certificate in %s with its key in %s: %w", cert, key, err)
 	}
@@ -139,7 +139,7 @@ func clusterTLS(cert, key, authority string) (*tls.Config, error) {
 	if !roots.AppendCertsFromPEM(text) {
 		return nil, fmt.Errorf("%s has no certificate of an authority: want PEM", authority)
 	}
-	return mutual(own, func(chain []*x509.Certificate) error {
+	return mutual(certificate, func(chain []*x509.Certificate) error {
 		between := x509.NewCertPool()
 		for _, c := range chain[1:] {
 			between.AddCert(c)
@@ -153,10 +153,10 @@ func clusterTLS(cert, key, authority string) (*tls.Config, error) {
 }
 
 // mutual returns a configuration in which both sides show a certificate, which the other one checks.
-func mutual(own tls.Certificate, check func(chain []*x509.Certificate) error) *tls.Config {
+func mutual(certificate tls.Certificate, check func(chain []*x509.Certificate) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
-		Certificates: []tls.Certificate{own},
+		Certificates: []tls.Certificate{certificate},
 		ClientAuth:   tls.RequireAnyClientCert,
 		// Names in certificates say nothing about ranks: check replaces what is skipped.
 		InsecureSkipVerify:     true,

@@ -13,7 +13,7 @@ type arena struct {
 	used int
 
 	packets [][]byte // room for those of a worker
-	of      *arenas
+	owner   *arenas
 }
 
 // arenas hold arenas that were freed. To make one anew costs as much as to add something to
@@ -54,7 +54,7 @@ func (s *arenas) take(size int) *arena {
 		a, _ = s.pool.Get().(*arena)
 	}
 	if a == nil || len(a.data) < size {
-		a = &arena{data: hugepage.Make(size), of: s}
+		a = &arena{data: hugepage.Make(size), owner: s}
 	}
 	a.used = 0
 	return a
@@ -69,7 +69,7 @@ func (a *arena) take(n int) []byte {
 
 // free gives the buffers back. Nobody may use them any more.
 func (a *arena) free() {
-	if len(a.data) > mostKept || !a.of.last.CompareAndSwap(nil, a) {
-		a.of.pool.Put(a)
+	if len(a.data) > mostKept || !a.owner.last.CompareAndSwap(nil, a) {
+		a.owner.pool.Put(a)
 	}
 }

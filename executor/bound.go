@@ -35,8 +35,8 @@ type Bound struct {
 	first error      // of any pipeline
 }
 
-// of puts a processor's name before an error.
-func of(proc int, err error) error { return fmt.Errorf("processor %d: %w", proc, err) }
+// inProcessor puts a processor's name before an error.
+func inProcessor(proc int, err error) error { return fmt.Errorf("processor %d: %w", proc, err) }
 
 // Bind makes a job ready. All its runs end when ctx does. A job that does not fit the executable, and a plan for which
 // [transport.Limits] have no room, are refused: then it aborts the group. The latter error is a
@@ -56,7 +56,7 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 	x := job.Executable.compiled
 	info := x.Plan.Info()
 	fail := func(format string, args ...any) (*Bound, error) {
-		return nil, of(x.First, fmt.Errorf(format, args...))
+		return nil, inProcessor(x.First, fmt.Errorf(format, args...))
 	}
 	if t.Rank() != x.Rank || t.Size() != x.Ranks {
 		return fail("the executable of rank %d of %d at rank %d of %d", x.Rank, x.Ranks, t.Rank(), t.Size())
@@ -79,9 +79,9 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 	if job.Timeout < 0 {
 		return fail("timeout %v: want 0 or more", job.Timeout)
 	}
-	for i, out := range job.Outputs {
-		if out.Writer == nil && int64(len(out.Memory)) < job.Bytes {
-			return fail("output %d: memory of %d bytes for a packet of %d", i, len(out.Memory), job.Bytes)
+	for i, output := range job.Outputs {
+		if output.Writer == nil && int64(len(output.Memory)) < job.Bytes {
+			return fail("output %d: memory of %d bytes for a packet of %d", i, len(output.Memory), job.Bytes)
 		}
 	}
 	b := &Bound{job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol), cores: transport.Cores(t)}
@@ -92,7 +92,7 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 		return fail("the transport cannot carry the plan: %w", err)
 	}
 	b.stream = b.uncut() && job.ObserveAll == nil && int64(len(job.Outputs))*job.Bytes >= streamBytes && x.Direct()
-	b.chooseBlocks(b.at(0).element)
+	b.chooseBlocks(b.partAt(0).element)
 	return b, nil
 }
 
@@ -102,8 +102,8 @@ func (b *Bound) uncut() bool {
 	if b.x.Ranks > 1 || b.job.Observe != nil || b.pieces > 1 || b.x.Between > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(b.job.Inputs, func(in Input) bool { return in.Reader != nil || int64(len(in.Memory)) < b.job.Bytes }) &&
-		!slices.ContainsFunc(b.job.Outputs, func(out Output) bool { return out.Writer != nil })
+	return !slices.ContainsFunc(b.job.Inputs, func(input Input) bool { return input.Reader != nil || int64(len(input.Memory)) < b.job.Bytes }) &&
+		!slices.ContainsFunc(b.job.Outputs, func(output Output) bool { return output.Writer != nil })
 }
 
 // SetBytes makes packets shorter or longer for the next runs, up to the bytes of the job. Inputs and outputs of the
@@ -112,8 +112,8 @@ func (b *Bound) SetBytes(n int64) { b.job.Bytes, b.still = n, false }
 
 // stays reports whether the next run finds everything where this one did, and has only steps to do.
 func (b *Bound) stays() bool {
-	return b.first == nil && b.uncut() && len(b.job.Beside) == 0 && b.job.Trace == nil && !slices.Contains(b.pipelines[0].written, false) &&
-		!slices.ContainsFunc(b.job.Inputs, func(in Input) bool { return in.Validate != nil })
+	return b.first == nil && b.uncut() && len(b.job.SideExchanges) == 0 && b.job.Trace == nil && !slices.Contains(b.pipelines[0].written, false) &&
+		!slices.ContainsFunc(b.job.Inputs, func(input Input) bool { return input.Validate != nil })
 }
 
 // Close gives the memory back. It does not after an error: others may be reading it. Closing again does nothing.
@@ -133,7 +133,7 @@ func (b *Bound) Close() {
 
 // Traffic returns what each processor sent in the last run.
 func (b *Bound) Traffic() []Traffic {
-	all := make([]Traffic, 0, len(b.x.Processors))
+	traffic := make([]Traffic, 0, len(b.x.Processors))
 	rounds := make([]plan.RoundTraffic, 0, len(b.x.Processors)*len(b.x.Processors[0].Rounds))
 	for i, proc := range b.x.Processors {
 		begin := len(rounds)
@@ -146,7 +146,7 @@ func (b *Bound) Traffic() []Traffic {
 				t.HeaderBytes += p.headerBytes
 			}
 		}
-		all = append(all, t)
+		traffic = append(traffic, t)
 	}
-	return all
+	return traffic
 }

@@ -59,17 +59,17 @@ const streamBytes = 16 << 20
 
 // chooseBlocks chooses the length of a block, for elements of n bytes.
 func (b *Bound) chooseBlocks(n int) {
-	each := cacheBytes / max(1, b.x.Scratch)
+	length := cacheBytes / max(1, b.x.Scratch)
 	least := leastBlock
 	if b.job.ObserveAll != nil {
 		least = leastObserved
-		each = min(each, observedBytes/b.x.Elements())
+		length = min(length, observedBytes/b.x.Elements())
 	}
-	each = min(max(each, least), mostBlock, n)
-	if share := n / b.workersFor(n); share < each && b.shared(n) {
-		each = share // a block for every core
+	length = min(max(length, least), mostBlock, n)
+	if share := n / b.workersFor(n); share < length && b.shared(n) {
+		length = share // a block for every core
 	}
-	b.blockLength = max(blockUnit, (each+blockUnit-1)/blockUnit*blockUnit)
+	b.blockLength = max(blockUnit, (length+blockUnit-1)/blockUnit*blockUnit)
 	b.stride = b.blockLength + apart
 }
 
@@ -92,7 +92,7 @@ type coder struct {
 
 func (c *coder) init(s *segment) {
 	c.segment = s
-	c.workers = make([]worker, c.workersFor(c.blocks(c.at(0).element)))
+	c.workers = make([]worker, c.workersFor(c.blocks(c.partAt(0).element)))
 	c.refused = make([]error, len(c.x.Processors))
 	c.block, c.observer = c.computeBlock, c.observeOne
 }
@@ -104,7 +104,7 @@ func (c *coder) compute(s int) {
 	switch {
 	case len(c.operations) == 0 && c.job.ObserveAll == nil:
 	case c.x.Compact:
-		_ = cores.On(context.Background(), c.computeBlocks)
+		_ = cores.Run(context.Background(), c.computeBlocks)
 	default:
 		c.computeBlocks()
 	}
@@ -164,48 +164,48 @@ func (c *coder) release(workers []worker) {
 
 // computeBlock applies the operations to block b, and shows it to ObserveAll.
 func (c *coder) computeBlock(w, b int) {
-	from := b * c.blockLength
-	n := min(c.blockLength, c.element-from)
+	start := b * c.blockLength
+	n := min(c.blockLength, c.element-start)
 	mine := &c.workers[w]
 	if c.job.ObserveAll != nil {
-		defer c.observeBlock(mine, from, n)
+		defer c.observeBlock(mine, start, n)
 	}
-	at := func(p compile.Location) []byte {
+	locate := func(p compile.Location) []byte {
 		if p < 0 {
 			return mine.scratch[int(^p)*c.stride:][:n]
 		}
-		return c.memory[p][from:][:n]
+		return c.memory[p][start:][:n]
 	}
 	for i := range c.operations {
 		op := &c.operations[i]
 		packets := mine.packets
-		for k, p := range op.Out {
-			packets[k] = at(p)
+		for k, p := range op.Outputs {
+			packets[k] = locate(p)
 		}
-		in := packets[len(op.Out):]
-		for k, p := range op.In {
-			in[k] = at(p)
+		inputs := packets[len(op.Outputs):]
+		for k, p := range op.Inputs {
+			inputs[k] = locate(p)
 		}
-		c.x.Apply(op, packets[:len(op.Out)], in[:len(op.In)], c.stream)
+		c.x.Apply(op, packets[:len(op.Outputs)], inputs[:len(op.Inputs)], c.stream)
 	}
 }
 
 // observeBlock shows n bytes of all elements to ObserveAll, unless it has refused others. A single rank has a single
 // step.
-func (c *coder) observeBlock(mine *worker, from, n int) {
-	in, out := c.x.Inputs/c.pieces, len(c.x.Outputs)/c.pieces
-	packets := mine.packets[:in+out]
+func (c *coder) observeBlock(mine *worker, start, n int) {
+	inputs, outputs := c.x.Inputs/c.pieces, len(c.x.Outputs)/c.pieces
+	packets := mine.packets[:inputs+outputs]
 	for piece := range c.pieces {
-		for i := range in {
-			packets[i] = c.memory[i*c.pieces+piece][from:][:n]
+		for i := range inputs {
+			packets[i] = c.memory[i*c.pieces+piece][start:][:n]
 		}
-		for o := range out {
-			packets[in+o] = c.memory[c.x.Outputs[o*c.pieces+piece].At][from:][:n]
+		for o := range outputs {
+			packets[inputs+o] = c.memory[c.x.Outputs[o*c.pieces+piece].Element][start:][:n]
 		}
 		if c.refusal.Load() != nil {
 			return
 		}
-		if err := c.job.ObserveAll(packets[:in:in], packets[in:]); err != nil {
+		if err := c.job.ObserveAll(packets[:inputs:inputs], packets[inputs:]); err != nil {
 			c.refusal.CompareAndSwap(nil, &err)
 		}
 	}
@@ -222,13 +222,13 @@ func (c *coder) observe() error {
 	c.pool.Share(len(c.refused), c.observer)
 	for q, err := range c.refused {
 		if err != nil {
-			return of(c.x.First+q, err)
+			return inProcessor(c.x.First+q, err)
 		}
 	}
 	return nil
 }
 
 func (c *coder) observeOne(_, q int) {
-	in, out := c.x.Processors[q].Inputs, c.x.Processors[q].Outputs
-	c.refused[q] = c.job.Observe(c.x.First+q, c.inputs[in.First:in.End], c.outputs[out.First:out.End])
+	inputs, outputs := c.x.Processors[q].Inputs, c.x.Processors[q].Outputs
+	c.refused[q] = c.job.Observe(c.x.First+q, c.inputs[inputs.First:inputs.End], c.outputs[outputs.First:outputs.End])
 }

@@ -25,10 +25,10 @@ func Prepare(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, er
 // maps as they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with
 // it, of as many ranks at a time as there are cores. It shares what is the same in the executable of another rank, unless
 // that is nil.
-func PrepareCompact(ctx context.Context, p plan.Plan, rank, ranks int, like *Executable) (*Executable, error) {
+func PrepareCompact(ctx context.Context, p plan.Plan, rank, ranks int, shared *Executable) (*Executable, error) {
 	x, err := compile.Prepare(ctx, p, rank, ranks, true)
-	if err == nil && like != nil {
-		err = x.Share(ctx, like.compiled)
+	if err == nil && shared != nil {
+		err = x.Share(ctx, shared.compiled)
 	}
 	return prepared(x, err)
 }
@@ -53,4 +53,4 @@ func RankOf(proc, processors, ranks int) int { return compile.RankOf(proc, proce
 // OnCore does something when there is a place, one for each core of the process. The stack that it takes is not
 // the caller's, which waits with it. Where the context ends before there is a place, it does nothing: the error is its
 // cause.
-func OnCore(ctx context.Context, do func()) error { return cores.On(ctx, do) }
+func OnCore(ctx context.Context, work func()) error { return cores.Run(ctx, work) }

@@ -72,8 +72,8 @@ type Job struct {
 	Header []byte
 	Accept func(rank int, header []byte) error
 
-	// Beside exchange messages of their own along with those of the packets.
-	Beside []transport.Beside
+	// SideExchanges exchange messages of their own along with those of the packets.
+	SideExchanges []transport.SideExchange
 
 	// Observe, unless nil, sees every segment's inputs and outputs of a processor, piece
 	// by piece, before they are written, in ascending order. It may not keep or change

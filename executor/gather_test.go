@@ -95,7 +95,7 @@ func TestGatherBeside(t *testing.T) {
 					{Rank: (rank + k - 1) % k, Tag: transport.Tag{Round: round}, Parts: [][]byte{{byte(rank)}}},
 				}
 			}
-			job.Beside = []transport.Beside{func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
+			job.SideExchanges = []transport.SideExchange{func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
 				switch {
 				case over == nil:
 					return pair(0), err

@@ -18,7 +18,7 @@ type mail struct {
 	sends       []transfer
 	receives    []transfer
 	batch       []*transport.Transfer // to be posted
-	besides     []beside              // transfers of Job.Beside that are not over
+	besides     []sideTransfer        // transfers of Job.SideExchanges that are not over
 	watchdog    transport.Watchdog
 	headerBytes int64
 }
@@ -29,10 +29,10 @@ type transfer struct {
 	began int64
 }
 
-// A beside is a transfer of one of [Job].Beside.
-type beside struct {
+// A sideTransfer is a transfer of one of [Job].SideExchanges.
+type sideTransfer struct {
 	*transport.Transfer
-	of transport.Beside
+	exchange transport.SideExchange
 }
 
 func (box *mail) init(s *segment) {
@@ -54,14 +54,14 @@ func (box *mail) hasHeader(m *compile.Message) bool {
 // receive has a message asked for with the next post.
 func (box *mail) receive(i int) {
 	m, t := &box.x.Receives[i], &box.receives[i]
-	at, end := m.At, m.At+m.Count
-	for i := at; i < end; i++ {
+	start, end := m.Element, m.Element+m.Count
+	for i := start; i < end; i++ {
 		box.memory[i] = box.memory[i][:box.element]
 	}
 	if box.hasHeader(&m.Message) {
-		at--
+		start--
 	}
-	t.Parts = box.memory[at:end:end]
+	t.Parts = box.memory[start:end:end]
 	box.add(t, &m.Message)
 }
 
@@ -102,32 +102,32 @@ func (box *mail) post() {
 
 // beginBesides begins what runs beside.
 func (box *mail) beginBesides() error {
-	for _, b := range box.job.Beside {
-		if err := box.goOn(beside{of: b}, nil); err != nil {
+	for _, b := range box.job.SideExchanges {
+		if err := box.goOn(sideTransfer{exchange: b}, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// goOn tells a [Job].Beside what is over, and has what it returns posted with the next ones.
-func (box *mail) goOn(b beside, err error) error {
+// goOn tells one of [Job].SideExchanges what is over, and has what it returns posted with the next ones.
+func (box *mail) goOn(b sideTransfer, err error) error {
 	if err != nil {
 		err = fmt.Errorf("rank %d: %v: %w", box.x.Rank, b.Transfer, err)
 	}
-	more, err := b.of(b.Transfer, err)
+	transfers, err := b.exchange(b.Transfer, err)
 	if err != nil {
 		return err
 	}
-	for _, t := range more {
-		box.besides = append(box.besides, beside{t, b.of})
+	for _, t := range transfers {
+		box.besides = append(box.besides, sideTransfer{t, b.exchange})
 	}
-	box.batch = append(box.batch, more...)
+	box.batch = append(box.batch, transfers...)
 	return nil
 }
 
 // wait posts, and waits until a message is received or sent, which it returns, or something beside is over.
-func (box *mail) wait(ctx context.Context, m *run.Machine) (run.Do, error) {
+func (box *mail) wait(ctx context.Context, m *run.Machine) (run.Task, error) {
 	box.post()
 	began := box.job.Trace.Now()
 	missing := box.missing(m)
@@ -140,15 +140,15 @@ func (box *mail) wait(ctx context.Context, m *run.Machine) (run.Do, error) {
 	if t == nil {
 		t = missing
 	}
-	if i := slices.IndexFunc(box.besides, func(b beside) bool { return b.Transfer == t }); i >= 0 {
+	if i := slices.IndexFunc(box.besides, func(b sideTransfer) bool { return b.Transfer == t }); i >= 0 {
 		b := box.besides[i]
 		box.besides = slices.Delete(box.besides, i, i+1)
-		return run.Do{}, box.goOn(b, err)
+		return run.Task{}, box.goOn(b, err)
 	}
 	if t.Receive {
-		return run.Do{What: run.Receive, Number: t.ID}, box.received(t.ID, began, err)
+		return run.Task{Action: run.Receive, Number: t.ID}, box.received(t.ID, began, err)
 	}
-	return run.Do{What: run.Send, Number: t.ID}, box.sent(t.ID, began, err)
+	return run.Task{Action: run.Send, Number: t.ID}, box.sent(t.ID, began, err)
 }
 
 // sent records that a send is over, and returns what has failed.
@@ -156,7 +156,7 @@ func (box *mail) sent(k int, began int64, err error) error {
 	m := &box.x.Sends[k]
 	box.noteMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, box.sends[k].began)
 	if err != nil {
-		return of(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
+		return inProcessor(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
 	}
 	return nil
 }
@@ -171,11 +171,11 @@ func (box *mail) received(i int, began int64, err error) error {
 		err = &named
 	}
 	if err != nil {
-		return of(int(m.Dst), fmt.Errorf("round %d: receive from processor %d: %w", m.Round, m.Src, err))
+		return inProcessor(int(m.Dst), fmt.Errorf("round %d: receive from processor %d: %w", m.Round, m.Src, err))
 	}
 	if box.hasHeader(&m.Message) {
 		if err := box.job.Accept(int(m.Rank), t.Parts[0]); err != nil {
-			return of(int(m.Dst), fmt.Errorf("round %d: %w", m.Round, err))
+			return inProcessor(int(m.Dst), fmt.Errorf("round %d: %w", m.Round, err))
 		}
 	}
 	return nil
@@ -195,11 +195,11 @@ func (box *mail) enough(m *run.Machine) int {
 
 // missing returns the transfer that has been waited for the longest.
 func (box *mail) missing(m *run.Machine) *transport.Transfer {
-	switch do := m.Missing(); do.What {
+	switch task := m.Missing(); task.Action {
 	case run.Receive:
-		return &box.receives[do.Number].Transfer
+		return &box.receives[task.Number].Transfer
 	case run.Send:
-		return &box.sends[do.Number].Transfer
+		return &box.sends[task.Number].Transfer
 	}
 	return box.besides[0].Transfer
 }

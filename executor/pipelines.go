@@ -14,9 +14,9 @@ type pipeline struct {
 	segment
 	coder
 	mail
-	machine *run.Machine
-	ctx     context.Context
-	beside  func() // runOne, in a goroutine of its own
+	machine       *run.Machine
+	ctx           context.Context
+	runConcurrent func() // runOne, in a goroutine of its own
 
 	segments   int   // in this run, and the bytes of an element of
 	elementSum int64 // all of them together
@@ -49,7 +49,7 @@ func (b *Bound) newPipelines(ctx context.Context) {
 		p.coder.init(&p.segment)
 		p.mail.init(&p.segment)
 		p.ctx, p.watchdog.Cancel = context.WithCancelCause(ctx)
-		p.beside = func() {
+		p.runConcurrent = func() {
 			defer b.running.Done()
 			p.runOne()
 		}
@@ -65,7 +65,7 @@ func (b *Bound) Run() error {
 	b.writing.begin()
 	b.running.Add(len(b.pipelines) - 1)
 	for _, p := range b.pipelines[1:] {
-		go p.beside()
+		go p.runConcurrent()
 	}
 	b.pipelines[0].runOne()
 	b.running.Wait() // the first error counts, and the group is aborted by then
@@ -96,7 +96,7 @@ func (p *pipeline) runSegments() error {
 	p.segments, p.elementSum, p.headerBytes = 0, 0, 0
 	stride := int64(len(p.pipelines)) * p.job.Segment
 	for offset := int64(p.number) * p.job.Segment; offset < p.job.Bytes || offset == 0; offset += stride {
-		p.part = p.at(offset)
+		p.part = p.partAt(offset)
 		p.segments++
 		p.elementSum += int64(p.element)
 		if err := p.runSegment(); err != nil {
@@ -155,17 +155,17 @@ func (p *pipeline) runSegment() error {
 func (p *pipeline) runSteps() error {
 	p.machine.Begin()
 	for first := true; ; first = false {
-		for do := p.machine.Next(); do.What != run.Wait; do = p.machine.Next() {
-			switch do.What {
+		for task := p.machine.Next(); task.Action != run.Wait; task = p.machine.Next() {
+			switch task.Action {
 			case run.Receive:
-				p.receive(do.Number)
+				p.receive(task.Number)
 			case run.Send:
-				p.send(do.Number)
+				p.send(task.Number)
 			case run.Compute:
-				if len(p.x.Steps[do.Number].Operations) > 0 {
+				if len(p.x.Steps[task.Number].Operations) > 0 {
 					p.post() // what is there goes first
 				}
-				p.compute(do.Number)
+				p.compute(task.Number)
 			}
 		}
 		if first && p.offset == 0 {
@@ -174,7 +174,7 @@ func (p *pipeline) runSteps() error {
 			}
 		}
 		p.post()
-		if p.machine.Done() {
+		if p.machine.Complete() {
 			break
 		}
 		if err := p.await(); err != nil {
@@ -187,14 +187,14 @@ func (p *pipeline) runSteps() error {
 
 // await waits until a message is received or sent, and tells the machine.
 func (p *pipeline) await() error {
-	do, err := p.wait(p.ctx, p.machine)
+	task, err := p.wait(p.ctx, p.machine)
 	switch {
 	case err != nil:
 		return err
-	case do.What == run.Receive:
-		p.machine.Received(do.Number)
-	case do.What == run.Send:
-		p.machine.Sent(do.Number)
+	case task.Action == run.Receive:
+		p.machine.Received(task.Number)
+	case task.Action == run.Send:
+		p.machine.Sent(task.Number)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (t turns) begin() {
 
 // inTurn does something when it is the pipeline's turn, and hands the turn to the next pipeline unless
 // it fails. The error wraps the cause of the context when that ends first.
-func (p *pipeline) inTurn(t turns, do func() error) error {
+func (p *pipeline) inTurn(t turns, work func() error) error {
 	began := p.job.Trace.Now()
 	if t != nil {
 		select {
@@ -237,14 +237,14 @@ func (p *pipeline) inTurn(t turns, do func() error) error {
 		case <-p.ctx.Done():
 		}
 	}
-	p.done(trace.Turn, began, 0)
+	p.record(trace.Turn, began, 0)
 	if p.ctx.Err() != nil {
 		if p.x.Ranks == 1 { // the only rank needs no name
 			return context.Cause(p.ctx)
 		}
-		return of(p.x.First, context.Cause(p.ctx))
+		return inProcessor(p.x.First, context.Cause(p.ctx))
 	}
-	err := do()
+	err := work()
 	if err == nil && t != nil {
 		t[(p.number+1)%len(t)] <- struct{}{}
 	}

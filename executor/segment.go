@@ -17,14 +17,14 @@ import (
 func SegmentBytes(p plan.Plan, slotCount int, bytes, memory, align int64) (int64, error) {
 	pieces := int64(p.Info().PieceCount())
 	slots := int64(max(1, slotCount))
-	each, whole := memory/slots, (bytes+pieces-1)/pieces // of a piece
-	if each >= whole {
-		return pieces * max(align, (whole+align-1)/align*align), nil
+	pieceBytes, fullPiece := memory/slots, (bytes+pieces-1)/pieces // of a piece
+	if pieceBytes >= fullPiece {
+		return pieces * max(align, (fullPiece+align-1)/align*align), nil
 	}
-	if each < align {
-		return 0, &MemoryError{p.Info().Algorithm, memory, (slots + pieces - 1) / pieces, slots * min(align, whole)}
+	if pieceBytes < align {
+		return 0, &MemoryError{p.Info().Algorithm, memory, (slots + pieces - 1) / pieces, slots * min(align, fullPiece)}
 	}
-	return pieces * (each / align * align), nil
+	return pieces * (pieceBytes / align * align), nil
 }
 
 // A MemoryError says that a bound on memory is too low for an algorithm.
@@ -47,14 +47,14 @@ type part struct {
 	element int // bytes of an element
 }
 
-// at returns the part that begins at an offset, of a segment.
-func (b *Bound) at(offset int64) part {
+// partAt returns the part that begins at an offset, of a segment.
+func (b *Bound) partAt(offset int64) part {
 	n := min(b.job.Segment, b.job.Bytes-offset)
-	each := (n + int64(b.pieces) - 1) / int64(b.pieces)
+	pieceBytes := (n + int64(b.pieces) - 1) / int64(b.pieces)
 	if b.pieces > 1 {
-		each = (each + b.align - 1) / b.align * b.align
+		pieceBytes = (pieceBytes + b.align - 1) / b.align * b.align
 	}
-	return part{offset, int(n), int(each)}
+	return part{offset, int(n), int(pieceBytes)}
 }
 
 // A segment is the part of the packets that a pipeline is at, and the memory of all its elements.
@@ -98,16 +98,16 @@ func (g *segment) init(b *Bound, number int) {
 			lack = append(lack, x.Inputs+o)
 		}
 		if output.First {
-			g.memory[output.At] = []byte{} // until it is known where
+			g.memory[output.Element] = []byte{} // until it is known where
 		}
 	}
 	headers := make([]byte, x.Headers*len(g.job.Header))
 	for _, m := range x.Receives {
 		if n := len(g.job.Header); m.First {
-			g.memory[m.At-1], headers = headers[:n:n], headers[n:]
+			g.memory[m.Element-1], headers = headers[:n:n], headers[n:]
 		}
 	}
-	size := g.at(0).element
+	size := g.partAt(0).element
 	g.arena = segments.take((len(lack) + x.Between) * (size + spacing(size)))
 	for _, i := range lack {
 		g.buffers[i] = g.arena.take(size)
@@ -131,7 +131,7 @@ func (g *segment) readInputs() error {
 	for q, proc := range g.x.Processors {
 		for i := proc.Inputs.First; i < proc.Inputs.End; i++ {
 			if err := g.readInput(i, g.job.Inputs[i/g.pieces]); err != nil {
-				return of(g.x.First+q, fmt.Errorf("read input %d: %w", (i-proc.Inputs.First)/g.pieces, err))
+				return inProcessor(g.x.First+q, fmt.Errorf("read input %d: %w", (i-proc.Inputs.First)/g.pieces, err))
 			}
 		}
 	}
@@ -159,11 +159,11 @@ func (g *segment) readInput(i int, packet Input) error {
 }
 
 // readAt reads the packet as io.ReaderAt says.
-func (p Input) readAt(to []byte, offset int64) (int, error) {
+func (p Input) readAt(dst []byte, offset int64) (int, error) {
 	if p.Reader != nil {
-		return p.Reader.ReadAt(to, offset)
+		return p.Reader.ReadAt(dst, offset)
 	}
-	return copy(to, p.Memory[min(offset, int64(len(p.Memory))):]), nil
+	return copy(dst, p.Memory[min(offset, int64(len(p.Memory))):]), nil
 }
 
 // locateOutputs finds out where the outputs of the segment are to lie in memory.
@@ -171,7 +171,7 @@ func (g *segment) locateOutputs() {
 	for o, output := range g.x.Outputs {
 		if output.First {
 			begin, length := g.piece(o)
-			g.written[o] = g.put(output.At, &g.buffers[g.x.Inputs+o], g.job.Outputs[o/g.pieces].inMemory(), g.offset+int64(begin), length)
+			g.written[o] = g.put(output.Element, &g.buffers[g.x.Inputs+o], g.job.Outputs[o/g.pieces].inMemory(), g.offset+int64(begin), length)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (g *segment) put(i int, buffer *[]byte, packet []byte, offset int64, length
 func (g *segment) cutOutputs() {
 	for o, output := range g.x.Outputs {
 		_, length := g.piece(o)
-		g.outputs[o] = g.memory[output.At][:length]
+		g.outputs[o] = g.memory[output.Element][:length]
 	}
 }
 
@@ -209,9 +209,9 @@ func (g *segment) writeOutputs() error {
 		}
 	}
 	for o, data := range g.outputs {
-		if to, offset := g.target(o); to.Writer == nil {
+		if output, offset := g.target(o); output.Writer == nil {
 			continue
-		} else if _, err := to.Writer.WriteAt(data, offset); err != nil {
+		} else if _, err := output.Writer.WriteAt(data, offset); err != nil {
 			return g.writeError(o, err)
 		}
 	}
@@ -223,13 +223,13 @@ const minCopied = 1 << 20
 
 // copyOutput writes output o, if it is to be in memory and is not there yet.
 func (g *segment) copyOutput(_, o int) {
-	if to, offset := g.target(o); to.Writer == nil && !g.written[o] {
-		copy(to.Memory[offset:], g.outputs[o])
+	if output, offset := g.target(o); output.Writer == nil && !g.written[o] {
+		copy(output.Memory[offset:], g.outputs[o])
 	}
 }
 
 // target returns where output o, an element, goes to.
-func (g *segment) target(o int) (to Output, offset int64) {
+func (g *segment) target(o int) (output Output, offset int64) {
 	begin, _ := g.piece(o)
 	return g.job.Outputs[o/g.pieces], g.offset + int64(begin)
 }
@@ -237,5 +237,5 @@ func (g *segment) target(o int) (to Output, offset int64) {
 // writeError says that output o, an element, could not be written.
 func (g *segment) writeError(o int, err error) error {
 	q := g.x.Outputs[o].Proc
-	return of(g.x.First+q, fmt.Errorf("write output %d: %w", (o-g.x.Processors[q].Outputs.First)/g.pieces, err))
+	return inProcessor(g.x.First+q, fmt.Errorf("write output %d: %w", (o-g.x.Processors[q].Outputs.First)/g.pieces, err))
 }

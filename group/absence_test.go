@@ -24,7 +24,7 @@ var reads = []string{"open", "read", "readdir", "lstat", "stat", "opendir", "rea
 // and afterwards any node comes back.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
-	whole := newWorld(3, 1, Striped)
+	whole := newWorld(3, 1)
 	must(t, whole.protect())
 	whole.Wait(1e9)
 	must(t, whole.protect())
@@ -75,7 +75,7 @@ func TestUnreadable(t *testing.T) {
 		}
 		for i, r := range list {
 			for j, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.ESTALE} {
-				if (i+j)%verifyall.Most(3, 1) > 0 {
+				if (i+j)%verifyall.Pick(3, 1) > 0 {
 					continue
 				}
 				tried[name]++
@@ -122,13 +122,13 @@ func TestUnreadable(t *testing.T) {
 // none of them takes that for no protection.
 func TestOwnRecordsUnreadable(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	must(t, w.protect())
 	before := w.everything()
 	denied := func() *disktest.Process {
 		p := w.Process()
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if c.Op == "open" && strings.Contains(c.Path, store.MetaPath(store.GenerationDir(2))) {
 				return syscall.EACCES
 			}
@@ -162,7 +162,7 @@ func TestOwnRecordsUnreadable(t *testing.T) {
 // another node has lost comes back from it. What the node itself lacks is named.
 func TestReadOnlySource(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	w.RemoveAll("/n0")
 	w.MkdirAll("/n0", 0o755)
 	w.Mount("/n0", disktest.Mount{})
@@ -190,7 +190,7 @@ func TestReadOnlySource(t *testing.T) {
 	must(t, c.clone().recover())
 	p := c.Process()
 	changed := false
-	p.Before = func(call disktest.Call) error {
+	p.Hook = func(call disktest.Call) error {
 		if !changed && call.Op == "chmod" && strings.HasPrefix(call.Path, "/n2/"+store.MetaPath(store.StageName)+"/") { // all is read
 			changed = true
 			c.Remount("/n0", func(o *disktest.Mount) { o.ReadOnly = false })
@@ -213,7 +213,7 @@ func TestReadOnlySource(t *testing.T) {
 func TestMeta(t *testing.T) {
 	t.Parallel()
 	for _, readOnly := range []bool{false, true} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		w.MkdirAll("/meta", 0o700)
 		if readOnly {
 			w.Mount("/meta", disktest.Mount{})
@@ -265,7 +265,7 @@ func TestMeta(t *testing.T) {
 			}
 		}
 	}
-	w := newWorld(2, 1, Striped)
+	w := newWorld(2, 1)
 	for _, at := range []string{"/n1", "/n1/sub"} {
 		if _, err := w.with(protection.Settings{Meta: at}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) {
 			t.Errorf("%s: %v", at, err)
@@ -278,7 +278,7 @@ func TestMeta(t *testing.T) {
 	if _, err := w.with(o).protectBy(w.Process(), ProtectOptions{}); err != nil {
 		t.Error(err)
 	}
-	other := newWorld(2, 1, Striped)
+	other := newWorld(2, 1)
 	other.Machine = w.Machine
 	for n := range other.dirs {
 		other.dirs[n] = fmt.Sprint("/other", n)
@@ -303,7 +303,7 @@ func TestMeta(t *testing.T) {
 func TestMetaGone(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		w.common.Meta = "/meta"
 		if i&1 > 0 {
 			w.RemoveAll("/n0")
@@ -311,7 +311,7 @@ func TestMetaGone(t *testing.T) {
 		}
 		if i&2 > 0 {
 			w.Chmod("/n0", 0o700)
-			w.Own("/n0", 1000, 1001, "", "")
+			w.Chown("/n0", 1000, 1001, "", "")
 		}
 		must(t, w.protect())
 		before := w.tree(0)
@@ -328,7 +328,7 @@ func TestMetaGone(t *testing.T) {
 // TestMetaNamed has all kinds of things wrong with a .volley that lies elsewhere: what is said of it names where it lies.
 func TestMetaNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	w.common.Meta = "/meta"
 	must(t, w.protect())
 	at := w.own(1)
@@ -374,7 +374,7 @@ func TestMetaNamed(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{0, 100, 1000} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		must(t, w.protect())
 		was := w.tree(1)
 		info, err := w.Lstat("/n1/plain")
@@ -401,7 +401,7 @@ func TestTruncated(t *testing.T) {
 // TestForbiddenFile has a file that the user may not read: recover leaves it, says so, and does the same the next time.
 func TestForbiddenFile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	before := w.trees()
 	for range 2 {
@@ -419,12 +419,12 @@ func TestForbiddenFile(t *testing.T) {
 // TestForbiddenRecord has no copy of a record that can be read: recover names what cannot be, and says nothing of a loss.
 func TestForbiddenRecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	was := w.tree(0)
 	w.lose(0, 0)
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "open" && strings.HasSuffix(c.Path, "/record.0") {
 			return syscall.EACCES
 		}

@@ -15,7 +15,7 @@ import (
 func TestResizeSeen(t *testing.T) {
 	t.Parallel()
 	x := resizingCase{"", []string{"/n4", "/n5"}, []string{"/n1"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n4", "/n2", "/n3", "/n5"}}
-	w := x.world(t, Striped)
+	w := x.world(t)
 	was := w.trees()
 	told := 0
 	for _, c := range w.Calls(func(p *disktest.Process) { _, err := x.run(w, p, false, ResizeOptions{}); must(t, err) }) {
@@ -65,7 +65,7 @@ func TestResizeAgain(t *testing.T) {
 		{"one joins", []string{"/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2", "/n3", "/n4"}},
 		{"two join and one leaves", []string{"/n4", "/n5"}, []string{"0"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n4", "/n1", "/n2", "/n3", "/n5"}},
 	} {
-		w := x.world(t, Striped)
+		w := x.world(t)
 		was := w.trees()
 		for again := range 4 {
 			_, err := x.run(w, w.Process(), again%2 == 1, ResizeOptions{ProtectOptions: ProtectOptions{Force: again == 2}})
@@ -84,7 +84,7 @@ func TestResizeAgain(t *testing.T) {
 func TestResizeForced(t *testing.T) {
 	t.Parallel()
 	x := resizingCase{"", []string{"/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, nil}
-	w := x.world(t, Striped)
+	w := x.world(t)
 	w.RemoveAll("/n1")
 	before := w.everything()
 	if _, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{Force: true}}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1 is missing, with what was protected: recover it first") {
@@ -98,7 +98,7 @@ func TestResizeForced(t *testing.T) {
 func TestResizeAfterAnother(t *testing.T) {
 	t.Parallel()
 	x := resizingCase{"", []string{"/n4", "/n5"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2", "/n3", "/n4", "/n5"}}
-	w := x.world(t, Striped)
+	w := x.world(t)
 	left := 0
 	for _, c := range w.Calls(func(p *disktest.Process) { _, err := x.run(w, p, false, ResizeOptions{}); must(t, err) }) {
 		if !c.Writes || *mostCalls > 0 && (c.N+int(*callSeed))%4 > 0 {

@@ -10,13 +10,14 @@ import (
 	"volley/sim"
 )
 
-// Latest is the newest snapshot: see Options.Step.
+// Latest is the newest snapshot: see [protection.Settings].Step.
 const Latest = session.Latest
 
-// Inputf is fmt.Errorf for an [protection.RefusedError] of packages that choose groups.
+// Inputf is fmt.Errorf for a [protection.RefusedError] of packages that choose groups.
 func Inputf(format string, args ...any) error { return store.Inputf(format, args...) }
 
-// IsInputError reports whether the caller has to change something: the error is an [*protection.RefusedError] or a [*protection.TooManyError].
+// IsInputError reports whether the caller has to change something: the error is a [*protection.RefusedError], a
+// [*protection.TooManyError] or a [*collective.DisagreementError].
 func IsInputError(err error) bool { return session.IsInputError(err) }
 
 // ReadKey returns the key in a file, which is all of it but for a line break at the end. The file has to be one that
@@ -44,14 +45,6 @@ func Identify(dir string) protection.Identity { return store.Identify(disk.OS, d
 
 // IdentifyRoot returns which node a root is by its newest snapshot that says so.
 func IdentifyRoot(root string) protection.Identity { return session.IdentifyRoot(disk.OS, root) }
-
-// Layouts of parity, and matrices of Full.
-const (
-	Full    = store.Full
-	Striped = store.Striped
-	Cauchy  = store.Cauchy
-	FTI     = store.FTI
-)
 
 // Digests of files, part by part, and of parity. Manifests and records always have SHA-256.
 const (
@@ -92,9 +85,9 @@ const (
 )
 
 // Estimate returns what the model of a network says of a group whose nodes have so many bytes of data each: of making
-// parity, and of bringing back the nodes that are lost, both without reading and writing files. Possible of recovery is
-// false where nothing is lost, or too much. The error says why there can be no such layout.
-func Estimate(nodes, tolerate int, layout string, bytes int64, network sim.Network, lost []int) (protect, recovery protection.LayoutCost, err error) {
+// parity, and of bringing back the nodes that are lost, both without reading and writing files. The recovery is nil where
+// nothing is lost, or too much. The error says why there can be no such group.
+func Estimate(nodes, tolerate int, bytes int64, network sim.Network, lost []int) (protect, recovery *protection.CodingCost, err error) {
 	o := session.Defaulted(session.Setup{Settings: protection.Settings{Network: network}})
-	return erasure.Estimate(nodes, tolerate, layout, bytes, &erasure.Setting{Memory: o.Memory, Network: o.Network}, lost)
+	return erasure.Estimate(nodes, tolerate, bytes, &erasure.Setting{Memory: o.Memory, Network: o.Network}, lost)
 }

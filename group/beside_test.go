@@ -17,19 +17,19 @@ import (
 // commit: what status says is so before the commit, or after it, and no mixture of both.
 func TestStatusBeside(t *testing.T) {
 	t.Parallel()
-	first := newWorld(4, 1, Striped)
+	first := newWorld(4, 1)
 	must(t, first.protect())
 	change(first, "/n1")
 	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error { _, err := w.protectBy(p, ProtectOptions{}); return err }}
 	begin, end := lockedAt(t, first, &protect)
 	begin, seen := max(begin, end-250), map[int64]int{}
 	for _, pace := range []struct{ steps, of int }{{1, 16}, {1, 4}, {1, 1}, {5, 1}, {20, 1}} { // steps for so many calls
-		for from := begin; from < end; from += verifyall.Most(21, 7) {
+		for from := begin; from < end; from += verifyall.Pick(21, 7) {
 			w := first.clone()
 			w.ranks = 1 + 3*(from%2)
 			p, q := w.Process(), w.Process()
 			steps, stopped, ended := make(chan struct{}), make(chan struct{}), make(chan error)
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if c.N == from {
 					close(stopped)
 				}
@@ -48,7 +48,7 @@ func TestStatusBeside(t *testing.T) {
 			case <-stopped:
 			case <-over: // it had fewer calls at so many ranks
 			}
-			q.Before = func(c disktest.Call) error {
+			q.Hook = func(c disktest.Call) error {
 				if c.N%pace.of > 0 {
 					return nil
 				}
@@ -91,7 +91,7 @@ func TestStatusBeside(t *testing.T) {
 // says.
 func TestVerifyBusy(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error {
 		_, err := w.with(protection.Settings{From: "desk"}).protectBy(p, ProtectOptions{})
@@ -99,7 +99,7 @@ func TestVerifyBusy(t *testing.T) {
 	}}
 	begin, end := lockedAt(t, w, &protect)
 	p := w.Process()
-	p.At((begin+end)/2, func() {
+	p.CallAt((begin+end)/2, func() {
 		_, err := w.verifyBy(w.Process())
 		busy := new(files.BusyError)
 		if !errors.As(err, &busy) || !strings.Contains(err.Error(), ", started from desk)") || !strings.Contains(err.Error(), fmt.Sprintf("kill %d on ", busy.Holder.PID)) {
@@ -132,7 +132,7 @@ func TestStatusBesideSnapshot(t *testing.T) {
 		}}
 		begin, end := lockedAt(t, w.world, &protect)
 		p := w.Process()
-		p.At((begin+end)/2, func() {
+		p.CallAt((begin+end)/2, func() {
 			r, err := w.with(protection.Settings{Roots: true, Step: Latest}).statusBy(w.Process())
 			if err != nil || !r.Protected || !r.Whole || *r.Step != 1 {
 				t.Errorf("beside protect of step-%d: %v: %+v", step, err, r)

@@ -15,8 +15,8 @@ import (
 )
 
 // many returns a protected group whose nodes have many files, changed long before.
-func many(layout string) *world {
-	w := &world{Machine: disktest.NewMachine(), r: 2, layout: layout, ranks: 1}
+func many() *world {
+	w := &world{Machine: disktest.NewMachine(), r: 2, ranks: 1}
 	rng := rand.New(rand.NewPCG(7, 7))
 	for n := range 4 {
 		dir := fmt.Sprintf("/n%d", n)
@@ -48,7 +48,7 @@ func (w *world) record(t *testing.T, n int) (*store.Manifest, *store.Record) {
 
 // counting counts the bytes that a process reads of data and parity.
 func counting(p *disktest.Process, n *int64) *disktest.Process {
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "read" && (!strings.Contains(c.Path, "/.volley/") || strings.HasSuffix(c.Path, "/parity")) {
 			*n += int64(c.Bytes)
 		}
@@ -60,80 +60,78 @@ func counting(p *disktest.Process, n *int64) *disktest.Process {
 // TestReadsChanged changes files of a group of many: protect reads what shares rows with these, and nothing else.
 func TestReadsChanged(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Striped, Full} {
-		for _, x := range []struct {
-			what string
-			do   func(w *world)
-			of   []string // what has changed, at node 1
-			full bool
-		}{
-			{"nothing", func(*world) {}, nil, false},
-			{"one file", func(w *world) { w.Overwrite("/n1/f30", 5, []byte("new"), false) }, []string{"f30"}, false},
-			{"appended", func(w *world) { w.AppendFile("/n1/f59", []byte("more")) }, []string{"f59"}, false},
-			{"new", func(w *world) { w.WriteFile("/n1/new", make([]byte, 1000), 0o600) }, []string{"new"}, false},
-			{"deleted", func(w *world) { w.Remove("/n1/f10") }, []string{"f10"}, false},
-			{"renamed", func(w *world) { w.Rename("/n1/f10", "/n1/other") }, nil, false},
-			{"another mode", func(w *world) { w.Chmod("/n1/f10", 0o600) }, nil, false},
-			{"another inode", func(w *world) { w.CopyTree("/n1/f10", "/n1/g"); w.Rename("/n1/g", "/n1/f10") }, []string{"f10"}, false},
-			{"full", func(w *world) { w.Overwrite("/n1/f30", 5, []byte("new"), false) }, nil, true},
-		} {
-			w := many(layout)
-			must(t, w.protect())
-			before, was := w.record(t, 1)
-			x.do(w)
-			w.Wait(time.Hour)
-			read := int64(0)
-			r, err := w.protectBy(counting(w.Process(), &read), ProtectOptions{Full: x.full})
-			must(t, err)
-			must(t, w.whole())
-			m, is := w.record(t, 1)
-			rows := map[int]bool{}
-			for _, of := range []struct {
-				*store.Manifest
-				*store.Record
-			}{{before, was}, {m, is}} {
-				for _, g := range of.FilePartsOf(tree.ExtentsOf(of.Entries)) {
-					if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.File].Path)) {
-						rows[g.Row] = true
-					}
+	for _, x := range []struct {
+		what string
+		do   func(w *world)
+		of   []string // what has changed, at node 1
+		full bool
+	}{
+		{"nothing", func(*world) {}, nil, false},
+		{"one file", func(w *world) { w.Overwrite("/n1/f30", 5, []byte("new"), false) }, []string{"f30"}, false},
+		{"appended", func(w *world) { w.AppendFile("/n1/f59", []byte("more")) }, []string{"f59"}, false},
+		{"new", func(w *world) { w.WriteFile("/n1/new", make([]byte, 1000), 0o600) }, []string{"new"}, false},
+		{"deleted", func(w *world) { w.Remove("/n1/f10") }, []string{"f10"}, false},
+		{"renamed", func(w *world) { w.Rename("/n1/f10", "/n1/other") }, nil, false},
+		{"another mode", func(w *world) { w.Chmod("/n1/f10", 0o600) }, nil, false},
+		{"another inode", func(w *world) { w.CopyTree("/n1/f10", "/n1/g"); w.Rename("/n1/g", "/n1/f10") }, []string{"f10"}, false},
+		{"full", func(w *world) { w.Overwrite("/n1/f30", 5, []byte("new"), false) }, nil, true},
+	} {
+		w := many()
+		must(t, w.protect())
+		before, was := w.record(t, 1)
+		x.do(w)
+		w.Wait(time.Hour)
+		read := int64(0)
+		r, err := w.protectBy(counting(w.Process(), &read), ProtectOptions{Full: x.full})
+		must(t, err)
+		must(t, w.whole())
+		m, is := w.record(t, 1)
+		rows := map[int]bool{}
+		for _, of := range []struct {
+			*store.Manifest
+			*store.Record
+		}{{before, was}, {m, is}} {
+			for _, g := range of.FilePartsOf(tree.ExtentsOf(of.Entries)) {
+				if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.File].Path)) {
+					rows[g.Row] = true
 				}
 			}
-			if m.ChunkBytes != before.ChunkBytes { // then the last rows are cut in another way
-				for row := int(min(m.ChunkBytes, before.ChunkBytes) / m.BlockBytes); row < m.Rows(); row++ {
-					rows[row] = true
+		}
+		if m.ChunkBytes != before.ChunkBytes { // then the last rows are cut in another way
+			for row := int(min(m.ChunkBytes, before.ChunkBytes) / m.BlockBytes); row < m.Rows(); row++ {
+				rows[row] = true
+			}
+		}
+		var want, parity, all int64
+		for n := range w.dirs {
+			_, y := w.record(t, n)
+			for _, g := range m.FilePartsOf(tree.ExtentsOf(y.Entries)) {
+				if all += g.N; rows[g.Row] {
+					want += g.N
 				}
 			}
-			var want, parity, all int64
-			for n := range w.dirs {
-				_, y := w.record(t, n)
-				for _, g := range m.FilePartsOf(tree.ExtentsOf(y.Entries)) {
-					if all += g.N; rows[g.Row] {
-						want += g.N
-					}
-				}
+		}
+		for row := range rows { // of which the parity is read where it stays
+			if row < m.Rows() {
+				_, n := m.Block(row)
+				parity += n * int64(m.ParityChunks*len(w.dirs))
 			}
-			for row := range rows { // of which the parity is read where it stays
-				if row < m.Rows() {
-					_, n := m.Block(row)
-					parity += n * int64(m.ParityChunks*len(w.dirs))
-				}
-			}
-			if x.full {
-				want = all
-			}
-			t.Logf("%s, %s: %d of %d bytes read, %d reported, %d in rows that have changed, %d rows of %d coded", layout, x.what, read, all, r.Read, want, r.Coded, r.Blocks)
-			if r.Read != want || r.Coded > len(rows) && !x.full {
-				t.Errorf("%s, %s: %d bytes read, and %d rows coded: want %d, and %d", layout, x.what, r.Read, r.Coded, want, len(rows))
-			}
-			if !x.full && read > (want+parity)*12/10 || x.full && read < all {
-				t.Errorf("%s, %s: the disk has read %d bytes: want %d", layout, x.what, read, want)
-			}
-			trees := w.trees()
-			w.lose(1, 1, 2)
-			must(t, w.recover())
-			for n := range trees {
-				must(t, diff(x.what, trees[n], w.tree(n)))
-			}
+		}
+		if x.full {
+			want = all
+		}
+		t.Logf("%s: %d of %d bytes read, %d reported, %d in rows that have changed, %d rows of %d coded", x.what, read, all, r.Read, want, r.Coded, r.Blocks)
+		if r.Read != want || r.Coded > len(rows) && !x.full {
+			t.Errorf("%s: %d bytes read, and %d rows coded: want %d, and %d", x.what, r.Read, r.Coded, want, len(rows))
+		}
+		if !x.full && read > (want+parity)*12/10 || x.full && read < all {
+			t.Errorf("%s: the disk has read %d bytes: want %d", x.what, read, want)
+		}
+		trees := w.trees()
+		w.lose(1, 1, 2)
+		must(t, w.recover())
+		for n := range trees {
+			must(t, diff(x.what, trees[n], w.tree(n)))
 		}
 	}
 }
@@ -142,38 +140,36 @@ func TestReadsChanged(t *testing.T) {
 // stay what they were. Where it shares a row with what has changed, it is refused.
 func TestUnreadRot(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Striped, Full} {
-		for _, near := range []bool{false, true} {
-			w := many(layout)
-			must(t, w.protect())
-			was := w.tree(1)
-			w.Overwrite("/n1/f10", 5, []byte("rot"), true)
-			change := "/n2/f59"
-			if near {
-				change = "/n2/f10"
-			}
-			w.Overwrite(change, 5, []byte("new"), false)
-			_, err := w.protectBy(w.Process(), ProtectOptions{})
-			if refused := err != nil && strings.Contains(err.Error(), "/n1/f10 is damaged"); refused != near || err != nil && !near {
-				t.Errorf("%s, near %v: %v", layout, near, err)
-			}
-			if _, err := w.protectBy(w.Process(), ProtectOptions{Full: true}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/f10 is damaged") {
-				t.Errorf("%s, full: %v", layout, err)
-			}
-			if w.whole() == nil {
-				t.Errorf("%s: verify finds nothing", layout)
-			}
-			must(t, w.recover())
-			must(t, diff(layout, was, w.tree(1)))
-			_, err = w.protectBy(w.Process(), ProtectOptions{})
-			must(t, err)
-			must(t, w.whole())
-			// By force it is protected as it is.
-			w.Overwrite("/n1/f10", 5, []byte("rot"), true)
-			_, err = w.protectBy(w.Process(), ProtectOptions{Force: true})
-			must(t, err)
-			must(t, w.whole())
+	for _, near := range []bool{false, true} {
+		w := many()
+		must(t, w.protect())
+		was := w.tree(1)
+		w.Overwrite("/n1/f10", 5, []byte("rot"), true)
+		change := "/n2/f59"
+		if near {
+			change = "/n2/f10"
 		}
+		w.Overwrite(change, 5, []byte("new"), false)
+		_, err := w.protectBy(w.Process(), ProtectOptions{})
+		if refused := err != nil && strings.Contains(err.Error(), "/n1/f10 is damaged"); refused != near || err != nil && !near {
+			t.Errorf("near %v: %v", near, err)
+		}
+		if _, err := w.protectBy(w.Process(), ProtectOptions{Full: true}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/f10 is damaged") {
+			t.Errorf("full: %v", err)
+		}
+		if w.whole() == nil {
+			t.Errorf("verify finds nothing")
+		}
+		must(t, w.recover())
+		must(t, diff("node 1", was, w.tree(1)))
+		_, err = w.protectBy(w.Process(), ProtectOptions{})
+		must(t, err)
+		must(t, w.whole())
+		// By force it is protected as it is.
+		w.Overwrite("/n1/f10", 5, []byte("rot"), true)
+		_, err = w.protectBy(w.Process(), ProtectOptions{Force: true})
+		must(t, err)
+		must(t, w.whole())
 	}
 }
 
@@ -181,38 +177,36 @@ func TestUnreadRot(t *testing.T) {
 // room for it, the run says so.
 func TestUnreadParity(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Striped, Full} {
-		for _, err := range []error{syscall.EIO, syscall.ENOSPC, nil} {
-			w := many(layout)
-			must(t, w.protect())
-			w.Overwrite("/n2/f59", 5, []byte("new"), false)
-			p := w.Process()
-			if p.Before = func(c disktest.Call) error {
-				if c.Op == "copy" && c.Path == "/n1/.volley/pending.2/parity" {
-					return err
-				}
-				return nil
-			}; err == nil {
-				parity := contentOf(w, "/n1/.volley/generation.1/parity")
-				w.WriteFile("/n1/.volley/generation.1/parity", []byte(parity[:len(parity)/2]), 0o600)
+	for _, err := range []error{syscall.EIO, syscall.ENOSPC, nil} {
+		w := many()
+		must(t, w.protect())
+		w.Overwrite("/n2/f59", 5, []byte("new"), false)
+		p := w.Process()
+		if p.Hook = func(c disktest.Call) error {
+			if c.Op == "copy" && c.Path == "/n1/.volley/pending.2/parity" {
+				return err
 			}
-			_, is := w.protectBy(p, ProtectOptions{})
-			if err == syscall.ENOSPC {
-				if is == nil || !strings.Contains(is.Error(), "no space") {
-					t.Errorf("%s: %v", layout, is)
-				}
-				continue
-			}
-			must(t, is)
-			must(t, w.whole())
+			return nil
+		}; err == nil {
+			parity := contentOf(w, "/n1/.volley/generation.1/parity")
+			w.WriteFile("/n1/.volley/generation.1/parity", []byte(parity[:len(parity)/2]), 0o600)
 		}
+		_, is := w.protectBy(p, ProtectOptions{})
+		if err == syscall.ENOSPC {
+			if is == nil || !strings.Contains(is.Error(), "no space") {
+				t.Errorf("%v", is)
+			}
+			continue
+		}
+		must(t, is)
+		must(t, w.whole())
 	}
 }
 
 // TestSameTick changes a file once more in the tick of the clock in which it was listed: the next run reads it.
 func TestSameTick(t *testing.T) {
 	t.Parallel()
-	w := many(Striped)
+	w := many()
 	var at time.Time
 	_, err := w.protectBy(once(w.Process(), "lstat", "/n1/f10", func() {
 		w.AppendFile("/n1/f10", []byte("more"))
@@ -232,43 +226,41 @@ func TestSameTick(t *testing.T) {
 // TestCrashUnread interrupts a run that keeps parity unread: what is in force then is whole, and the next run completes it.
 func TestCrashUnread(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Striped, Full} {
-		before := many(layout).ordered()
-		must(t, before.protect())
-		before.Overwrite("/n2/f59", 5, []byte("new"), false)
-		before.SyncAll()
-		(&disktest.Sweep{
-			Machine: before.Machine,
-			Run: func(p *disktest.Process) error {
-				w := *before
-				w.Machine = p.Machine()
-				_, err := w.protectBy(p, ProtectOptions{})
-				return err
-			},
-			Check: func(x *disktest.Interrupted) error {
-				w := *before
-				w.Machine = x.Machine
-				r, err := w.verifyBy(w.Process())
-				if err != nil || r.Generation == 2 && !r.Whole || r.Nodes[1].Status != Whole && x.Err == nil {
-					return fmt.Errorf("verify: %v, %+v", err, r)
-				}
-				c := w.clone()
-				lost := []int{0, 3}[:r.Generation] // what has changed since counts as lost, too
-				c.lose(1, lost...)
-				if err := c.recover(); err != nil {
-					return fmt.Errorf("recover: %w", err)
-				}
-				for _, n := range lost {
-					if err := diff("recovered", before.tree(n), c.tree(n)); err != nil {
-						return err
-					}
-				}
-				if err := w.protect(); err != nil {
+	before := many().ordered()
+	must(t, before.protect())
+	before.Overwrite("/n2/f59", 5, []byte("new"), false)
+	before.SyncAll()
+	(&disktest.Sweep{
+		Machine: before.Machine,
+		Run: func(p *disktest.Process) error {
+			w := *before
+			w.Machine = p.Machine()
+			_, err := w.protectBy(p, ProtectOptions{})
+			return err
+		},
+		Check: func(x *disktest.Interrupted) error {
+			w := *before
+			w.Machine = x.Machine
+			r, err := w.verifyBy(w.Process())
+			if err != nil || r.Generation == 2 && !r.Whole || r.Nodes[1].Status != Whole && x.Err == nil {
+				return fmt.Errorf("verify: %v, %+v", err, r)
+			}
+			c := w.clone()
+			lost := []int{0, 3}[:r.Generation] // what has changed since counts as lost, too
+			c.lose(1, lost...)
+			if err := c.recover(); err != nil {
+				return fmt.Errorf("recover: %w", err)
+			}
+			for _, n := range lost {
+				if err := diff("recovered", before.tree(n), c.tree(n)); err != nil {
 					return err
 				}
-				return w.whole()
-			},
-			Some: *mostCalls,
-		}).Test(t)
-	}
+			}
+			if err := w.protect(); err != nil {
+				return err
+			}
+			return w.whole()
+		},
+		Tries: *mostCalls,
+	}).Test(t)
 }

@@ -43,43 +43,41 @@ func (q *liarQueue) Post(list ...*transport.Transfer) {
 func TestWrongParity(t *testing.T) {
 	t.Parallel()
 	const k = 4
-	for _, layout := range []string{group.Full, group.Striped} {
-		for _, again := range []bool{false, true} {
-			dirs := trees(t, k, 2, 400_000, 5)
-			o := group.ProtectOptions{Tolerate: 2, Layout: layout}
-			if again {
-				_, err := protect(1, dirs, o)
-				must(t, err)
-				for _, dir := range dirs[:2] {
-					must(t, os.WriteFile(dir+"/new", []byte("something"), 0o600))
-				}
+	for _, again := range []bool{false, true} {
+		dirs := trees(t, k, 2, 400_000, 5)
+		o := group.ProtectOptions{Tolerate: 2}
+		if again {
+			_, err := protect(1, dirs, o)
+			must(t, err)
+			for _, dir := range dirs[:2] {
+				must(t, os.WriteFile(dir+"/new", []byte("something"), 0o600))
 			}
-			messages := 0
-			for ; ; messages++ {
-				left := new(atomic.Int64)
-				left.Store(int64(messages))
-				errs := make([]error, k)
-				local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
-					if tr.Rank() == 1 {
-						tr = &liar{tr, left}
-					}
-					_, errs[tr.Rank()] = group.Over(tr, dirs[tr.Rank():][:1], options).Protect(ctx, o)
-					return nil
-				})
-				if left.Load() >= 0 { // there are not so many
-					must(t, errors.Join(errs...))
-					break
-				}
-				for r, err := range errs {
-					if !errors.As(err, new(*protection.CorruptError)) {
-						t.Errorf("%s, again %v, message %d: rank %d: %v", layout, again, messages, r, err)
-					}
-				}
-			}
-			if messages < 4 {
-				t.Errorf("%s, again %v: %d messages", layout, again, messages)
-			}
-			whole(t, 1, dirs)
 		}
+		messages := 0
+		for ; ; messages++ {
+			left := new(atomic.Int64)
+			left.Store(int64(messages))
+			errs := make([]error, k)
+			local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+				if tr.Rank() == 1 {
+					tr = &liar{tr, left}
+				}
+				_, errs[tr.Rank()] = group.Over(tr, dirs[tr.Rank():][:1], options).Protect(ctx, o)
+				return nil
+			})
+			if left.Load() >= 0 { // there are not so many
+				must(t, errors.Join(errs...))
+				break
+			}
+			for r, err := range errs {
+				if !errors.As(err, new(*protection.CorruptError)) {
+					t.Errorf("again %v, message %d: rank %d: %v", again, messages, r, err)
+				}
+			}
+		}
+		if messages < 4 {
+			t.Errorf("again %v: %d messages", again, messages)
+		}
+		whole(t, 1, dirs)
 	}
 }

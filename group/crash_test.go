@@ -14,13 +14,13 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
 // A scene is a verb on a group in some state.
 type scene struct {
 	name     string
-	layout   string
 	rolls    bool // to a generation that is pending
 	protects bool // else it recovers or verifies
 	written  bool // somebody has written in a directory that files come back in: its time is lost with an interruption
@@ -57,44 +57,36 @@ func recoveringWith(o RecoverOptions) func(*world, *disktest.Process) (bool, err
 	}
 }
 
-// A sceneList is the scenes of a layout, once they were asked for.
-type sceneList struct {
+// sceneList is the scenes, once they were asked for.
+var sceneList struct {
 	once sync.Once
 	list []*scene
 }
 
-var sceneLists = map[string]*sceneList{Full: {}, Striped: {}}
-
 // scenes returns the verbs that are interrupted, in all states that matter. All tests have the same, and clone their
 // worlds.
-func scenes(t testing.TB, layout string) []*scene {
-	x := sceneLists[layout]
-	x.once.Do(func() { x.list = makeScenes(t, layout) })
-	if x.list == nil {
+func scenes(t testing.TB) []*scene {
+	sceneList.once.Do(func() { sceneList.list = makeScenes(t) })
+	if sceneList.list == nil {
 		t.Fatal("there are no scenes, which another test says why")
 	}
-	return x.list
+	return sceneList.list
 }
 
 // inScenes runs a test in each scene, at the same time, with random numbers that the flag seeds and its own number.
 func inScenes(t *testing.T, test func(t *testing.T, s *scene, rng *rand.Rand)) {
 	t.Parallel()
-	for _, layout := range []string{Full, Striped} {
-		t.Run(layout, func(t *testing.T) {
+	for i, s := range scenes(t) {
+		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			for i, s := range scenes(t, layout) {
-				t.Run(s.name, func(t *testing.T) {
-					t.Parallel()
-					test(t, s, rand.New(rand.NewPCG(*callSeed, uint64(i))))
-				})
-			}
+			test(t, s, rand.New(rand.NewPCG(*callSeed, uint64(i))))
 		})
 	}
 }
 
-func makeScenes(t testing.TB, layout string) []*scene {
+func makeScenes(t testing.TB) []*scene {
 	protected := func() *world {
-		w := newWorld(4, 2, layout).ordered()
+		w := newWorld(4, 2).ordered()
 		must(t, w.protect())
 		return w
 	}
@@ -107,7 +99,6 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	}
 	var list []*scene
 	add := func(s *scene) {
-		s.layout = layout
 		s.before = s.world.trees()
 		c := s.world.clone()
 		r, err := c.verifyBy(c.Process())
@@ -115,7 +106,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 		s.oldest = r.Generation
 		done, err := s.verb(c, c.Process())
 		if err != nil || !done {
-			t.Fatalf("%s, %s: done %v, %v", s.name, layout, done, err)
+			t.Fatalf("%s: done %v, %v", s.name, done, err)
 		}
 		s.after = c.trees()
 		r, err = c.verifyBy(c.Process())
@@ -125,7 +116,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 		list = append(list, s)
 	}
 
-	w := newWorld(4, 2, layout).ordered()
+	w := newWorld(4, 2).ordered()
 	add(&scene{name: "first protect", protects: true, changed: -1, world: w, verb: protecting(ProtectOptions{})})
 
 	w = protected()
@@ -137,11 +128,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	add(&scene{name: "protect again", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{})})
 
 	w = protected()
-	other := Full
-	if layout == Full {
-		other = Striped
-	}
-	add(&scene{name: "another layout", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{Layout: other})})
+	add(&scene{name: "another digest", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{Digest: BLAKE3})})
 
 	w = protected()
 	was = w.trees()
@@ -164,7 +151,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	change(w, "/n1")
 	was = w.trees()
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), store.PendingName) {
 			p.Kill()
 		}
@@ -180,7 +167,7 @@ func makeScenes(t testing.TB, layout string) []*scene {
 	w.WriteFile("/n1/plain", []byte("written since"), 0o600)
 	w.WriteFile("/n1/closed/inner/z", []byte("this too"), 0o600)
 	w.Overwrite("/n2/big", 3, []byte("rot"), true)
-	add(&scene{name: "recover, revert", written: true, changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: true}),
+	add(&scene{name: "recover, revert", written: true, changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: protection.Edits{Changed: true}}),
 		keep: map[int][]string{1: {"written since", "this too"}}})
 
 	for _, glance := range []bool{false, true} {
@@ -251,9 +238,9 @@ func contentOf(w *world, name string) string {
 // interruptions are those that a verb of a group can tell from each other.
 var interruptions = []disktest.Interruption{
 	disktest.Kill, disktest.CutAll, disktest.CutSome,
-	{Name: "EIO", At: fails, Do: disktest.Failing(syscall.EIO)},
-	{Name: "ENOSPC", At: func(c disktest.Call) bool { return writes(c) && fails(c) }, Do: disktest.Failing(syscall.ENOSPC)},
-	{Name: "full disk", At: writes, Do: func(p *disktest.Process, _ disktest.Call, rng *rand.Rand) error {
+	{Name: "EIO", Matters: fails, Strike: disktest.Failing(syscall.EIO)},
+	{Name: "ENOSPC", Matters: func(c disktest.Call) bool { return writes(c) && fails(c) }, Strike: disktest.Failing(syscall.ENOSPC)},
+	{Name: "full disk", Matters: writes, Strike: func(p *disktest.Process, _ disktest.Call, rng *rand.Rand) error {
 		p.Deny(fmt.Sprintf("/n%d", rng.IntN(4)), syscall.ENOSPC, disktest.Growing...)
 		return nil
 	}},
@@ -288,12 +275,12 @@ func (s *scene) sweep(some int, rng *rand.Rand, list []disktest.Interruption) *d
 		Check: func(x *disktest.Interrupted) error {
 			done := x.Err == nil
 			noting := strings.Contains(x.Call.Path, "/"+store.ScrubName) // which may fail
-			if x.Ends && done && x.Left >= 10 && !noting {               // the last ones give locks back, and remove what they were in where that is empty
+			if x.Ends && done && x.Remaining >= 10 && !noting {          // the last ones give locks back, and remove what they were in where that is empty
 				return errors.New("the run was not interrupted")
 			}
 			return s.check(on(x.Machine), done, x.Name != "" && !x.Ends, x.Rand)
 		},
-		Each: list, Some: some, Rand: rng,
+		Interruptions: list, Tries: some, Rand: rng,
 	}
 }
 
@@ -480,15 +467,13 @@ var madeUp = regexp.MustCompile(`-[0-9A-Za-z]+`)
 func TestInTurn(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	for _, layout := range []string{Full, Striped} {
-		for _, s := range scenes(t, layout) {
-			for _, cores := range []int{1, 8} {
-				runtime.GOMAXPROCS(cores)
-				for n, c := range s.run(t) {
-					if is, was := madeUp.ReplaceAllString(c.String(), "-"), madeUp.ReplaceAllString(s.calls[n].String(), "-"); is != was {
-						t.Errorf("%s, %s, %d cores: %s, and it was %s", s.name, layout, cores, is, was)
-						break
-					}
+	for _, s := range scenes(t) {
+		for _, cores := range []int{1, 8} {
+			runtime.GOMAXPROCS(cores)
+			for n, c := range s.run(t) {
+				if is, was := madeUp.ReplaceAllString(c.String(), "-"), madeUp.ReplaceAllString(s.calls[n].String(), "-"); is != was {
+					t.Errorf("%s, %d cores: %s, and it was %s", s.name, cores, is, was)
+					break
 				}
 			}
 		}

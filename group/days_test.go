@@ -469,7 +469,7 @@ func TestDays(t *testing.T) {
 	alarms := map[string]int{}
 	for i := range runs {
 		seed := *callSeed + uint64(i)
-		w := &world{Machine: newWorld(2, 1, Striped).Machine, r: 2, layout: []string{Striped, Striped, Full}[seed%3], ranks: 1, deletes: true}
+		w := &world{Machine: newWorld(2, 1).Machine, r: 2, ranks: 1, deletes: true}
 		d := &diary{world: w, t: t, rng: rand.New(rand.NewPCG(seed, 14)), away: -1, rotten: map[string]string{}, parity: map[int]bool{}, lost: map[int]bool{}, alarms: alarms}
 		d.note("seed %d", seed)
 		for n := range 5 {

@@ -34,7 +34,7 @@ func TestDeleted(t *testing.T) {
 		{"the disk has lost a file", func(w *world) { w.Lose("/n1/sub/deep/y") }, Damaged, Missing, nil},
 		{"more than half", gone("plain", "big", "sub", "twin", "empty"), Damaged, Missing, nil},
 	} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		w.deletes = true
 		must(t, w.protect())
 		was := w.tree(1)
@@ -67,7 +67,7 @@ func TestDeleted(t *testing.T) {
 			t.Errorf("%s: %v, %v", x.name, wrong, r.Incomplete())
 		}
 		w.deletes = false
-		if _, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true}); err != nil {
+		if _, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}}); err != nil {
 			t.Errorf("%s: %v", x.name, err)
 		}
 		if is := w.tree(1); !hasAll(lines(was), lines(is)) { // a directory that users have written in keeps its time
@@ -80,7 +80,7 @@ func TestDeleted(t *testing.T) {
 // deleted stays so when recover brings something else back in the same directory.
 func TestLostAhead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	w.deletes = true
 	must(t, w.protect())
 	w.Wait(1e9)

@@ -40,48 +40,46 @@ func TestSums(t *testing.T) {
 // asked for, damage is found and mended, and a file that has rotted is found whatever comes next.
 func TestDigests(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Full, Striped} {
-		for _, ranks := range []int{1, 2} {
-			w := newWorld(4, 1, layout)
-			w.ranks = ranks
-			was := w.trees()
-			protect := func(digest string) *ProtectReport {
-				t.Helper()
-				r, err := w.protectBy(w.Process(), ProtectOptions{Digest: digest})
-				must(t, err)
-				must(t, w.whole())
-				return r
+	for _, ranks := range []int{1, 2} {
+		w := newWorld(4, 1)
+		w.ranks = ranks
+		was := w.trees()
+		protect := func(digest string) *ProtectReport {
+			t.Helper()
+			r, err := w.protectBy(w.Process(), ProtectOptions{Digest: digest})
+			must(t, err)
+			must(t, w.whole())
+			return r
+		}
+		for _, digest := range []string{"", XXH3, BLAKE3, SHA256} {
+			r := protect(digest)
+			if digest == "" {
+				digest = SHA256
 			}
-			for _, digest := range []string{"", XXH3, BLAKE3, SHA256} {
-				r := protect(digest)
-				if digest == "" {
-					digest = SHA256
+			if r.Digest != digest || r.Coded != r.Blocks {
+				t.Errorf("%s: %+v", digest, r)
+			}
+			if r := protect(""); r.Digest != digest || r.Coded != 0 {
+				t.Errorf("%s again: %+v", digest, r)
+			}
+			w.Overwrite("/n2/plain", 3, []byte("#"), true)
+			v, err := w.verifyBy(w.Process())
+			must(t, err)
+			if n := v.Nodes[2]; v.Digest != digest || n.Status != Damaged || len(n.Findings) != 1 || n.Findings[0].Path != "plain" {
+				t.Errorf("%s: %+v", digest, v)
+			}
+			for _, next := range []string{SHA256, BLAKE3, XXH3} {
+				if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: next, Full: true}); !IsInputError(err) || !strings.Contains(err.Error(), "/n2/plain is damaged") {
+					t.Errorf("%s, then %s: %v", digest, next, err)
 				}
-				if r.Digest != digest || r.Coded != r.Blocks {
-					t.Errorf("%s: %+v", digest, r)
-				}
-				if r := protect(""); r.Digest != digest || r.Coded != 0 {
-					t.Errorf("%s again: %+v", digest, r)
-				}
-				w.Overwrite("/n2/plain", 3, []byte("#"), true)
-				v, err := w.verifyBy(w.Process())
-				must(t, err)
-				if n := v.Nodes[2]; v.Digest != digest || n.Status != Damaged || len(n.Findings) != 1 || n.Findings[0].Path != "plain" {
-					t.Errorf("%s: %+v", digest, v)
-				}
-				for _, next := range []string{SHA256, BLAKE3, XXH3} {
-					if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: next, Full: true}); !IsInputError(err) || !strings.Contains(err.Error(), "/n2/plain is damaged") {
-						t.Errorf("%s, then %s: %v", digest, next, err)
-					}
-				}
-				must(t, w.recover())
-				w.lose(1, 3)
-				must(t, w.recover())
-				must(t, w.whole())
-				for n := range w.dirs {
-					if err := diff(digest, was[n], w.tree(n)); err != nil {
-						t.Errorf("node %d: %v", n, err)
-					}
+			}
+			must(t, w.recover())
+			w.lose(1, 3)
+			must(t, w.recover())
+			must(t, w.whole())
+			for n := range w.dirs {
+				if err := diff(digest, was[n], w.tree(n)); err != nil {
+					t.Errorf("node %d: %v", n, err)
 				}
 			}
 		}
@@ -92,7 +90,7 @@ func TestDigests(t *testing.T) {
 func TestDigestRefused(t *testing.T) {
 	t.Parallel()
 	key := []byte("sixteen bytes and more")
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	for _, x := range []struct {
 		common protection.Settings
 		digest string

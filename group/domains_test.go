@@ -43,7 +43,7 @@ func TestDomains(t *testing.T) {
 			"nodes 1 and 2 are on one disk (DISK). What may be lost: any 2 nodes, any 1 disk"}, true},
 		{"all on one host", 3, 1, "aaa", []int{0, 1, 2}, nil, false},
 	} {
-		w := newWorld(x.k, x.r, Striped)
+		w := newWorld(x.k, x.r)
 		for _, n := range x.disks {
 			w.RemoveAll(w.dirs[n])
 			w.MkdirAll(w.dirs[n], 0o755)
@@ -105,7 +105,7 @@ func TestTogether(t *testing.T) {
 func TestResizeStrict(t *testing.T) {
 	t.Parallel()
 	for _, strict := range []bool{false, true} {
-		w := newWorld(4, 1, Striped)
+		w := newWorld(4, 1)
 		for _, dir := range w.dirs[:2] {
 			w.RemoveAll(dir)
 			w.MkdirAll(dir, 0o755)

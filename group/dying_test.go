@@ -48,7 +48,7 @@ func TestDyingSetAside(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 4))
 	tried := 0
-	for _, s := range scenes(t, Full) {
+	for _, s := range scenes(t) {
 		for _, c := range s.calls {
 			if s.name == "recover a stale node" && strings.Contains(c.Path, "/.volley/"+store.ReplacedName) {
 				tried++

@@ -14,6 +14,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/printable"
 )
@@ -155,7 +156,7 @@ func leftAlone(w *world, r *RecoverReport, want []string) error {
 // TestEntryErrors loses a node, and entries of one, and has one call about an entry fail after the other.
 func TestEntryErrors(t *testing.T) {
 	t.Parallel()
-	start := newWorld(3, 1, Striped)
+	start := newWorld(3, 1)
 	must(t, start.protect())
 	want := start.trees()
 	t.Run("lost", func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestEntryErrors(t *testing.T) {
 
 // mountedWorld is a protected group that has another file system below node 1.
 func mountedWorld(t *testing.T, o disktest.Mount) *world {
-	w := &world{Machine: disktest.NewMachine(), r: 1, layout: Striped, ranks: 1}
+	w := &world{Machine: disktest.NewMachine(), r: 1, ranks: 1}
 	rng := rand.New(rand.NewPCG(4, 3))
 	for n := range 3 {
 		dir := fmt.Sprint("/n", n)
@@ -244,7 +245,7 @@ func TestMountedBelow(t *testing.T) {
 			return diff("once more", withoutTimes(want[1]), withoutTimes(c.tree(1)))
 		}
 		sweep := &disktest.Sweep{
-			Machine: w.Machine, Some: 8 * *mostCalls, Each: []disktest.Interruption{disktest.Kill, disktest.CutAll, disktest.CutSome},
+			Machine: w.Machine, Tries: 8 * *mostCalls, Interruptions: []disktest.Interruption{disktest.Kill, disktest.CutAll, disktest.CutSome},
 			Run: func(p *disktest.Process) error {
 				c := *w
 				c.Machine = p.Machine()
@@ -302,7 +303,7 @@ func TestPoorDisk(t *testing.T) {
 			"/n1/sub cannot be made, nor what lies in it: to this disk the name is that of /n1/SUB",
 		}, []string{"big", "plain", "sub"}},
 	} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		if x.more != nil {
 			x.more(w)
 		}
@@ -357,7 +358,7 @@ func TestPoorDisk(t *testing.T) {
 // all that was replaced is kept.
 func TestReplacedPath(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	long := strings.Repeat("x", 254)
 	w.WriteFile("/n1/"+long, []byte("good"), 0o600)
 	w.WriteFile("/n1/sub/void/in", []byte("good"), 0o600)
@@ -378,7 +379,7 @@ func TestReplacedPath(t *testing.T) {
 		} else {
 			rot("/n1/sub/void/in", fmt.Sprint("bad in ", i))
 		}
-		r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+		r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 		must(t, err, r.Incomplete(), diff("recovered", withoutTimes(was[1]), withoutTimes(w.tree(1))))
 		for _, text := range []string{fmt.Sprint("bad ", i), fmt.Sprint("bad plain ", i), "void was a file", fmt.Sprint("bad in ", i)} {
 			if i < 4 && text == "void was a file" || i == 4 && strings.HasPrefix(text, "bad in") {
@@ -417,7 +418,7 @@ func TestMountedErrors(t *testing.T) {
 // TestLinkedSymlinks has several names of one symbolic link: they come back as links of their own.
 func TestLinkedSymlinks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	w.Link("/n1/link", "/n1/sub/again")
 	must(t, w.protect(), w.whole())
 	w.lose(0, 1)

@@ -31,7 +31,7 @@ func TestErrorNames(t *testing.T) {
 		is   any // a pointer to the error's type
 		make func(t *testing.T) error
 	}{
-		"InputError": {new(*protection.RefusedError), func(t *testing.T) error {
+		"RefusedError": {new(*protection.RefusedError), func(t *testing.T) error {
 			_, err := protectThese(t, nodesIn(t), protection.Settings{}, group.ProtectOptions{Tolerate: 9})
 			return err
 		}},
@@ -79,7 +79,7 @@ func TestErrorNames(t *testing.T) {
 			_, err := recoverThese(t, dirs, protection.Settings{})
 			return err
 		}},
-		"UnreachedError": {new(*protection.UnreachableError), func(t *testing.T) error {
+		"UnreachableError": {new(*protection.UnreachableError), func(t *testing.T) error {
 			dirs := protected(t)
 			_, err := protectThese(t, dirs, protection.Settings{Absent: []string{"", "its host is down", "", ""}}, group.ProtectOptions{Tolerate: 1})
 			return err

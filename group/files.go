@@ -16,7 +16,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
-	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -26,7 +25,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	if s.Manifest == nil {
 		return nil, s.Alike(ctx, s.Unprotected())
 	}
-	o.Deleted = true
+	o.Revert.Deleted = true
 	files := &survey.Files{Patterns: o.Files, Out: o.To != ""}
 	if !o.DryRun && !files.Out {
 		survey.Sweep(s)
@@ -35,7 +34,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	if err != nil {
 		return nil, err
 	}
-	found, err := survey.TakeFiles(ctx, s, files, protection.Edits{Changed: o.Revert, Deleted: true}, o.Beyond)
+	found, err := survey.TakeFiles(ctx, s, files, o.Revert)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	f.Add(line)
-	f.Add([]byte(`{"format":"volley-group","version":1,"nodes":4,"tolerate":2,"layout":"striped","matrix":"cauchy"}`))
+	f.Add([]byte(`{"format":"volley-group","version":6,"nodes":4,"tolerate":2}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		defer fuzzlimit.Hold(t, len(line))()
 		m, err := store.DecodeManifest(disk.Seal(line))
@@ -45,7 +45,7 @@ func FuzzDecodeManifest(f *testing.F) {
 // fuzzManifest is a small manifest.
 func fuzzManifest() *store.Manifest {
 	return &store.Manifest{
-		Format: store.Format, Version: store.Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Layout: Full, Field: "2^8", Matrix: Cauchy, Digest: SHA256,
+		Format: store.Format, Version: store.Version, Group: "g", Generation: 1, Nodes: 2, Tolerate: 1, Field: "2^8", Digest: SHA256,
 		DataChunks: 1, ParityChunks: 1, ChunkBytes: 8, BlockBytes: 64 << 10, Records: []store.RecordSum{{Bytes: 1, SHA256: disk.Sum(nil)}, {Bytes: 1, SHA256: disk.Sum(nil)}},
 	}
 }

@@ -30,7 +30,7 @@ func Over(t transport.Transport, dirs []string, o protection.Settings) *Group {
 }
 
 // Open returns a group that has all of its nodes in this process. It changes nothing at them, and they need not be
-// protected. It returns an [*protection.RefusedError] where one of the directories is, or lies in, another. After an error of a verb
+// protected. It returns a [*protection.RefusedError] where one of the directories is, or lies in, another. After an error of a verb
 // the group is as good as before. Close it at the end.
 func Open(dirs []string, o protection.Settings) (*Group, error) {
 	return open(dirs, session.Setup{Settings: o})

@@ -185,17 +185,15 @@ func TestLosses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		k, r, ranks, most int
-		layout            string
 	}{
-		{2, 1, 1, 3000, group.Full}, {4, 2, 1, 100_000, group.Full}, {5, 2, 5, 20_000, group.Full},
-		{2, 1, 2, 3000, group.Striped}, {4, 1, 1, 300_000, group.Striped}, {5, 2, 3, 20_000, group.Striped}, {5, 4, 1, 5000, group.Striped}, {6, 3, 6, 5000, group.Striped},
+		{2, 1, 1, 3000}, {4, 2, 1, 100_000}, {5, 2, 5, 20_000}, {2, 1, 2, 3000}, {4, 1, 1, 300_000}, {5, 2, 3, 20_000}, {5, 4, 1, 5000}, {6, 3, 6, 5000},
 	} {
-		t.Run(fmt.Sprintf("K=%d,R=%d,%s,ranks=%d", c.k, c.r, c.layout, c.ranks), func(t *testing.T) {
+		t.Run(fmt.Sprintf("K=%d,R=%d,ranks=%d", c.k, c.r, c.ranks), func(t *testing.T) {
 			t.Parallel()
 			dirs := trees(t, c.k, 12, c.most, uint64(c.k*10+c.r))
-			r, err := protect(c.ranks, dirs, group.ProtectOptions{Tolerate: c.r, Layout: c.layout})
+			r, err := protect(c.ranks, dirs, group.ProtectOptions{Tolerate: c.r})
 			must(t, err)
-			if r.Coded == 0 || r.Layout != c.layout {
+			if r.Coded == 0 {
 				t.Errorf("%+v", r)
 			}
 			whole(t, c.ranks, dirs)
@@ -309,7 +307,7 @@ func TestAlike(t *testing.T) {
 	dirs[0], dirs[1] = dirs[1], dirs[0]
 	all("another order", recovering)
 	dirs[0], dirs[1] = dirs[1], dirs[0]
-	for _, dir := range dirs[1:] { // more than any layout replaces
+	for _, dir := range dirs[1:] { // more than parity replaces
 		must(t, os.RemoveAll(dir))
 	}
 	all("too much lost", recovering)
@@ -319,110 +317,106 @@ func TestAlike(t *testing.T) {
 // the file, and recover mends it.
 func TestFlips(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{group.Full, group.Striped} {
-		dirs := trees(t, 5, 10, 60_000, 3)
-		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: layout})
-		must(t, err)
-		before := listings(t, dirs)
-		for n, dir := range dirs {
-			var files []string
-			must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-				switch d.Name() { // of what protects nothing
-				case "lock":
-					return err
-				case "scrub":
-					return fs.SkipDir
-				}
-				if info, e := d.Info(); e == nil && info.Mode().IsRegular() && info.Size() > 0 {
-					files = append(files, path)
-				}
+	dirs := trees(t, 5, 10, 60_000, 3)
+	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2})
+	must(t, err)
+	before := listings(t, dirs)
+	for n, dir := range dirs {
+		var files []string
+		must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			switch d.Name() { // of what protects nothing
+			case "lock":
 				return err
-			}))
-			for i, path := range files {
-				if (i+n)%3 != 0 && !strings.Contains(path, ".volley") {
-					continue
-				}
-				info, err := os.Stat(path)
-				must(t, err)
-				content, err := os.ReadFile(path)
-				must(t, err)
-				at := (i*7919 + n*31) % len(content)
-				content[at] ^= 1 << (i % 8)
-				must(t, os.Chmod(path, 0o644))
-				must(t, os.WriteFile(path, content, 0o644))
-				if i%2 == 0 { // as rot does it
-					must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
-				}
-				must(t, os.Chmod(path, info.Mode()))
-				r, err := verify(1, dirs)
-				must(t, err)
-				name := filepath.Base(path)
-				want := group.Damaged
-				if i%2 == 1 && !strings.Contains(path, ".volley") { // somebody has written to it
-					want = group.Changed
-				}
-				if r.Whole || r.Nodes[n].Status != want {
-					t.Fatalf("%s, %s, byte %d: %+v", layout, path, at, r)
-				}
-				if !strings.Contains(path, ".volley") && !slices.ContainsFunc(r.Nodes[n].Findings, func(f protection.Finding) bool { return strings.HasSuffix(string(f.Path), name) && f.What == want }) {
-					t.Fatalf("%s: %s is not named: %+v", layout, path, r.Nodes[n])
-				}
-				_, err = everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.RecoverReport, error) {
-					return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: want == group.Changed})
-				})
-				must(t, err)
-				must(t, os.RemoveAll(filepath.Join(dir, ".volley", "replaced")))
-				compare(t, "flipped "+path, before, listings(t, dirs))
+			case "scrub":
+				return fs.SkipDir
 			}
+			if info, e := d.Info(); e == nil && info.Mode().IsRegular() && info.Size() > 0 {
+				files = append(files, path)
+			}
+			return err
+		}))
+		for i, path := range files {
+			if (i+n)%3 != 0 && !strings.Contains(path, ".volley") {
+				continue
+			}
+			info, err := os.Stat(path)
+			must(t, err)
+			content, err := os.ReadFile(path)
+			must(t, err)
+			at := (i*7919 + n*31) % len(content)
+			content[at] ^= 1 << (i % 8)
+			must(t, os.Chmod(path, 0o644))
+			must(t, os.WriteFile(path, content, 0o644))
+			if i%2 == 0 { // as rot does it
+				must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+			}
+			must(t, os.Chmod(path, info.Mode()))
+			r, err := verify(1, dirs)
+			must(t, err)
+			name := filepath.Base(path)
+			want := group.Damaged
+			if i%2 == 1 && !strings.Contains(path, ".volley") { // somebody has written to it
+				want = group.Changed
+			}
+			if r.Whole || r.Nodes[n].Status != want {
+				t.Fatalf("%s, byte %d: %+v", path, at, r)
+			}
+			if !strings.Contains(path, ".volley") && !slices.ContainsFunc(r.Nodes[n].Findings, func(f protection.Finding) bool { return strings.HasSuffix(string(f.Path), name) && f.What == want }) {
+				t.Fatalf("%s is not named: %+v", path, r.Nodes[n])
+			}
+			_, err = everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.RecoverReport, error) {
+				return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: protection.Edits{Changed: want == group.Changed}})
+			})
+			must(t, err)
+			must(t, os.RemoveAll(filepath.Join(dir, ".volley", "replaced")))
+			compare(t, "flipped "+path, before, listings(t, dirs))
 		}
-		whole(t, 1, dirs)
 	}
+	whole(t, 1, dirs)
 }
 
 // TestUpdate changes files and protects again: only what has changed is coded.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{group.Full, group.Striped} {
-		dirs := trees(t, 4, 8, 2_000_000, 11)
-		first, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: layout})
-		must(t, err)
-		again, err := protect(2, dirs, group.ProtectOptions{Tolerate: 2})
-		must(t, err)
-		if again.Coded != 0 || again.Layout != layout || again.Generation <= first.Generation {
-			t.Errorf("%s: nothing has changed: %+v", layout, again)
-		}
-		small := smallest(t, dirs) // where there is room for more in its chunks
-		lost := 3
-		if small == lost {
-			lost = 2
-		}
-		path := filepath.Join(dirs[1], "plain0")
-		content, err := os.ReadFile(path)
-		must(t, err)
-		content[len(content)/2]++
-		must(t, os.WriteFile(path, content, 0o644))
-		must(t, os.WriteFile(filepath.Join(dirs[small], "another"), bytes.Repeat([]byte("x"), 1000), 0o600))
-		// Until then, what has not changed is as safe as before.
-		whatWas := listing(t, dirs[lost])
-		lose(t, dirs, []int{lost})
-		_, err = recoverAll(1, dirs)
-		must(t, err)
-		if now := listing(t, dirs[lost]); now != whatWas {
-			t.Errorf("%s: node %d was\n%s\nand is\n%s", layout, lost, whatWas, now)
-		}
-		update, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2})
-		must(t, err)
-		if update.Coded == 0 || update.Coded > first.Blocks/2 {
-			t.Errorf("%s: %d of %d blocks were coded again", layout, update.Coded, first.Blocks)
-		}
-		must(t, os.RemoveAll(filepath.Join(dirs[1], ".volley", "replaced")))
-		before := listings(t, dirs)
-		lose(t, dirs, []int{1, 2})
-		_, err = recoverAll(1, dirs)
-		must(t, err)
-		compare(t, layout+": after the update", before, listings(t, dirs))
-		whole(t, 1, dirs)
+	dirs := trees(t, 4, 8, 2_000_000, 11)
+	first, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2})
+	must(t, err)
+	again, err := protect(2, dirs, group.ProtectOptions{Tolerate: 2})
+	must(t, err)
+	if again.Coded != 0 || again.Generation <= first.Generation {
+		t.Errorf("nothing has changed: %+v", again)
 	}
+	small := smallest(t, dirs) // where there is room for more in its chunks
+	lost := 3
+	if small == lost {
+		lost = 2
+	}
+	path := filepath.Join(dirs[1], "plain0")
+	content, err := os.ReadFile(path)
+	must(t, err)
+	content[len(content)/2]++
+	must(t, os.WriteFile(path, content, 0o644))
+	must(t, os.WriteFile(filepath.Join(dirs[small], "another"), bytes.Repeat([]byte("x"), 1000), 0o600))
+	// Until then, what has not changed is as safe as before.
+	whatWas := listing(t, dirs[lost])
+	lose(t, dirs, []int{lost})
+	_, err = recoverAll(1, dirs)
+	must(t, err)
+	if now := listing(t, dirs[lost]); now != whatWas {
+		t.Errorf("node %d was\n%s\nand is\n%s", lost, whatWas, now)
+	}
+	update, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2})
+	must(t, err)
+	if update.Coded == 0 || update.Coded > first.Blocks/2 {
+		t.Errorf("%d of %d blocks were coded again", update.Coded, first.Blocks)
+	}
+	must(t, os.RemoveAll(filepath.Join(dirs[1], ".volley", "replaced")))
+	before := listings(t, dirs)
+	lose(t, dirs, []int{1, 2})
+	_, err = recoverAll(1, dirs)
+	must(t, err)
+	compare(t, "after the update", before, listings(t, dirs))
+	whole(t, 1, dirs)
 }
 
 // smallest returns the node that has least.

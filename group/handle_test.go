@@ -44,7 +44,7 @@ func TestOpenRefused(t *testing.T) {
 // TestNamesRefused gives a verb over a transport a wrong number of names, and of reasons of absence.
 func TestNamesRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	for _, o := range []protection.Settings{{Names: []string{"one"}}, {Absent: []string{}}} {
 		if _, err := w.with(o).verifyBy(w.Process()); !IsInputError(err) || !strings.Contains(err.Error(), "for 3 directories: give one for each") {
 			t.Errorf("%+v: %v", o, err)
@@ -55,7 +55,7 @@ func TestNamesRefused(t *testing.T) {
 // TestGroup goes through all verbs of one group in memory, opened once: one that is refused leaves it as good as before.
 func TestGroup(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 1, Striped)
+	w := newWorld(4, 1)
 	was := w.trees()
 	dirs := slices.Clone(w.dirs)
 	g, err := open(dirs, w.options(w.Process(), protection.Settings{}))
@@ -101,7 +101,7 @@ func TestGroup(t *testing.T) {
 // TestOverStaysOpen closes a group over a transport, which is its owner's.
 func TestOverStaysOpen(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	end := local.New(1)[0]
 	defer end.Close()
 	g := overSetup(end, w.dirs, w.options(w.Process(), protection.Settings{}))

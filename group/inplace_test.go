@@ -19,7 +19,7 @@ func TestDirectoriesInPlace(t *testing.T) {
 			if (name == "") != (x == "file") {
 				continue
 			}
-			w := newWorld(4, 2, Striped)
+			w := newWorld(4, 2)
 			must(t, w.protect())
 			before := w.trees()
 			at := "/n1/.volley/generation.1"
@@ -82,7 +82,7 @@ func TestDirectoriesInPlace(t *testing.T) {
 // TestLockInPlace has what is no file in the place of a lock: every verb names it.
 func TestLockInPlace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	w.RemoveAll("/n1/.volley/lock")
 	for kind, make := range map[string]func(c *world){
@@ -107,7 +107,7 @@ func TestLockInPlace(t *testing.T) {
 // is left. The next run that may removes it.
 func TestImmutableGeneration(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	w.ranks = 2
 	must(t, w.protect())
 	w.Deny("/n3/.volley/generation.1", syscall.EPERM, "rename", "remove")

@@ -83,7 +83,7 @@ func TestKey(t *testing.T) {
 		}
 	}
 	for _, ranks := range []int{1, 2} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		w.ranks = ranks
 		want(w, "protect", keyed(testKey), "")
 		want(w, "verify recover protect", keyed(testKey), "")
@@ -114,7 +114,7 @@ func TestKey(t *testing.T) {
 		want(c, "recover", protection.Settings{}, "")
 		want(c, "protect verify", keyed(testKey), "")
 		c = w.clone()
-		m := newWorld(4, 2, Striped)
+		m := newWorld(4, 2)
 		want(m, "protect", keyed(otherKey), "")
 		text, _ := m.ReadFile("/n1/" + manifestPath(1))
 		c.MkdirAll("/n1/"+path.Dir(manifestPath(1)), 0o700)
@@ -141,12 +141,12 @@ func generationIn(t *testing.T, w *world, n int) int64 {
 // completes it, and until then what was there comes back, with the key or without.
 func TestKeyInterrupted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped).ordered()
+	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
 	c := w.clone()
 	p := c.Process()
 	calls := 0
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		calls = c.N
 		return nil
 	}
@@ -189,7 +189,7 @@ func TestKeyInterrupted(t *testing.T) {
 func TestKeyForged(t *testing.T) {
 	t.Parallel()
 	for _, key := range [][]byte{nil, otherKey} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		must(t, verbs["protect"](w, keyed(testKey)))
 		before := w.trees()
 		m := w.clone()
@@ -230,7 +230,7 @@ func TestKeyForged(t *testing.T) {
 // TestKeysOfRanks starts ranks with different keys: all say so.
 func TestKeysOfRanks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	for _, keys := range [][3]protection.Settings{
 		{keyed(testKey), keyed(otherKey), keyed(testKey)},
 		{keyed(testKey), {}, keyed(testKey)},
@@ -249,7 +249,7 @@ func TestKeysOfRanks(t *testing.T) {
 		}
 		wg.Wait()
 		for r, err := range errs {
-			if errors.As(err, new(*transport.AbortError)) || !IsInputError(err) || !strings.Contains(err.Error(), "another key") && !strings.Contains(err.Error(), "other arguments") {
+			if errors.As(err, new(*transport.AbortError)) || !IsInputError(err) || !strings.Contains(err.Error(), "another key") && !strings.Contains(err.Error(), "give all the same") {
 				t.Errorf("%v: rank %d: %v", keys, r, err)
 			}
 		}
@@ -293,7 +293,7 @@ func TestReadKey(t *testing.T) {
 			t.Errorf("another user's: %v", err)
 		}
 	}
-	w := newWorld(2, 1, Striped)
+	w := newWorld(2, 1)
 	for _, o := range []protection.Settings{keyed([]byte("short")), {Key: testKey, NoKey: true}} {
 		if err := verbs["protect"](w, o); !IsInputError(err) {
 			t.Errorf("%+v: %v", o, err)

@@ -264,7 +264,7 @@ func TestSnapshotsMeanwhile(t *testing.T) {
 				c := w.clone()
 				p := c.Process()
 				var protected error
-				p.At(n, func() { _, protected = c.protectStep(c.Process(), 2, 0) })
+				p.CallAt(n, func() { _, protected = c.protectStep(c.Process(), 2, 0) })
 				err := verb(c, p)
 				for _, err := range []error{err, protected} {
 					if err != nil && !isBusy(err) {
@@ -313,7 +313,7 @@ func TestSnapshotsShared(t *testing.T) {
 	other.RemoveAll("/r0/step-2")
 	other.RemoveAll("/r2/step-2")
 	p := other.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "readdir" && c.Path == "/r1/step-2/.volley" {
 			other.WriteFile("/r1/step-2/.volley/lock", []byte(`{"pid":7,"host":"h","verb":"protect","run":"other"}`), 0o600)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -17,7 +18,7 @@ func TestRecoverLeavesOut(t *testing.T) {
 	t.Parallel()
 	fails := func(err error, ops ...string) func(*disktest.Process) {
 		return func(p *disktest.Process) {
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if slices.Contains(ops, c.Op) && strings.HasPrefix(c.Path, "/n1/.volley/tmp-stage/") {
 					return err
 				}
@@ -40,7 +41,7 @@ func TestRecoverLeavesOut(t *testing.T) {
 		{"a disk that does not sync", "/plain cannot be made: input/output error", nil, fails(syscall.EIO, "sync")},
 	} {
 		for _, ranks := range []int{1, 3} {
-			w := newWorld(5, 2, Striped)
+			w := newWorld(5, 2)
 			w.ranks = ranks
 			must(t, w.protect())
 			was := w.trees()
@@ -86,7 +87,7 @@ func TestStaleMalformed(t *testing.T) {
 			w.Symlink("/n0/.volley/generation.2/manifest.json", "/n1/.volley/generation.1/manifest.json")
 		},
 	} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		w.CopyTree("/n1", "/old")
 		w.Wait(1e9)
@@ -113,7 +114,7 @@ func TestStaleMalformed(t *testing.T) {
 // escapes.
 func TestReportBytes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	const odd = "/n1/odd \xff"
 	w.Wait(1e9)
@@ -125,12 +126,12 @@ func TestReportBytes(t *testing.T) {
 	var back RecoverReport
 	must(t, json.Unmarshal(text, &back))
 	same(t, "kept", back.Kept, []tree.Name{odd})
-	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	same(t, "replaced", r.Replaced, []tree.Name{"/n1/.volley/replaced/1/odd \xff"})
 	w.Remove(odd)
 	w.MkdirAll(odd, 0o700)
-	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	same(t, "left", r.Left, []string{`/n1/odd \xff is a directory, and was a file when it was protected: move it away`})
 }
@@ -139,7 +140,7 @@ func TestReportBytes(t *testing.T) {
 // else.
 func TestLeftoversNamed(t *testing.T) {
 	t.Parallel()
-	start := newWorld(4, 2, Striped).ordered()
+	start := newWorld(4, 2).ordered()
 	must(t, start.protect())
 	start.WriteFile("/n1/plain", []byte("changed"), 0o600)
 	calls := start.Calls(func(p *disktest.Process) {

@@ -34,7 +34,6 @@ type world struct {
 	*disktest.Machine
 	dirs   []string
 	r      int
-	layout string
 	ranks  int
 	inTurn bool
 	common protection.Settings // of all verbs
@@ -44,8 +43,8 @@ type world struct {
 }
 
 // newWorld returns a group that is not protected, whose nodes have files of all kinds.
-func newWorld(k, r int, layout string) *world {
-	w := &world{Machine: disktest.NewMachine(), r: r, layout: layout, ranks: 1}
+func newWorld(k, r int) *world {
+	w := &world{Machine: disktest.NewMachine(), r: r, ranks: 1}
 	rng := rand.New(rand.NewPCG(uint64(k), uint64(r)))
 	for n := range k {
 		dir := fmt.Sprintf("/n%d", n)
@@ -68,11 +67,11 @@ func newWorld(k, r int, layout string) *world {
 			w.WriteFile(dir+"/"+f.name, random(rng, f.size), f.mode)
 		}
 		w.Link(dir+"/sub/deep/y", dir+"/twin")
-		w.Own(dir+"/plain", 1000, 1001, "user.note", "of \xff")
+		w.Chown(dir+"/plain", 1000, 1001, "user.note", "of \xff")
 		w.Chmod(dir+"/plain", 0o644|fs.ModeSetuid)
-		w.Own(dir+"/sub", 1000, 0, "system.posix_acl_default", "of all")
+		w.Chown(dir+"/sub", 1000, 0, "system.posix_acl_default", "of all")
 		w.Symlink("sub/x", dir+"/link")
-		w.Own(dir+"/link", 0, 1002, "", "")
+		w.Chown(dir+"/link", 0, 1002, "", "")
 		w.Symlink("no/such/file", dir+"/closed/broken")
 		w.Chmod(dir+"/closed/inner", 0o700)
 		w.Chmod(dir+"/closed", 0o500)
@@ -161,14 +160,11 @@ func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport
 	if o.Tolerate == 0 {
 		o.Tolerate = w.r
 	}
-	if o.Layout == "" {
-		o.Layout = w.layout
-	}
 	return overRanks(w, p, func(ctx context.Context, g *Group) (*ProtectReport, error) { return g.Protect(ctx, o) })
 }
 
 func (w *world) recoverBy(p *disktest.Process, o RecoverOptions) (*RecoverReport, error) {
-	o.Deleted = !w.deletes
+	o.Revert.Deleted = !w.deletes
 	return overRanks(w, p, func(ctx context.Context, g *Group) (*RecoverReport, error) { return g.Recover(ctx, o) })
 }
 
@@ -309,7 +305,7 @@ func diff(what string, want, is string) error {
 
 // dying makes all calls in a directory fail from call n on.
 func dying(p *disktest.Process, n int, dir string, err error) {
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.N >= n && (c.Path == dir || strings.HasPrefix(c.Path, dir+"/")) {
 			return err
 		}

@@ -27,7 +27,7 @@ import (
 // once does something before the first call of a kind.
 func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
 	done := false
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if !done && c.Op == op && c.Path == path {
 			done = true
 			do()
@@ -41,72 +41,70 @@ func once(p *disktest.Process, op, path string, do func()) *disktest.Process {
 // back, and what has gone does not.
 func TestProtectMeanwhile(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Striped, Full} {
-		was := contentOf(newWorld(2, 1, layout), "/n1/plain")
-		for _, x := range []struct {
-			what string
-			do   func(w *world)
-			want string // that /n1/plain has, when it comes back
-			gone []string
-			left bool // verify finds what has come behind what was protected
-		}{
-			{"nothing", func(*world) {}, was, nil, false},
-			{"longer", func(w *world) { w.AppendFile("/n1/plain", []byte("more")) }, was, nil, true},
-			{"overwritten", func(w *world) { w.Overwrite("/n1/plain", 0, []byte("x"), true) }, "x" + was[1:], nil, false},
-			{"overwritten, and longer", func(w *world) { w.WriteFile("/n1/plain", []byte("x"+was[1:]+"more"), 0o600) }, "x" + was[1:], nil, true},
-			{"shorter", func(w *world) { w.WriteFile("/n1/plain", []byte(was[:10]), 0o600) }, was[:10], nil, false},
-			{"empty", func(w *world) { w.WriteFile("/n1/plain", nil, 0o600) }, "", nil, false},
-			{"another file", func(w *world) { w.WriteFile("/n1/new", []byte("new"), 0o600); w.Rename("/n1/new", "/n1/plain") }, "new", nil, false},
-			{"another file, longer", func(w *world) {
-				w.WriteFile("/n1/new", []byte(was+was), 0o600)
-				w.Rename("/n1/new", "/n1/plain")
-			}, was, nil, true},
-			{"gone", func(w *world) { w.Remove("/n1/plain") }, "", []string{"/n1/plain"}, false},
-			{"a directory", func(w *world) { w.Remove("/n1/plain"); w.MkdirAll("/n1/plain", 0o755) }, "", []string{"/n1/plain"}, false},
-			{"all that is in a directory", func(w *world) { w.RemoveAll("/n1/sub") }, was, []string{"/n1/sub/deep/y", "/n1/sub/x", "/n1/twin"}, true},
-			{"one name is another file", func(w *world) {
-				w.WriteFile("/n1/new", []byte("new"), 0o600)
-				w.Rename("/n1/new", "/n1/sub/deep/y")
-			}, was, []string{"/n1/twin"}, false},
-			{"another time", func(w *world) { w.SetTime("/n1/plain", w.Now()) }, was, nil, false},
-			{"another mode", func(w *world) { w.Chmod("/n1/plain", 0o600); w.Chmod("/n1/sub", 0o700) }, was, nil, false},
-			{"another target", func(w *world) { w.Remove("/n1/link"); w.Symlink("big", "/n1/link") }, was, nil, false},
-			{"data in what was empty", func(w *world) { w.AppendFile("/n1/empty", []byte("more")) }, was, nil, true},
-			{"an empty one is a directory", func(w *world) { w.Remove("/n1/empty"); w.MkdirAll("/n1/empty", 0o700) }, was, nil, true},
-			{"new ones", func(w *world) { w.WriteFile("/n1/another", nil, 0o600); w.WriteFile("/n1/zzz", nil, 0o600) }, was, nil, false},
-		} {
-			for _, at := range [][2]string{{"open", "/n1/plain"}, {"read", "/n1/plain"}, {"write", "/n1/.volley/pending.2/parity"}} {
-				what := fmt.Sprint(layout, ", ", x.what, " at ", at)
-				w := newWorld(2, 1, layout)
-				must(t, w.protect())
-				for _, name := range []string{"/n1/plain", "/n1/sub/x", "/n1/sub/deep/y"} {
-					w.SetTime(name, w.Now().Add(-time.Minute))
-				}
-				r, err := w.protectBy(once(w.Process(), at[0], at[1], func() { x.do(w) }), ProtectOptions{Full: true})
-				if err != nil {
-					t.Errorf("%s: %v", what, err)
-					continue
-				}
-				same(t, what+": gone", r.Gone, x.gone)
-				same(t, what+": torn", r.Torn, nil)
-				must(t, w.tidy(2))
-				if err := w.whole(); (err != nil) != x.left {
-					t.Errorf("%s: %v", what, err)
-				}
-				w.lose(1, 1)
-				must(t, w.recover())
-				must(t, w.whole())
-				is, err := w.ReadFile("/n1/plain")
-				if x.gone != nil && x.gone[0] == "/n1/plain" {
-					if err == nil {
-						t.Errorf("%s: it is back", what)
-					}
-				} else if err != nil || string(is) != x.want {
-					t.Errorf("%s: %v, %d bytes came back, want %d", what, err, len(is), len(x.want))
-				}
-				must(t, w.protect())
-				must(t, w.whole())
+	was := contentOf(newWorld(2, 1), "/n1/plain")
+	for _, x := range []struct {
+		what string
+		do   func(w *world)
+		want string // that /n1/plain has, when it comes back
+		gone []string
+		left bool // verify finds what has come behind what was protected
+	}{
+		{"nothing", func(*world) {}, was, nil, false},
+		{"longer", func(w *world) { w.AppendFile("/n1/plain", []byte("more")) }, was, nil, true},
+		{"overwritten", func(w *world) { w.Overwrite("/n1/plain", 0, []byte("x"), true) }, "x" + was[1:], nil, false},
+		{"overwritten, and longer", func(w *world) { w.WriteFile("/n1/plain", []byte("x"+was[1:]+"more"), 0o600) }, "x" + was[1:], nil, true},
+		{"shorter", func(w *world) { w.WriteFile("/n1/plain", []byte(was[:10]), 0o600) }, was[:10], nil, false},
+		{"empty", func(w *world) { w.WriteFile("/n1/plain", nil, 0o600) }, "", nil, false},
+		{"another file", func(w *world) { w.WriteFile("/n1/new", []byte("new"), 0o600); w.Rename("/n1/new", "/n1/plain") }, "new", nil, false},
+		{"another file, longer", func(w *world) {
+			w.WriteFile("/n1/new", []byte(was+was), 0o600)
+			w.Rename("/n1/new", "/n1/plain")
+		}, was, nil, true},
+		{"gone", func(w *world) { w.Remove("/n1/plain") }, "", []string{"/n1/plain"}, false},
+		{"a directory", func(w *world) { w.Remove("/n1/plain"); w.MkdirAll("/n1/plain", 0o755) }, "", []string{"/n1/plain"}, false},
+		{"all that is in a directory", func(w *world) { w.RemoveAll("/n1/sub") }, was, []string{"/n1/sub/deep/y", "/n1/sub/x", "/n1/twin"}, true},
+		{"one name is another file", func(w *world) {
+			w.WriteFile("/n1/new", []byte("new"), 0o600)
+			w.Rename("/n1/new", "/n1/sub/deep/y")
+		}, was, []string{"/n1/twin"}, false},
+		{"another time", func(w *world) { w.SetTime("/n1/plain", w.Now()) }, was, nil, false},
+		{"another mode", func(w *world) { w.Chmod("/n1/plain", 0o600); w.Chmod("/n1/sub", 0o700) }, was, nil, false},
+		{"another target", func(w *world) { w.Remove("/n1/link"); w.Symlink("big", "/n1/link") }, was, nil, false},
+		{"data in what was empty", func(w *world) { w.AppendFile("/n1/empty", []byte("more")) }, was, nil, true},
+		{"an empty one is a directory", func(w *world) { w.Remove("/n1/empty"); w.MkdirAll("/n1/empty", 0o700) }, was, nil, true},
+		{"new ones", func(w *world) { w.WriteFile("/n1/another", nil, 0o600); w.WriteFile("/n1/zzz", nil, 0o600) }, was, nil, false},
+	} {
+		for _, at := range [][2]string{{"open", "/n1/plain"}, {"read", "/n1/plain"}, {"write", "/n1/.volley/pending.2/parity"}} {
+			what := fmt.Sprint(x.what, " at ", at)
+			w := newWorld(2, 1)
+			must(t, w.protect())
+			for _, name := range []string{"/n1/plain", "/n1/sub/x", "/n1/sub/deep/y"} {
+				w.SetTime(name, w.Now().Add(-time.Minute))
 			}
+			r, err := w.protectBy(once(w.Process(), at[0], at[1], func() { x.do(w) }), ProtectOptions{Full: true})
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+				continue
+			}
+			same(t, what+": gone", r.Gone, x.gone)
+			same(t, what+": torn", r.Torn, nil)
+			must(t, w.tidy(2))
+			if err := w.whole(); (err != nil) != x.left {
+				t.Errorf("%s: %v", what, err)
+			}
+			w.lose(1, 1)
+			must(t, w.recover())
+			must(t, w.whole())
+			is, err := w.ReadFile("/n1/plain")
+			if x.gone != nil && x.gone[0] == "/n1/plain" {
+				if err == nil {
+					t.Errorf("%s: it is back", what)
+				}
+			} else if err != nil || string(is) != x.want {
+				t.Errorf("%s: %v, %d bytes came back, want %d", what, err, len(is), len(x.want))
+			}
+			must(t, w.protect())
+			must(t, w.whole())
 		}
 	}
 }
@@ -115,64 +113,62 @@ func TestProtectMeanwhile(t *testing.T) {
 // take it for changed, and not for damaged.
 func TestTorn(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Striped, Full} {
-		for _, goes := range []bool{false, true} {
-			w := newWorld(4, 1, layout)
-			must(t, w.protect())
-			w.SetTime("/n1/big", w.Now())
-			p, reads := w.Process(), 0
-			p.Before = func(c disktest.Call) error {
-				if c.Op != "read" || c.Path != "/n1/big" {
-					return nil
-				}
-				if reads++; !goes || reads <= 2 {
-					w.Overwrite("/n1/big", 69_990, []byte{byte(reads)}, false)
-					w.Overwrite("/n1/big", 3, []byte{byte(reads)}, false)
-				}
+	for _, goes := range []bool{false, true} {
+		w := newWorld(4, 1)
+		must(t, w.protect())
+		w.SetTime("/n1/big", w.Now())
+		p, reads := w.Process(), 0
+		p.Hook = func(c disktest.Call) error {
+			if c.Op != "read" || c.Path != "/n1/big" {
 				return nil
 			}
-			if goes {
-				at, calls := p.Before, 0
-				p.Before = func(c disktest.Call) error {
-					if c.Op == "sync" && c.Path == "/n1/.volley/pending.2/parity" && calls == 0 {
-						calls++
-						w.Remove("/n1/big")
-					}
-					return at(c)
-				}
+			if reads++; !goes || reads <= 2 {
+				w.Overwrite("/n1/big", 69_990, []byte{byte(reads)}, false)
+				w.Overwrite("/n1/big", 3, []byte{byte(reads)}, false)
 			}
-			r, err := w.protectBy(p, ProtectOptions{Strict: true})
-			torn := new(TornError)
-			if !errors.As(err, &torn) || torn.ExitCode() != 3 || r == nil {
-				t.Fatalf("%s: %v, %+v", layout, err, r)
-			}
-			same(t, "torn", r.Torn, []string{"/n1/big"})
-			must(t, w.tidy(2))
-			v, err := w.verifyBy(w.Process())
-			must(t, err)
-			named := func(notes []string) bool {
-				return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, "torn, ") && strings.Contains(n, "/n1/big") })
-			}
-			if !named(v.Notes) || !goes && v.Nodes[1].Status != Changed {
-				t.Errorf("%s: %+v", layout, v)
-			}
-			before := w.trees()
-			back, err := w.recoverBy(w.Process(), RecoverOptions{})
-			must(t, err)
-			if !named(back.Notes) {
-				t.Errorf("%s: %+v", layout, back)
-			}
-			if !goes {
-				must(t, diff("recovered", before[1], w.tree(1)))
-				must(t, w.protect())
-				if r, err := w.verifyBy(w.Process()); err != nil || named(r.Notes) {
-					t.Errorf("%s: %+v, %v", layout, r, err)
-				}
-				w.lose(1, 1)
-				must(t, w.recover())
-			}
-			must(t, w.whole())
+			return nil
 		}
+		if goes {
+			at, calls := p.Hook, 0
+			p.Hook = func(c disktest.Call) error {
+				if c.Op == "sync" && c.Path == "/n1/.volley/pending.2/parity" && calls == 0 {
+					calls++
+					w.Remove("/n1/big")
+				}
+				return at(c)
+			}
+		}
+		r, err := w.protectBy(p, ProtectOptions{Strict: true})
+		torn := new(TornError)
+		if !errors.As(err, &torn) || torn.ExitCode() != 3 || r == nil {
+			t.Fatalf("%v, %+v", err, r)
+		}
+		same(t, "torn", r.Torn, []string{"/n1/big"})
+		must(t, w.tidy(2))
+		v, err := w.verifyBy(w.Process())
+		must(t, err)
+		named := func(notes []string) bool {
+			return slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, "torn, ") && strings.Contains(n, "/n1/big") })
+		}
+		if !named(v.Notes) || !goes && v.Nodes[1].Status != Changed {
+			t.Errorf("%+v", v)
+		}
+		before := w.trees()
+		back, err := w.recoverBy(w.Process(), RecoverOptions{})
+		must(t, err)
+		if !named(back.Notes) {
+			t.Errorf("%+v", back)
+		}
+		if !goes {
+			must(t, diff("recovered", before[1], w.tree(1)))
+			must(t, w.protect())
+			if r, err := w.verifyBy(w.Process()); err != nil || named(r.Notes) {
+				t.Errorf("%+v, %v", r, err)
+			}
+			w.lose(1, 1)
+			must(t, w.recover())
+		}
+		must(t, w.whole())
 	}
 }
 
@@ -180,46 +176,44 @@ func TestTorn(t *testing.T) {
 // what comes back is one of them, or the file is named and not protected. It never is what none of them was.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Striped, Full} {
-		for _, op := range []string{"open", "read"} {
-			for times := range 12 {
-				for _, goes := range []bool{false, true} {
-					what := fmt.Sprintf("%s, %d times at %s, then it goes: %v", layout, times, op, goes)
-					w := newWorld(3, 1, layout)
-					must(t, w.protect())
-					versions := []string{contentOf(w, "/n1/big")}
-					p := w.Process()
-					p.Before = func(c disktest.Call) error {
-						if c.Op != op || c.Path != "/n1/big" {
-							return nil
-						}
-						if len(versions) > times {
-							if goes && w.Exists("/n1/big") {
-								w.Remove("/n1/big")
-							}
-							return nil
-						}
-						text := strings.Repeat(string(rune('a'+len(versions))), 70_000)
-						versions = append(versions, text)
-						w.WriteFile("/another", []byte(text), 0o600)
-						w.Rename("/another", "/n1/big")
+	for _, op := range []string{"open", "read"} {
+		for times := range 12 {
+			for _, goes := range []bool{false, true} {
+				what := fmt.Sprintf("%d times at %s, then it goes: %v", times, op, goes)
+				w := newWorld(3, 1)
+				must(t, w.protect())
+				versions := []string{contentOf(w, "/n1/big")}
+				p := w.Process()
+				p.Hook = func(c disktest.Call) error {
+					if c.Op != op || c.Path != "/n1/big" {
 						return nil
 					}
-					r, err := w.protectBy(p, ProtectOptions{Full: true})
-					if err != nil {
-						t.Errorf("%s: %v", what, err)
-						continue
+					if len(versions) > times {
+						if goes && w.Exists("/n1/big") {
+							w.Remove("/n1/big")
+						}
+						return nil
 					}
-					must(t, w.tidy(2))
-					w.lose(1, 1)
-					must(t, w.recover())
-					if is, err := w.ReadFile("/n1/big"); err != nil {
-						same(t, what+": gone", r.Gone, []string{"/n1/big"})
-					} else if !slices.Contains(versions, string(is)) {
-						t.Errorf("%s: none of %d versions comes back: %q…, torn %q", what, len(versions), is[:8], r.Torn)
-					}
-					must(t, w.whole())
+					text := strings.Repeat(string(rune('a'+len(versions))), 70_000)
+					versions = append(versions, text)
+					w.WriteFile("/another", []byte(text), 0o600)
+					w.Rename("/another", "/n1/big")
+					return nil
 				}
+				r, err := w.protectBy(p, ProtectOptions{Full: true})
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+					continue
+				}
+				must(t, w.tidy(2))
+				w.lose(1, 1)
+				must(t, w.recover())
+				if is, err := w.ReadFile("/n1/big"); err != nil {
+					same(t, what+": gone", r.Gone, []string{"/n1/big"})
+				} else if !slices.Contains(versions, string(is)) {
+					t.Errorf("%s: none of %d versions comes back: %q…, torn %q", what, len(versions), is[:8], r.Torn)
+				}
+				must(t, w.whole())
 			}
 		}
 	}
@@ -246,7 +240,7 @@ func TestRecoverMeanwhile(t *testing.T) {
 		{"the rest of the parity", func(w *world) { w.Overwrite("/n1/.volley/generation.1/parity", 40_000, []byte("rot"), true) }, "/n1/.volley/generation.1/parity cannot be made: data"},
 		{"no parity any more", func(w *world) { w.Remove("/n1/.volley/generation.1/parity") }, "no such file"},
 	} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		was := w.trees()
 		w.Overwrite("/n1/big", 5, []byte("rot"), true)
@@ -280,7 +274,7 @@ func TestRecoverMeanwhile(t *testing.T) {
 // it for all of the parity.
 func TestParityMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	was := w.clone()
 	w.Remove("/n1/.volley/generation.1/parity")
@@ -310,7 +304,7 @@ func TestParityMeanwhile(t *testing.T) {
 // write on while recover makes what does: what that spoils is left to the next run, and all else comes back.
 func TestRecoverBesideWriter(t *testing.T) {
 	t.Parallel()
-	w := &world{Machine: disktest.NewMachine(), r: 2, layout: Striped, ranks: 1, dirs: []string{"/n0", "/n1", "/n2", "/n3"}}
+	w := &world{Machine: disktest.NewMachine(), r: 2, ranks: 1, dirs: []string{"/n0", "/n1", "/n2", "/n3"}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, dir := range w.dirs {
 		w.MkdirAll(dir, 0o755)
@@ -326,7 +320,7 @@ func TestRecoverBesideWriter(t *testing.T) {
 	}
 	w.RemoveAll("/n3")
 	p, made := w.Process(), 0
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "create" && c.Path == "/n3/.volley/tmp-stage/parity" {
 			if made++; made == 2 { // of the run that gives up what does not come back
 				w.Overwrite("/n2/f2", 7, random(rng, 100<<10), false)
@@ -358,7 +352,7 @@ func TestRecoverBesideWriter(t *testing.T) {
 // compares a node: that is no damage, and no verb brings back what was there.
 func TestExamineMeanwhile(t *testing.T) {
 	t.Parallel()
-	before := newWorld(3, 1, Striped).ordered()
+	before := newWorld(3, 1).ordered()
 	before.deletes = true
 	must(t, before.protect())
 	before.WriteFile("/n1/theirs", []byte("another file"), 0o600)
@@ -404,7 +398,7 @@ func TestExamineMeanwhile(t *testing.T) {
 				}
 				w, want := before.clone(), []byte(nil)
 				p := w.Process()
-				p.At(c.N, func() {
+				p.CallAt(c.N, func() {
 					do(w)
 					want, _ = w.ReadFile("/n1/big")
 					tried++
@@ -429,12 +423,12 @@ func TestExamineMeanwhile(t *testing.T) {
 func TestReplacedAtOpen(t *testing.T) {
 	t.Parallel()
 	for _, files := range [][]string{nil, {"*"}} {
-		w := newWorld(3, 1, Striped).ordered()
+		w := newWorld(3, 1).ordered()
 		must(t, w.protect())
 		w.Overwrite("/n0/plain", 5, []byte("rot"), true)
 		w.WriteFile("/n1/theirs", []byte("theirs"), 0o600)
 		p, replaced := w.Process(), false
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if replaced || c.Op != "open" || c.Path != "/n1/big" {
 				return nil
 			}
@@ -454,7 +448,7 @@ func TestReplacedAtOpen(t *testing.T) {
 // TestUndisturbed runs recover on a group that is whole: it writes nothing but its locks.
 func TestUndisturbed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	w.WriteFile("/n1/new", []byte("new"), 0o600)
 	for _, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, RecoverOptions{}); must(t, err) }) {
@@ -468,7 +462,7 @@ func TestUndisturbed(t *testing.T) {
 	must(t, err)
 	same(t, "another user's", r.Notes, []string{"/n1/sub: mode not restored: operation not permitted"})
 	w.WriteFile("/n1/plain", []byte("mine"), 0o600)
-	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: true})
+	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	if len(r.Replaced) != 1 || contentOf(w, string(r.Replaced[0])) != "mine" {
 		t.Errorf("%+v", r)
@@ -491,7 +485,7 @@ func TestUndisturbed(t *testing.T) {
 func TestUnreadStale(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"generation.1/manifest.json", "generation.1/record"} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		w.CopyTree("/n1", "/old")
 		w.AppendFile("/n1/plain", []byte("more"))
@@ -588,7 +582,7 @@ func (f *ledgerFile) Close() error {
 // TestClosed checks that verbs close what they open, whether they succeed or fail at a call.
 func TestClosed(t *testing.T) {
 	t.Parallel()
-	changed := newWorld(3, 1, Striped)
+	changed := newWorld(3, 1)
 	must(t, changed.protect())
 	damaged := changed.clone()
 	change(changed, "/n1")
@@ -600,7 +594,7 @@ func TestClosed(t *testing.T) {
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
 			switch g := overSetup(t, dirs, o); verb {
 			case "protect":
-				return g.Protect(ctx, ProtectOptions{Tolerate: 1, Layout: Striped})
+				return g.Protect(ctx, ProtectOptions{Tolerate: 1})
 			case "recover":
 				return g.Recover(ctx, RecoverOptions{})
 			case "status":
@@ -636,31 +630,29 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestRottenLayout lets a file rot, and asks for another layout, for which its digests are taken
-// anew: it is named, and protected as it is only by force.
-func TestRottenLayout(t *testing.T) {
+// TestRottenDigest lets a file rot, and asks for another digest, for which it is read anew: it is named, and protected as
+// it is only by force.
+func TestRottenDigest(t *testing.T) {
 	t.Parallel()
-	for layout, other := range map[string]string{Full: Striped, Striped: Full} {
-		w := newWorld(4, 2, layout)
-		must(t, w.protect())
-		w.Overwrite("/n2/sub/x", 1, []byte("rot"), true)
-		for _, to := range []string{other, layout} {
-			input := new(protection.RefusedError)
-			if _, err := w.protectBy(w.Process(), ProtectOptions{Layout: to, Full: true}); !errors.As(err, &input) || input.Way != protection.WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
-				t.Errorf("%s, then %s: %v", layout, to, err)
-			}
+	w := newWorld(4, 2)
+	must(t, w.protect())
+	w.Overwrite("/n2/sub/x", 1, []byte("rot"), true)
+	for _, to := range []string{BLAKE3, SHA256} {
+		input := new(protection.RefusedError)
+		if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: to, Full: true}); !errors.As(err, &input) || input.Way != protection.WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
+			t.Errorf("%s: %v", to, err)
 		}
-		_, err := w.protectBy(w.Process(), ProtectOptions{Layout: other, Force: true})
-		must(t, err)
-		must(t, w.whole())
 	}
+	_, err := w.protectBy(w.Process(), ProtectOptions{Digest: BLAKE3, Force: true})
+	must(t, err)
+	must(t, w.whole())
 }
 
 // TestTooMuch damages more of some blocks than R allows: what needs these is left as it is, and
 // named, and the rest comes back.
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 1, Striped)
+	w := newWorld(4, 1)
 	for n, dir := range w.dirs { // a file in each of three chunks, and in two rows
 		for i := range 6 {
 			w.WriteFile(fmt.Sprint(dir, "/part", i), bytes.Repeat([]byte{byte(n + i), 7, 9}, store.UsualBlock/3), 0o600)
@@ -699,7 +691,7 @@ func TestTooMuch(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "/n1/.volley/pending.1"} {
-		w := newWorld(2, 1, Striped)
+		w := newWorld(2, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		p := w.Process()
 		if name == "" {
@@ -714,10 +706,10 @@ func TestCancelled(t *testing.T) {
 		cancel()
 	}
 	// An error that came first is the one.
-	w := newWorld(2, 1, Striped)
+	w := newWorld(2, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "rename" && c.Path == "/n1/.volley/pending.1" {
 			cancel()
 			return syscall.EIO
@@ -734,7 +726,7 @@ func TestCancelled(t *testing.T) {
 // TestLoad looks at a node that has the manifest twice, committed and pending, and other leftovers.
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	w := newWorld(2, 1, Striped)
+	w := newWorld(2, 1)
 	must(t, w.protect())
 	for _, name := range append(w.meta(1), "") { // nobody else reads them
 		want := fs.FileMode(0o600)
@@ -769,7 +761,7 @@ func TestLoad(t *testing.T) {
 func TestRecoverSwapped(t *testing.T) {
 	t.Parallel()
 	const stage = "/n1/.volley/" + store.StageName
-	before := newWorld(3, 1, Striped)
+	before := newWorld(3, 1)
 	must(t, before.protect())
 	before.MkdirAll("/n1/theirs/dir", 0o711)
 	before.Chmod("/n1/theirs/dir", 0o701)
@@ -816,7 +808,7 @@ func TestRecoverSwapped(t *testing.T) {
 // mode of what was there.
 func TestProtectSwapped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	w.MkdirAll("/n1/theirs", 0o755)
 	w.WriteFile("/n1/theirs/y", random(rand.New(rand.NewPCG(1, 2)), 200), 0o755)
 	w.Chmod("/n1/sub/deep/y", 0o755|fs.ModeSetuid)
@@ -827,7 +819,7 @@ func TestProtectSwapped(t *testing.T) {
 		w.Rename(to, from)
 	}
 	p, swapped := w.Process(), false
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		switch {
 		case !swapped && c.Op == "open" && c.Path == "/n1/sub/deep/y":
 			swapped = true
@@ -852,7 +844,7 @@ func TestProtectSwapped(t *testing.T) {
 // for changed ones, which recover would leave.
 func TestStaleUnread(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	w.CopyTree("/n1", "/copy")
 	change(w, "/n1")
@@ -860,7 +852,7 @@ func TestStaleUnread(t *testing.T) {
 	w.RemoveAll("/n1")
 	w.Rename("/copy", "/n1")
 	p, opened := w.Process(), 0
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "open" && c.Path == "/n1/.volley/generation.1/record" {
 			if opened++; opened > 1 {
 				return syscall.EIO
@@ -879,32 +871,30 @@ func TestStaleUnread(t *testing.T) {
 // lost as may be: what it has is not given up for what cannot be made again.
 func TestRecoverKeepsParity(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Full, Striped} {
-		for i, op := range []string{"open", "stat", "read", "open", "stat", "read"} {
-			w := newWorld(4, 2, layout)
-			must(t, w.protect())
-			was := w.trees()
-			w.lose(0, 1, 2)
-			parity := contentOf(w, "/n3/.volley/generation.1/parity")
-			p, done := w.Process(), false
-			p.Before = func(c disktest.Call) error {
-				if (i < 3 || !done) && c.Op == op && c.Path == "/n3/.volley/generation.1/parity" {
-					done = true
-					return syscall.EIO
-				}
-				return nil
+	for i, op := range []string{"open", "stat", "read", "open", "stat", "read"} {
+		w := newWorld(4, 2)
+		must(t, w.protect())
+		was := w.trees()
+		w.lose(0, 1, 2)
+		parity := contentOf(w, "/n3/.volley/generation.1/parity")
+		p, done := w.Process(), false
+		p.Hook = func(c disktest.Call) error {
+			if (i < 3 || !done) && c.Op == op && c.Path == "/n3/.volley/generation.1/parity" {
+				done = true
+				return syscall.EIO
 			}
-			r, err := w.recoverBy(p, RecoverOptions{})
-			if !done || err != nil || (i < 3) != (r.Incomplete() != nil) {
-				t.Errorf("%s, %s: %v, %+v", layout, op, err, r)
-			}
-			if contentOf(w, "/n3/.volley/generation.1/parity") != parity {
-				t.Errorf("%s, %s: the parity is another", layout, op)
-			}
-			must(t, w.recover())
-			for n := range was {
-				must(t, diff(fmt.Sprintf("%s, %s: node %d", layout, op, n), was[n], w.tree(n)))
-			}
+			return nil
+		}
+		r, err := w.recoverBy(p, RecoverOptions{})
+		if !done || err != nil || (i < 3) != (r.Incomplete() != nil) {
+			t.Errorf("%s: %v, %+v", op, err, r)
+		}
+		if contentOf(w, "/n3/.volley/generation.1/parity") != parity {
+			t.Errorf("%s: the parity is another", op)
+		}
+		must(t, w.recover())
+		for n := range was {
+			must(t, diff(fmt.Sprintf("%s: node %d", op, n), was[n], w.tree(n)))
 		}
 	}
 }

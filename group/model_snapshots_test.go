@@ -180,21 +180,21 @@ func (m *snapshotsModel) interruption() (p *disktest.Process, name string) {
 	case "kill":
 		p.KillAt(n)
 	case "cut":
-		p.At(n, func() { m.PowerCut(nil) })
+		p.CallAt(n, func() { m.PowerCut(nil) })
 	case "cut some":
 		rng := rand.New(rand.NewPCG(seed, 0))
-		p.At(n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
+		p.CallAt(n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
 	case "EIO":
 		p.FailAt(n, syscall.EIO)
 	case "ENOSPC":
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if c.N == n && c.Grows() {
 				return syscall.ENOSPC
 			}
 			return nil
 		}
 	case "full":
-		p.At(n, func() { p.Deny(root, syscall.ENOSPC, disktest.Growing...) })
+		p.CallAt(n, func() { p.Deny(root, syscall.ENOSPC, disktest.Growing...) })
 	case "dying":
 		dying(p, n, root, syscall.EIO)
 	case "EACCES":

@@ -53,11 +53,7 @@ func TestModel(t *testing.T) {
 		m := &model{t: t, attempts: map[int64][]map[string]string{}, rot: map[string]bool{}, copies: map[string][]string{}}
 		k := rapid.IntRange(2, 4).Draw(t, "K")
 		r := rapid.IntRange(1, k-1).Draw(t, "R")
-		layout := Striped
-		if 2*r <= k && rapid.Bool().Draw(t, "full") {
-			layout = Full
-		}
-		m.world = newWorld(k, r, layout).ordered()
+		m.world = newWorld(k, r).ordered()
 		if rapid.IntRange(0, 3).Draw(t, "big") > 0 {
 			for _, dir := range m.dirs {
 				m.WriteFile(dir+"/big", []byte("a few bytes"), 0o600)
@@ -88,7 +84,7 @@ var modelVerbs = []string{"protect", "protect", "protect", "protect", "recover",
 
 func (m *model) fail(format string, args ...any) {
 	m.t.Helper()
-	m.t.Fatalf("K=%d, R=%d, %s, %d ranks\n%s\n%s", len(m.dirs), m.r, m.layout, m.ranks, strings.Join(m.steps, "\n"), fmt.Sprintf(format, args...))
+	m.t.Fatalf("K=%d, R=%d, %d ranks\n%s\n%s", len(m.dirs), m.r, m.ranks, strings.Join(m.steps, "\n"), fmt.Sprintf(format, args...))
 }
 
 func (m *model) step(format string, args ...any) {
@@ -227,17 +223,17 @@ func (m *model) interruption(verb string) *accident {
 	case "kill":
 		x.do = func(p *disktest.Process) { p.KillAt(n) }
 	case "cut":
-		x.do = func(p *disktest.Process) { p.At(n, func() { m.PowerCut(nil) }) }
+		x.do = func(p *disktest.Process) { p.CallAt(n, func() { m.PowerCut(nil) }) }
 	case "cut some":
 		rng := rand.New(rand.NewPCG(seed, 0))
 		x.do = func(p *disktest.Process) {
-			p.At(n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
+			p.CallAt(n, func() { m.PowerCut(func(string) bool { return rng.IntN(2) == 0 }) })
 		}
 	case "EIO":
 		x.do = func(p *disktest.Process) { p.FailAt(n, syscall.EIO) }
 	case "ENOSPC":
 		x.do = func(p *disktest.Process) {
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if c.N == n && c.Grows() {
 					return syscall.ENOSPC
 				}
@@ -253,7 +249,7 @@ func (m *model) interruption(verb string) *accident {
 		x.name += " " + other
 		x.do = func(p *disktest.Process) {
 			locked := false
-			p.Before = func(c disktest.Call) error {
+			p.Hook = func(c disktest.Call) error {
 				if c.N == n {
 					_, _, err := m.run(other, m.Process())
 					m.step("  %s meanwhile: %v", other, err)
@@ -298,7 +294,7 @@ func (m *model) writes(n int) *accident {
 	b.versions, m.busy = [][]byte{is}, b
 	return &accident{name: fmt.Sprintf("writes %q to %s at %d, %d apart, when it is read %v", changes, b.name, n, gap, whenRead), do: func(p *disktest.Process) {
 		left := changes
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if at := c.N >= n && (c.N-n)%gap == 0; whenRead {
 				at = c.Op == "read" && c.Path == b.name && c.N >= n/10
 				if !at {
@@ -534,12 +530,6 @@ func (m *model) resized(err error, held bool) {
 	case there && (err == nil || !before || rapid.Bool().Draw(m.t, "go on resized")):
 		if m.dirs = x.is; m.committed(is) {
 			m.Current = is
-		}
-		states, nodes := m.look(m.dirs)
-		for n, s := range states {
-			if s.Of(is) != nil {
-				m.layout = nodes[n].Held[is.Generation].Manifest.Layout
-			}
 		}
 	}
 	if err == nil {

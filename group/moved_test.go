@@ -15,7 +15,7 @@ import (
 // others: all comes back of which no more than R nodes lack the bytes. Recover brings no old name back, but to revert.
 func TestMoved(t *testing.T) {
 	t.Parallel()
-	start := newWorld(3, 1, Striped)
+	start := newWorld(3, 1)
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, p := range []string{"x", "y", "d/a", "d/in/b"} {
 		start.MkdirAll("/n0/d/in/void", 0o755)
@@ -117,7 +117,7 @@ func TestMoved(t *testing.T) {
 				must(t, w.whole())
 			}
 
-			r, err = reverted.recoverBy(reverted.Process(), RecoverOptions{Revert: true})
+			r, err = reverted.recoverBy(reverted.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 			must(t, err)
 			if x.name == "a directory in its place" { // nothing takes that away
 				continue
@@ -151,7 +151,7 @@ func listed(list []protection.Finding) (text string) {
 // TestMovedGlance has status find moved files by lengths and times, without reading.
 func TestMovedGlance(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	w.Rename("/n0/plain", "/n0/sub/renamed")
 	w.Rename("/n0/sub", "/n0/under")
@@ -176,7 +176,7 @@ func TestMovedGlance(t *testing.T) {
 // TestMovedCopied moves a file, copies it with its time, and damages the copy: that is a new file, and no damage.
 func TestMovedCopied(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	info, err := w.Lstat("/n0/plain")
 	must(t, err)
@@ -198,7 +198,7 @@ func TestMovedCopied(t *testing.T) {
 func TestMovedRotten(t *testing.T) {
 	t.Parallel()
 	for _, o := range []RecoverOptions{{}, {Files: []string{"y"}}} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		want, _ := w.ReadFile("/n1/sub/deep/y")
 		w.Remove("/n1/twin")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
@@ -16,7 +17,7 @@ import (
 
 // namesWorld is a protected group in which node 1 has a file of three names, x/a, x/b and y/c.
 func namesWorld(t *testing.T, k, r int) *world {
-	w := &world{Machine: disktest.NewMachine(), r: r, layout: Striped, ranks: 1}
+	w := &world{Machine: disktest.NewMachine(), r: r, ranks: 1}
 	rng := rand.New(rand.NewPCG(3, 3))
 	for n := range k {
 		dir := fmt.Sprint("/n", n)
@@ -76,7 +77,7 @@ func TestFileNames(t *testing.T) {
 	}
 	n := len(states)
 	rng := rand.New(rand.NewPCG(*callSeed, 9))
-	for _, i := range rng.Perm(n * n * n)[:verifyall.Most(90, n*n*n)] {
+	for _, i := range rng.Perm(n * n * n)[:verifyall.Pick(90, n*n*n)] {
 		for _, revert := range []bool{false, true} {
 			what := fmt.Sprint("revert ", revert)
 			w := start.clone()
@@ -110,7 +111,7 @@ func TestFileNames(t *testing.T) {
 			if held { // else what the node had there is lost, too
 				w.lose(0, 2)
 			}
-			r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: revert})
+			r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: revert}})
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
@@ -134,7 +135,7 @@ func TestFileNames(t *testing.T) {
 				must(t, diff(what+": all names are one file", withoutTimes(was[1]), withoutTimes(w.tree(1))))
 			}
 			now := w.tree(1)
-			again, err := w.recoverBy(w.Process(), RecoverOptions{Revert: revert})
+			again, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: revert}})
 			must(t, err)
 			if must(t, diff(what+": once more", now, w.tree(1))); !slices.Equal(again.Left, r.Left) || again.Files > 0 {
 				t.Errorf("%s: once more: %+v", what, again)
@@ -158,7 +159,7 @@ func TestFileNamesRaced(t *testing.T) {
 		for _, p := range []string{"/n1/x/b", "/n1/y/c"} {
 			w := start.clone()
 			q := w.Process()
-			q.At(c.N, func() {
+			q.CallAt(c.N, func() {
 				w.Remove(p)
 				w.WriteFile(p, []byte(strings.Repeat("e", len(bytes))), 0o640)
 			})

@@ -13,7 +13,7 @@ func TestNowhere(t *testing.T) {
 		"removed": func(w *world) { w.Remove("/n1") },
 		"mounted": func(w *world) { w.MkdirAll("/elsewhere", 0o755) },
 	} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		was := w.tree(1)
 		w.RemoveAll("/n1")

@@ -24,60 +24,58 @@ var ofVolley = regexp.MustCompile(`(?m)^"(\.volley.*)" .*\n`)
 func TestRecoverTo(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(32, 3))
-	for _, layout := range []string{group.Striped, group.Full} {
-		for _, ranks := range []int{1, 5} {
-			dirs := trees(t, 5, 7, 90_000, rng.Uint64())
-			_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: layout})
-			must(t, err)
-			before := listings(t, dirs)
-			lost := rng.Perm(5)[:2]
-			for _, n := range lost {
-				must(t, os.RemoveAll(dirs[n]))
-			}
-			to := filepath.Join(t.TempDir(), "out")
-			copyOut := func() (*group.RecoverReport, error) {
-				return everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
-					o := options
-					for _, dir := range mine {
-						o.Names = append(o.Names, "host:"+dir)
-						absent := ""
-						if _, err := os.Stat(dir); err != nil && ranks > 1 {
-							absent = "no route to host"
-						}
-						o.Absent = append(o.Absent, absent)
+	for _, ranks := range []int{1, 5} {
+		dirs := trees(t, 5, 7, 90_000, rng.Uint64())
+		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2})
+		must(t, err)
+		before := listings(t, dirs)
+		lost := rng.Perm(5)[:2]
+		for _, n := range lost {
+			must(t, os.RemoveAll(dirs[n]))
+		}
+		to := filepath.Join(t.TempDir(), "out")
+		copyOut := func() (*group.RecoverReport, error) {
+			return everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
+				o := options
+				for _, dir := range mine {
+					o.Names = append(o.Names, "host:"+dir)
+					absent := ""
+					if _, err := os.Stat(dir); err != nil && ranks > 1 {
+						absent = "no route to host"
 					}
-					return group.Over(x, mine, o).Recover(ctx, group.RecoverOptions{To: to})
-				})
-			}
-			r, err := copyOut()
-			must(t, err)
-			for n, dir := range dirs {
-				if r.Nodes[n].Dir != "host:"+dir {
-					t.Errorf("node %d is called %s", n, r.Nodes[n].Dir)
+					o.Absent = append(o.Absent, absent)
 				}
-				if !slices.Contains(lost, n) {
-					compare(t, fmt.Sprintf("%s, %d ranks, node %d", layout, ranks, n), before[n:n+1], []string{listing(t, dir)})
-					continue
-				}
-				if _, err := os.Stat(dir); err == nil {
-					t.Errorf("%s was made", dir)
-				}
-				out := listing(t, filepath.Join(to, fmt.Sprint("node.", n)))
-				compare(t, fmt.Sprintf("%s, %d ranks, copy of node %d", layout, ranks, n),
-					[]string{ofVolley.ReplaceAllString(before[n], "")}, []string{ofVolley.ReplaceAllString(out, "")})
+				return group.Over(x, mine, o).Recover(ctx, group.RecoverOptions{To: to})
+			})
+		}
+		r, err := copyOut()
+		must(t, err)
+		for n, dir := range dirs {
+			if r.Nodes[n].Dir != "host:"+dir {
+				t.Errorf("node %d is called %s", n, r.Nodes[n].Dir)
 			}
-			r, err = copyOut() // once more: nothing is left to do
-			if err != nil || r.Files != 0 || r.Incomplete() != nil {
-				t.Errorf("a second time to the same place: %+v, %v", r, err)
+			if !slices.Contains(lost, n) {
+				compare(t, fmt.Sprintf("%d ranks, node %d", ranks, n), before[n:n+1], []string{listing(t, dir)})
+				continue
 			}
-			must(t, os.RemoveAll(to))
-			must(t, os.RemoveAll(dirs[slices.Index([]bool{slices.Contains(lost, 0), slices.Contains(lost, 1), slices.Contains(lost, 2)}, false)]))
-			if _, err := copyOut(); !group.IsInputError(err) || !strings.Contains(err.Error(), "tolerates the loss of 2") {
-				t.Errorf("3 lost: %v", err)
+			if _, err := os.Stat(dir); err == nil {
+				t.Errorf("%s was made", dir)
 			}
-			if _, err := os.Stat(to); err == nil {
-				t.Errorf("%s was made", to)
-			}
+			out := listing(t, filepath.Join(to, fmt.Sprint("node.", n)))
+			compare(t, fmt.Sprintf("%d ranks, copy of node %d", ranks, n),
+				[]string{ofVolley.ReplaceAllString(before[n], "")}, []string{ofVolley.ReplaceAllString(out, "")})
+		}
+		r, err = copyOut() // once more: nothing is left to do
+		if err != nil || r.Files != 0 || r.Incomplete() != nil {
+			t.Errorf("a second time to the same place: %+v, %v", r, err)
+		}
+		must(t, os.RemoveAll(to))
+		must(t, os.RemoveAll(dirs[slices.Index([]bool{slices.Contains(lost, 0), slices.Contains(lost, 1), slices.Contains(lost, 2)}, false)]))
+		if _, err := copyOut(); !group.IsInputError(err) || !strings.Contains(err.Error(), "tolerates the loss of 2") {
+			t.Errorf("3 lost: %v", err)
+		}
+		if _, err := os.Stat(to); err == nil {
+			t.Errorf("%s was made", to)
 		}
 	}
 }

@@ -51,50 +51,48 @@ func (q *countedQueue) Post(list ...*transport.Transfer) {
 func TestOverhead(t *testing.T) {
 	t.Parallel()
 	const data = 16 << 20
-	k := verifyall.Most(16, 64) // fewer nodes have less beside parity, or far less than the bound
-	for _, layout := range []string{group.Full, group.Striped} {
-		base := t.TempDir()
-		var dirs []string
-		var ts []transport.Transport
-		var counts []*counted
-		for n, end := range local.New(k) {
-			dirs = append(dirs, filepath.Join(base, fmt.Sprint("n", n)))
-			must(t, os.Mkdir(dirs[n], 0o700))
-			content := make([]byte, data)
-			rand.NewChaCha8([32]byte{byte(n)}).Read(content)
-			must(t, os.WriteFile(filepath.Join(dirs[n], "file"), content, 0o600))
-			c := &counted{Transport: end}
-			counts, ts = append(counts, c), append(ts, c)
-		}
-		reports, errs := make([]*group.ProtectReport, k), make([]error, k)
-		var wg sync.WaitGroup
-		for r := range k {
-			wg.Go(func() {
-				reports[r], errs[r] = group.Over(ts[r], dirs[r:][:1], protection.Settings{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2, Layout: layout})
-			})
-		}
-		wg.Wait()
-		var sent, stored int64
-		for r := range k {
-			must(t, errs[r])
-			sent = max(sent, counts[r].sent.Load()-reports[r].Traffic.MostSent)
-			all := int64(0)
-			must(t, filepath.WalkDir(filepath.Join(dirs[r], ".volley"), func(path string, d fs.DirEntry, err error) error {
-				if err == nil && !d.IsDir() && d.Name() != "parity" {
-					var info fs.FileInfo
-					info, err = d.Info()
-					all += info.Size()
-				}
-				return err
-			}))
-			stored = max(stored, all)
-		}
-		t.Logf("K = %d, %s: %d bytes stored beside parity, %d sent beside %d, RecordBytes %d", k, layout, stored, sent, reports[0].Traffic.MostSent, reports[0].RecordBytes)
-		if stored > data/100 || sent > data/100 {
-			t.Errorf("K = %d, %s: %d bytes stored beside parity, and %d sent beside %d", k, layout, stored, sent, reports[0].Traffic.MostSent)
-		}
-		must(t, os.RemoveAll(base))
+	k := verifyall.Pick(16, 64) // fewer nodes have less beside parity, or far less than the bound
+	base := t.TempDir()
+	var dirs []string
+	var ts []transport.Transport
+	var counts []*counted
+	for n, end := range local.New(k) {
+		dirs = append(dirs, filepath.Join(base, fmt.Sprint("n", n)))
+		must(t, os.Mkdir(dirs[n], 0o700))
+		content := make([]byte, data)
+		rand.NewChaCha8([32]byte{byte(n)}).Read(content)
+		must(t, os.WriteFile(filepath.Join(dirs[n], "file"), content, 0o600))
+		c := &counted{Transport: end}
+		counts, ts = append(counts, c), append(ts, c)
 	}
+	reports, errs := make([]*group.ProtectReport, k), make([]error, k)
+	var wg sync.WaitGroup
+	for r := range k {
+		wg.Go(func() {
+			reports[r], errs[r] = group.Over(ts[r], dirs[r:][:1], protection.Settings{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2})
+		})
+	}
+	wg.Wait()
+	var sent, stored int64
+	for r := range k {
+		must(t, errs[r])
+		sent = max(sent, counts[r].sent.Load()-reports[r].Traffic.MostSent)
+		all := int64(0)
+		must(t, filepath.WalkDir(filepath.Join(dirs[r], ".volley"), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && d.Name() != "parity" {
+				var info fs.FileInfo
+				info, err = d.Info()
+				all += info.Size()
+			}
+			return err
+		}))
+		stored = max(stored, all)
+	}
+	t.Logf("K = %d: %d bytes stored beside parity, %d sent beside %d, RecordBytes %d", k, stored, sent, reports[0].Traffic.MostSent, reports[0].RecordBytes)
+	if stored > data/100 || sent > data/100 {
+		t.Errorf("K = %d: %d bytes stored beside parity, and %d sent beside %d", k, stored, sent, reports[0].Traffic.MostSent)
+	}
+	must(t, os.RemoveAll(base))
 }
 
 // TestCollectives counts how often ranks wait for all others besides the coding: on a network each time costs some
@@ -123,7 +121,7 @@ func TestCollectives(t *testing.T) {
 		run  func(ctx context.Context, tr transport.Transport, dir string) error
 	}{
 		{"protect", 15, func(ctx context.Context, tr transport.Transport, dir string) error {
-			_, err := group.Over(tr, []string{dir}, o).Protect(ctx, group.ProtectOptions{Tolerate: 1, Layout: group.Striped})
+			_, err := group.Over(tr, []string{dir}, o).Protect(ctx, group.ProtectOptions{Tolerate: 1})
 			return err
 		}},
 		{"recover", 14, func(ctx context.Context, tr transport.Transport, dir string) error {
@@ -150,15 +148,22 @@ func TestNetworkOfRankZero(t *testing.T) {
 	t.Parallel()
 	const k = 8
 	dirs := trees(t, k, 3, 1_000, 1)
-	must(t, local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
-		network, err := sim.ParseNetwork([]string{"100mbit/1ms", "wan", "process"}[min(tr.Rank(), 2)])
-		if err != nil {
+	costs := func(networks ...string) (list [k]protection.CodingCost) {
+		must(t, local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+			network, err := sim.ParseNetwork(networks[min(tr.Rank(), len(networks)-1)])
+			if err != nil {
+				return err
+			}
+			r, err := group.Over(tr, []string{dirs[tr.Rank()]}, protection.Settings{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1, DryRun: true})
+			if err == nil {
+				list[tr.Rank()] = *r.Cost
+			}
 			return err
-		}
-		r, err := group.Over(tr, []string{dirs[tr.Rank()]}, protection.Settings{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1})
-		if err == nil && (r.Layout != group.Striped || r.Seconds <= 0) { // the others would take the full one
-			t.Errorf("rank %d: layout %s, %v s", tr.Rank(), r.Layout, r.Seconds)
-		}
-		return err
-	}))
+		}))
+		return list
+	}
+	want := costs("100mbit/1ms")
+	if is := costs("100mbit/1ms", "wan", "process"); is != want || is == costs("wan") {
+		t.Errorf("costs of %+v: want %+v", is, want)
+	}
 }

@@ -83,7 +83,7 @@ func (v *pairVerb) refuses(err error, lost bool) bool {
 func TestPairs(t *testing.T) {
 	for _, a := range pairVerbs {
 		t.Run(a.name, func(t *testing.T) {
-			first := newWorld(4, 2, Striped)
+			first := newWorld(4, 2)
 			must(t, first.protect())
 			want := first.trees()
 			lost := strings.Contains(a.name, "lost")
@@ -107,7 +107,7 @@ func TestPairs(t *testing.T) {
 			for _, n := range stops {
 				w := first.clone()
 				p, stopped := w.Process(), false
-				p.At(n, func() {
+				p.CallAt(n, func() {
 					stopped = true
 					// Who reads last has its name in the lock: those that write come before.
 					list := slices.SortedStableFunc(slices.Values(pairVerbs), func(x, y pairVerb) int { return strings.Compare(fmt.Sprint(x.reads), fmt.Sprint(y.reads)) })
@@ -144,7 +144,7 @@ func TestPairs(t *testing.T) {
 // it was given them counts no more, and it ends well.
 func TestPlacedMeanwhile(t *testing.T) {
 	t.Parallel()
-	first := newWorld(4, 2, Striped).ordered()
+	first := newWorld(4, 2).ordered()
 	_, end := lockedAt(t, first, &pairVerbs[0])
 	reversed := first.clone()
 	slices.Reverse(reversed.dirs)
@@ -152,7 +152,7 @@ func TestPlacedMeanwhile(t *testing.T) {
 		w, other := first.clone(), *reversed
 		other.Machine = w.Machine
 		p := w.Process()
-		p.At(n, func() { busy = isBusy(other.protect()) })
+		p.CallAt(n, func() { busy = isBusy(other.protect()) })
 		if err := pairVerbs[0].run(w, p); err != nil || n > end {
 			t.Fatalf("call %d: %v", n, err)
 		}

@@ -89,7 +89,7 @@ func TestModes(t *testing.T) {
 		}
 	}
 	for mode, kind := range map[fs.FileMode]string{fs.ModeSocket: "socket", fs.ModeNamedPipe: "named pipe", fs.ModeDevice | fs.ModeCharDevice: "device", fs.ModeIrregular: "special file"} {
-		w := newWorld(2, 1, Full)
+		w := newWorld(2, 1)
 		d, err := w.Process().Open("/n0")
 		must(t, err)
 		odd := &oddDir{Dir: d, mode: map[string]fs.FileMode{"plain": mode}}
@@ -120,48 +120,43 @@ func TestEarlierMember(t *testing.T) {
 // its parity: it alone is coded, and the others keep what they have.
 func TestWindows(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Full, Striped} {
-		w := newWorld(4, 2, layout)
-		rows := 5
-		row := 2 * store.UsualBlock
-		if layout == Full {
-			row = store.UsualBlock
+	w := newWorld(4, 2)
+	rows := 5
+	row := 2 * store.UsualBlock
+	for n, dir := range w.dirs {
+		w.RemoveAll(dir)
+		w.MkdirAll(dir, 0o755)
+		w.WriteFile(dir+"/big", bytes.Repeat([]byte{byte(n), 1, 2, byte(n * n), 4, 5, 6}, rows*row/7), 0o600)
+	}
+	protect := func(what string, coded int) {
+		t.Helper()
+		r, err := w.protectBy(w.Process(), ProtectOptions{})
+		if err != nil || r.Coded != coded || r.Blocks != rows {
+			t.Errorf("%s: %+v, %v: want %d blocks coded of %d", what, r, err, coded, rows)
 		}
-		for n, dir := range w.dirs {
-			w.RemoveAll(dir)
-			w.MkdirAll(dir, 0o755)
-			w.WriteFile(dir+"/big", bytes.Repeat([]byte{byte(n), 1, 2, byte(n * n), 4, 5, 6}, rows*row/7), 0o600)
-		}
-		protect := func(what string, coded int) {
-			t.Helper()
-			r, err := w.protectBy(w.Process(), ProtectOptions{})
-			if err != nil || r.Coded != coded || r.Blocks != rows {
-				t.Errorf("%s, %s: %+v, %v: want %d blocks coded of %d", layout, what, r, err, coded, rows)
-			}
-			must(t, w.whole())
-		}
-		protect("first", rows)
-		protect("again", 0)
-		for i := range rows {
-			w.Overwrite("/n1/big", int64(i*row+9), []byte("changed"), false)
-			protect(fmt.Sprint("row ", i), 1)
-			g := int64(3 + 2*i)
-			w.Overwrite("/n2/"+parityPath(g), int64(i*row/4+9), []byte("rot"), true)
-			protect(fmt.Sprint("parity of row ", i/2), 1)
-		}
-		was := w.trees()
-		w.lose(0, 1, 2)
-		must(t, w.recover())
-		for n := range was {
-			must(t, diff(layout, was[n], w.tree(n)))
-		}
+		must(t, w.whole())
+	}
+	protect("first", rows)
+	protect("again", 0)
+	for i := range rows {
+		w.Overwrite("/n1/big", int64(i*row+9), []byte("changed"), false)
+		protect(fmt.Sprint("row ", i), 1)
+		g := int64(3 + 2*i)
+		w.Overwrite("/n2/"+parityPath(g), int64(i*row/4+9), []byte("rot"), true)
+		protect(fmt.Sprint("parity of row ", i/2), 1)
+	}
+	was := w.trees()
+	w.lose(0, 1, 2)
+	must(t, w.recover())
+	for n := range was {
+		must(t, diff(fmt.Sprint("node ", n), was[n], w.tree(n)))
 	}
 }
 
 // TestEmptyAttribute brings back an attribute without a value.
 func TestEmptyAttribute(t *testing.T) {
 	t.Parallel()
-	w := newWorld(2, 1, Full)
+	w := newWorld(2, 1)
 	must(t, w.protect())
 	d, err := w.Process().Open("/n0")
 	must(t, err)

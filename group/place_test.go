@@ -331,7 +331,7 @@ func TestGeometry(t *testing.T) {
 		k := rapid.IntRange(2, 20).Draw(t, "K")
 		r := rapid.IntRange(1, k-1).Draw(t, "R")
 		make := func(most int64, earlier *store.Manifest) *store.Manifest {
-			m := &store.Manifest{Version: store.Version, Nodes: k, Tolerate: r, Layout: Striped, Matrix: Cauchy, DataChunks: k - r, ParityChunks: r}
+			m := &store.Manifest{Version: store.Version, Nodes: k, Tolerate: r, DataChunks: k - r, ParityChunks: r}
 			m.Geometry(most, earlier)
 			d := int64(m.DataChunks)
 			switch {
@@ -385,21 +385,21 @@ func TestSizes(t *testing.T) {
 		m := &store.Manifest{Version: store.Version, DataChunks: x.d, ParityChunks: x.p}
 		var earlier *store.Manifest
 		if x.earlier > 0 {
-			earlier = &store.Manifest{Version: store.Version, Matrix: Cauchy, BlockBytes: x.earlier}
+			earlier = &store.Manifest{Version: store.Version, BlockBytes: x.earlier}
 		}
 		if m.Geometry(x.most, earlier); m.ChunkBytes != x.chunk || m.BlockBytes != x.block {
 			t.Errorf("%+v: chunks of %d, blocks of %d", x, m.ChunkBytes, m.BlockBytes)
 		}
 	}
-	like := store.Manifest{Version: store.Version, Layout: Full, Nodes: 3, Tolerate: 1}
+	like := store.Manifest{Version: store.Version, Nodes: 3, Tolerate: 1}
 	for i, change := range []func(*store.Manifest){
-		func(*store.Manifest) {}, func(m *store.Manifest) { m.Matrix = Cauchy }, func(m *store.Manifest) { m.Digest = XXH3 }, func(m *store.Manifest) { m.Layout = Striped },
-		func(m *store.Manifest) { m.Nodes = 4 }, func(m *store.Manifest) { m.Tolerate = 2 }, func(m *store.Manifest) { m.Matrix = FTI },
+		func(*store.Manifest) {}, func(m *store.Manifest) { m.Digest = XXH3 },
+		func(m *store.Manifest) { m.Nodes = 4 }, func(m *store.Manifest) { m.Tolerate = 2 },
 	} {
 		m := like
 		change(&m)
-		if m.Follows(&like) != (i < 2) || like.Follows(&m) != (i < 2) || m.Follows(nil) {
-			t.Errorf("%+v follows: %v", m, i >= 2)
+		if m.Follows(&like) != (i == 0) || like.Follows(&m) != (i == 0) || m.Follows(nil) {
+			t.Errorf("%+v follows: %v", m, i > 0)
 		}
 	}
 }

@@ -24,8 +24,6 @@ import (
 // ProtectOptions say how to protect.
 type ProtectOptions struct {
 	Tolerate int    // nodes that may be lost; 0: as many as in the last run
-	Layout   string // Full, Striped, or "" for that of an earlier run, else the better one
-	Matrix   string // Cauchy, FTI, or "" for that of an earlier run, else Cauchy
 	Digest   string // SHA256, BLAKE3, XXH3, or "" for that of an earlier run, else SHA256; XXH3 not with a key
 	Force    bool   // protect what is there, although nodes are lost or files damaged
 	DryRun   bool   // write nothing
@@ -57,32 +55,30 @@ type ProtectOptions struct {
 
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {
-	Step        *int64                  `json:"step,omitempty"`    // of the snapshot
-	Removed     []int64                 `json:"removed,omitempty"` // older snapshots
-	Nodes       int                     `json:"nodes"`
-	Dirs        []string                `json:"places"`  // directories, by node
-	Hosts       []string                `json:"hosts"`   // that have them, by node
-	Devices     []string                `json:"devices"` // that they lie on, by node, as their hosts name them; "": not known
-	Tolerate    int                     `json:"tolerate"`
-	Layout      string                  `json:"layout"`
-	Field       string                  `json:"field"`
-	Matrix      string                  `json:"matrix"`
-	Digest      string                  `json:"digest"`
-	Generation  int64                   `json:"generation"`
-	Files       int                     `json:"files"`
-	Deleted     int                     `json:"deleted_files"`  // since the last run, of all nodes; those emptied are among them
-	Changed     int                     `json:"changed_files"`  // of all nodes, too: their names have other content, by size and time
-	DataBytes   int64                   `json:"data_bytes"`     // of all nodes
-	ParityBytes int64                   `json:"parity_bytes"`   // at each node
-	RecordBytes int64                   `json:"record_bytes"`   // of manifest and records, at the node that has most
-	Blocks      int                     `json:"blocks"`         // of each chunk
-	Coded       int                     `json:"coded_blocks"`   // that were not as before
-	Read        int64                   `json:"read_bytes"`     // of files, at all nodes
-	Torn        []string                `json:"torn,omitempty"` // files that were written to each time they were read
-	Gone        []string                `json:"gone,omitempty"` // files that went while they were read: they are not protected
-	Notes       []string                `json:"notes,omitempty"`
-	Traffic     protection.PlanTraffic  `json:"traffic"`
-	Costs       []protection.LayoutCost `json:"costs"`
+	Step        *int64                 `json:"step,omitempty"`    // of the snapshot
+	Removed     []int64                `json:"removed,omitempty"` // older snapshots
+	Nodes       int                    `json:"nodes"`
+	Dirs        []string               `json:"places"`  // directories, by node
+	Hosts       []string               `json:"hosts"`   // that have them, by node
+	Devices     []string               `json:"devices"` // that they lie on, by node, as their hosts name them; "": not known
+	Tolerate    int                    `json:"tolerate"`
+	Field       string                 `json:"field"`
+	Digest      string                 `json:"digest"`
+	Generation  int64                  `json:"generation"`
+	Files       int                    `json:"files"`
+	Deleted     int                    `json:"deleted_files"`  // since the last run, of all nodes; those emptied are among them
+	Changed     int                    `json:"changed_files"`  // of all nodes, too: their names have other content, by size and time
+	DataBytes   int64                  `json:"data_bytes"`     // of all nodes
+	ParityBytes int64                  `json:"parity_bytes"`   // at each node
+	RecordBytes int64                  `json:"record_bytes"`   // of manifest and records, at the node that has most
+	Blocks      int                    `json:"blocks"`         // of each chunk
+	Coded       int                    `json:"coded_blocks"`   // that were not as before
+	Read        int64                  `json:"read_bytes"`     // of files, at all nodes
+	Torn        []string               `json:"torn,omitempty"` // files that were written to each time they were read
+	Gone        []string               `json:"gone,omitempty"` // files that went while they were read: they are not protected
+	Notes       []string               `json:"notes,omitempty"`
+	Traffic     protection.PlanTraffic `json:"traffic"`
+	Cost        *protection.CodingCost `json:"cost"` // by the model of the network, as if all were coded
 
 	Special []string   `json:"special,omitempty"` // what is neither file, directory nor symbolic link: it is not protected
 	Mounts  []string   `json:"mounts,omitempty"`  // directories below nodes in which other file systems begin
@@ -111,7 +107,7 @@ type NodePlan struct {
 // meanwhile is read once more; if it changes again, it is protected torn, as the report says.
 //
 // An earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a process
-// at any moment, a new call completes it. It returns an [*protection.RefusedError] for directories that cannot be protected so, and a
+// at any moment, a new call completes it. It returns a [*protection.RefusedError] for directories that cannot be protected so, and a
 // [*files.BusyError] where another run uses a node.
 func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
 	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o, Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
@@ -180,14 +176,14 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	}
 	m := &store.Manifest{
 		Format: store.Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.K, Tolerate: o.Tolerate,
-		Matrix: o.Matrix, Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, SetIndex: o.Part,
+		Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, SetIndex: o.Part,
 	}
 	if earlier != nil {
 		m.Group, m.Epoch, m.Replaces, m.SetIndex = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.SetIndex, earlier.SetIndex)
 		if earlier.Nodes != s.K {
 			m.Epoch, m.Replaces = earlier.Epoch+1, &store.Predecessor{Epoch: earlier.Epoch, Nodes: earlier.Nodes, Names: earlier.Names}
 		}
-		m.Matrix, m.Digest = cmp.Or(m.Matrix, earlier.Matrix), cmp.Or(m.Digest, earlier.Digest)
+		m.Digest = cmp.Or(m.Digest, earlier.Digest)
 		if o.Exclude == nil {
 			m.Exclude = earlier.Exclude
 		}
@@ -196,12 +192,13 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if o.OneFileSystem != nil {
 		m.OneFileSystem = *o.OneFileSystem
 	}
-	m.Matrix, m.Digest = cmp.Or(m.Matrix, Cauchy), cmp.Or(m.Digest, SHA256)
-	layouts, err := erasure.Candidates(s.K, o.Tolerate, o.Layout, m.Matrix)
+	m.Digest = cmp.Or(m.Digest, SHA256)
+	code, err := erasure.NewCode(s.K, o.Tolerate)
 	switch wrong := m.Exclude.Validate(); {
 	case o.Tolerate == 0:
 		err = &protection.RefusedError{Way: protection.WayTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
 	case err != nil:
+		err = &protection.RefusedError{Err: err}
 	case o.Retain < 0:
 		err = store.Inputf("%d snapshots to retain: want 0 or more", o.Retain)
 	case wrong != nil:
@@ -223,7 +220,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 			w.Data.Close()
 		}
 	}()
-	r := &ProtectReport{Step: s.Taken, Nodes: s.K, Tolerate: o.Tolerate, Matrix: m.Matrix, Digest: m.Digest, Generation: m.Generation, Notes: s.Notes()}
+	r := &ProtectReport{Step: s.Taken, Nodes: s.K, Tolerate: o.Tolerate, Digest: m.Digest, Generation: m.Generation, Notes: s.Notes()}
 	for _, x := range s.States {
 		r.Dirs, m.Names = append(r.Dirs, x.Dir), append(m.Names, x.Name)
 	}
@@ -241,13 +238,10 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		return nil, err
 	}
 	r.Notes = slices.Concat(r.Notes, domains.Notes, unusual)
-	if err := settle(ctx, s, m, works, found, layouts, &o, r); err != nil {
+	if err := settle(ctx, s, m, works, found, code, r); err != nil {
 		return nil, err
 	}
-	r.Layout, r.Field, r.ParityBytes, r.Blocks = m.Layout, m.Field, m.ParityBytes(), m.Rows()
-	for _, x := range layouts {
-		r.Costs = append(r.Costs, x.LayoutCost)
-	}
+	r.Field, r.ParityBytes, r.Blocks = m.Field, m.ParityBytes(), m.Rows()
 	r.Exclude = m.Exclude
 	if o.DryRun {
 		for _, x := range found {
@@ -272,7 +266,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := guard.CheckParity(ctx, s, m); err != nil {
 		return nil, err
 	}
-	s.Log.DebugContext(ctx, "protecting", "layout", m.Layout, "files", r.Files, "bytes", r.DataBytes)
+	s.Log.DebugContext(ctx, "protecting", "files", r.Files, "bytes", r.DataBytes)
 	root, err := write(ctx, s, m, works, &o, r)
 	if err != nil {
 		for _, n := range s.Nodes { // nobody has committed it, as this rank has not come so far
@@ -306,7 +300,6 @@ type scanned struct {
 	Balance  guard.Balance
 	End      int64 // where the data ends, with files at the places that they had
 	Fresh    int64 // with all places made afresh
-	Anew     int64 // bytes of files that come to other places, or are behind their earlier ends
 
 	Special, Mounts []string // see tree.Listing
 	NodePlan
@@ -343,12 +336,10 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 			return x, err
 		}
 		x.Balance = guard.BalanceOf(kept, l.Entries)
-		if m.Matrix != FTI { // whose files lie without gaps, in the order of their names
-			works[i].Before = before
-		}
+		works[i].Before = before
 		x.Fresh = tree.Allocate(l.Entries, works[i].Before, 0)
 		x.End = tree.Allocate(l.Entries, works[i].Before, store.MostChunk)
-		if x.Coded, x.Anew, x.Changes = guard.Changes(l.Entries, before); !o.DryRun {
+		if x.Coded, x.Changes = guard.Changes(l.Entries, before); !o.DryRun {
 			x.Changes = nil
 		}
 		for _, e := range l.Entries {
@@ -365,12 +356,12 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 	return works, all, err
 }
 
-// settle decides on the layout, and where everything lies.
-func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, found []scanned, layouts []*erasure.Candidate, o *ProtectOptions, r *ProtectReport) error {
+// settle decides where everything lies.
+func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, found []scanned, code *erasure.Code, r *ProtectReport) (err error) {
 	earlier := s.Manifest
-	var most, fresh, anew int64
+	var most, fresh int64
 	for _, x := range found {
-		most, fresh, anew = max(most, x.End), max(fresh, x.Fresh), max(anew, x.Anew)
+		most, fresh = max(most, x.End), max(fresh, x.Fresh)
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 		r.Special, r.Mounts = append(r.Special, x.Special...), append(r.Mounts, x.Mounts...)
@@ -380,17 +371,10 @@ func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []
 		below = "other file systems that are left out"
 	}
 	r.Notes = slices.Concat(r.Notes, pass.Named("not protected", r.Special), pass.Named(below, r.Mounts))
-	if err := erasure.SetCosts(ctx, s.Setting(), layouts, most); err != nil {
+	if r.Cost, err = code.Cost(ctx, s.Setting(), most); err != nil {
 		return err
 	}
-	stay := earlier
-	if earlier != nil && (2*anew > most || earlier.Nodes != m.Nodes) {
-		stay = nil // most is coded anew anyhow
-	}
-	chosen := erasure.ChooseLayout(layouts, o.Layout, m.Matrix, o.Tolerate, stay)
-	c := chosen.Code
-	m.Layout = chosen.Layout
-	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity
+	m.Field, m.DataChunks, m.ParityChunks = code.Field.Name(), code.Data, code.Parity
 	if !m.Follows(earlier) {
 		most = fresh
 		for _, w := range works {

@@ -198,7 +198,7 @@ func TestPythonForged(t *testing.T) {
 	}
 	// With R = 2 one node of three is enough, but not against another.
 	dirs := trees(t, 3, 7, 1000, 10)
-	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2, Layout: group.Striped})
+	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2})
 	must(t, err)
 	meta := filepath.Join(dirs[1], ".volley")
 	text, err := os.ReadFile(filepath.Join(meta, "generation.1/manifest.json"))

@@ -36,21 +36,18 @@ func TestPython(t *testing.T) {
 	recovery(t)
 	for _, c := range []struct {
 		k, r, files, most int
-		layout, matrix    string
 		lost              [][]int
 	}{
-		{5, 2, 12, 100_000, group.Full, group.Cauchy, [][]int{{0, 1}, {1, 4}, {3}}},
-		{4, 2, 12, 100_000, group.Full, group.FTI, [][]int{{0, 2}, {2, 3}}},
-		{5, 2, 12, 10_000, group.Full, group.FTI, [][]int{{0, 4}}}, // of 4, the matrix is that of cauchy
-		{6, 2, 12, 300_000, group.Striped, group.Cauchy, [][]int{{0, 5}, {2, 3}, {4}}},
-		{5, 4, 12, 10_000, group.Striped, group.Cauchy, [][]int{{0, 1, 3, 4}}},
-		{3, 1, 0, 0, group.Full, group.Cauchy, [][]int{{1}}},              // no data: chunks of 0 bytes
-		{130, 2, 3, 1000, group.Striped, group.Cauchy, [][]int{{7, 129}}}, // over 2^16
+		{5, 2, 12, 100_000, [][]int{{0, 1}, {1, 4}, {3}}},
+		{6, 2, 12, 300_000, [][]int{{0, 5}, {2, 3}, {4}}},
+		{5, 4, 12, 10_000, [][]int{{0, 1, 3, 4}}},
+		{3, 1, 0, 0, [][]int{{1}}},           // no data: chunks of 0 bytes
+		{130, 2, 3, 1000, [][]int{{7, 129}}}, // over 2^16
 	} {
-		t.Run(fmt.Sprintf("K=%d,R=%d,%s,%s", c.k, c.r, c.layout, c.matrix), func(t *testing.T) {
+		t.Run(fmt.Sprintf("K=%d,R=%d", c.k, c.r), func(t *testing.T) {
 			t.Parallel()
 			dirs := trees(t, c.k, c.files, c.most, uint64(c.k))
-			o := group.ProtectOptions{Tolerate: c.r, Layout: c.layout, Matrix: c.matrix, Accept: protection.Edits{Deleted: true}}
+			o := group.ProtectOptions{Tolerate: c.r, Accept: protection.Edits{Deleted: true}}
 			_, err := protect(1, dirs, o)
 			must(t, err)
 			// Once more, with a file less: a later generation, and zeros where the file was.
@@ -126,7 +123,7 @@ func TestPythonErrors(t *testing.T) {
 	t.Parallel()
 	recovery(t)
 	dirs := trees(t, 4, 7, 10_000, 5)
-	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1, Layout: group.Striped})
+	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
 	must(t, err)
 	lost := filepath.Join(t.TempDir(), "lost")
 	for _, c := range []struct {

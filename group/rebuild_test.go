@@ -13,8 +13,8 @@ import (
 )
 
 // newLong returns a group of 4 nodes of which any 2 may be lost, whose data takes many windows.
-func newLong(t *testing.T, layout string) *world {
-	w := newWorld(4, 2, layout)
+func newLong(t *testing.T) *world {
+	w := newWorld(4, 2)
 	rng := rand.New(rand.NewPCG(4, 2))
 	for _, dir := range w.dirs {
 		for i := range 4 {
@@ -46,10 +46,9 @@ func TestRecoverReadsOnce(t *testing.T) {
 		w    *world
 		file string // what node 0 lacks
 	}{
-		{"full", newLong(t, Full), ""},
-		{"striped", newLong(t, Striped), ""},
-		{"without a record", newLong(t, Striped), "generation.1/record"},
-		{"without a copy of a record", newLong(t, Full), "generation.1/record.3"},
+		{"whole", newLong(t), ""},
+		{"without a record", newLong(t), "generation.1/record"},
+		{"without a copy of a record", newLong(t), "generation.1/record.3"},
 	} {
 		w := x.w
 		want := readsOf(w, []int{0, 3}, func(p *disktest.Process) {
@@ -79,54 +78,50 @@ func TestRecoverReadsOnce(t *testing.T) {
 // ones of them.
 func TestRebuildDamaged(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Full, Striped} {
-		w := newLong(t, layout)
-		was := w.trees()
-		parity := contentOf(w, "/n3/.volley/generation.1/parity")
-		w.lose(0, 1)
-		w.Overwrite("/n3/long0", 1000, []byte("rotten"), true)
-		w.Overwrite("/n3/long3", 200_000, []byte("rotten"), true)
-		w.Overwrite("/n3/.volley/generation.1/parity", 150_000, []byte("rotten"), true)
-		r, err := w.recoverBy(w.Process(), RecoverOptions{})
-		must(t, err)
-		if r.Incomplete() != nil || r.Nodes[1].Status != Lost || r.Nodes[3].Status != Damaged {
-			t.Errorf("%s: %+v", layout, r)
-		}
-		for n := range was {
-			must(t, diff(fmt.Sprintf("%s: node %d", layout, n), was[n], w.tree(n)))
-		}
-		if contentOf(w, "/n3/.volley/generation.1/parity") != parity {
-			t.Errorf("%s: the parity is another", layout)
-		}
-		must(t, w.whole())
+	w := newLong(t)
+	was := w.trees()
+	parity := contentOf(w, "/n3/.volley/generation.1/parity")
+	w.lose(0, 1)
+	w.Overwrite("/n3/long0", 1000, []byte("rotten"), true)
+	w.Overwrite("/n3/long3", 200_000, []byte("rotten"), true)
+	w.Overwrite("/n3/.volley/generation.1/parity", 150_000, []byte("rotten"), true)
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	must(t, err)
+	if r.Incomplete() != nil || r.Nodes[1].Status != Lost || r.Nodes[3].Status != Damaged {
+		t.Errorf("%+v", r)
 	}
+	for n := range was {
+		must(t, diff(fmt.Sprintf("node %d", n), was[n], w.tree(n)))
+	}
+	if contentOf(w, "/n3/.volley/generation.1/parity") != parity {
+		t.Errorf("the parity is another")
+	}
+	must(t, w.whole())
 }
 
 // TestRebuildTooMuch has more damaged in a block than may be: all other files of the lost node come back.
 func TestRebuildTooMuch(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Full, Striped} {
-		w := newLong(t, layout)
-		was := contentOf(w, "/n1/long3")
-		w.lose(0, 1)
-		for n := range 4 {
-			if n != 1 {
-				w.Overwrite(fmt.Sprintf("/n%d/long0", n), 1000, slices.Repeat([]byte("rotten"), 200_000/6), true)
-			}
+	w := newLong(t)
+	was := contentOf(w, "/n1/long3")
+	w.lose(0, 1)
+	for n := range 4 {
+		if n != 1 {
+			w.Overwrite(fmt.Sprintf("/n%d/long0", n), 1000, slices.Repeat([]byte("rotten"), 200_000/6), true)
 		}
-		dry, err := w.recoverBy(w.Process(), RecoverOptions{DryRun: true})
-		must(t, err)
-		r, err := w.recoverBy(w.Process(), RecoverOptions{})
-		must(t, err)
-		if r.Blocks != dry.Blocks {
-			t.Errorf("%s: it says that %d blocks come back, and has brought back %d", layout, dry.Blocks, r.Blocks)
-		}
-		if r.Incomplete() == nil || !strings.Contains(fmt.Sprint(r.Left), "long0: too many nodes are lost, damaged or changed") || strings.Contains(fmt.Sprint(r.Left), "long3") {
-			t.Errorf("%s: %q", layout, r.Left)
-		}
-		if contentOf(w, "/n1/long3") != was {
-			t.Errorf("%s: a file that could come back has not", layout)
-		}
+	}
+	dry, err := w.recoverBy(w.Process(), RecoverOptions{DryRun: true})
+	must(t, err)
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	must(t, err)
+	if r.Blocks != dry.Blocks {
+		t.Errorf("it says that %d blocks come back, and has brought back %d", dry.Blocks, r.Blocks)
+	}
+	if r.Incomplete() == nil || !strings.Contains(fmt.Sprint(r.Left), "long0: too many nodes are lost, damaged or changed") || strings.Contains(fmt.Sprint(r.Left), "long3") {
+		t.Errorf("%q", r.Left)
+	}
+	if contentOf(w, "/n1/long3") != was {
+		t.Errorf("a file that could come back has not")
 	}
 }
 
@@ -136,7 +131,7 @@ func TestRebuildTooMuch(t *testing.T) {
 func TestPartParity(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"protect", "recover"} {
-		w := newWorld(4, 1, Striped)
+		w := newWorld(4, 1)
 		rng := rand.New(rand.NewPCG(4, 1))
 		for _, n := range []int{0, 2} {
 			w.WriteFile(fmt.Sprintf("/n%d/long", n), random(rng, 400_000), 0o600)

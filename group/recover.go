@@ -23,13 +23,11 @@ import (
 
 // RecoverOptions say how to recover.
 type RecoverOptions struct {
-	Revert  bool // bring back files too that were changed since
-	Deleted bool // bring back, too, what was deleted since
-	Beyond  bool // try although more nodes are lost than the group tolerates
-	DryRun  bool // write nothing
+	Revert protection.Edits // bring back, too, what users have changed or deleted since
+	DryRun bool             // write nothing
 
 	// Files, unless empty, are patterns, as those of ProtectOptions.Exclude, of what alone comes back: also what users have
-	// deleted, and changed files where Revert is set. Recover reads these files, and the blocks from which what they lack
+	// deleted, and changed files where Revert has them. Recover reads these files, and the blocks from which what they lack
 	// comes back, and no others. With To, what was protected of all of them comes there, at all nodes: that of node 3 in
 	// To/node.3, on the machine of the node's rank.
 	Files []string
@@ -50,7 +48,7 @@ type RecoverReport struct {
 	Gone       []files.Name           `json:"deleted,omitempty"`     // what was deleted, and did not come back
 	Replaced   []files.Name           `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
 	Left       []string               `json:"unrecovered,omitempty"` // files that could not be brought back, and why
-	Reverts    []files.Name           `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert brings back
+	Reverts    []files.Name           `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert.Changed brings back
 	Matched    int                    `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
 	Notes      []string               `json:"notes,omitempty"`
 	Traffic    protection.PlanTraffic `json:"traffic"`
@@ -80,7 +78,7 @@ func (r *RecoverReport) Incomplete() error {
 
 // Recover brings back what is lost or damaged at any node, as it was protected: files with their names, modes and
 // times, parity and manifests. It writes nothing at a node that is whole, and no file before its digests are right.
-// Files that were changed since stay as they are unless o.Revert is set, and count as lost where others need them.
+// Files that were changed since stay as they are unless o.Revert has them, and count as lost where others need them.
 // Where a file takes the place of another, that is kept in .volley/replaced.
 //
 // What cannot be brought back, as too much else is damaged or changed, or a node cannot be
@@ -90,8 +88,8 @@ func (r *RecoverReport) Incomplete() error {
 // are lost for certain, or were never protected: these it renames, and they are then no snapshots any more. It returns a
 // [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full.
 //
-// It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates, unless o.Beyond is
-// set, and an [*protection.RefusedError] for directories that are not those of a group; nothing has been written then. The error is
+// It returns a [*protection.TooManyError], at every rank, where more nodes are lost than the group tolerates, and a
+// [*protection.RefusedError] for directories that are not those of a group; nothing has been written then. The error is
 // a [*files.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
@@ -179,7 +177,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := survey.Take(ctx, s, protection.Edits{Changed: o.Revert, Deleted: o.Deleted}, o.Beyond, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
+	found, err := survey.Take(ctx, s, o.Revert, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +235,11 @@ func (r *RecoverReport) tell(dir string, findings []protection.Finding, o Recove
 	for _, f := range findings {
 		at := files.Name(tree.JoinPath(dir, f.Path))
 		switch {
-		case f.What == Changed && !o.Revert:
+		case f.What == Changed && !o.Revert.Changed:
 			r.Kept = append(r.Kept, at)
-		case f.What == Deleted && !o.Deleted:
+		case f.What == Deleted && !o.Revert.Deleted:
 			r.Gone = append(r.Gone, at)
-		case o.DryRun && o.Revert && (f.What == Changed || f.What == Moved):
+		case o.DryRun && o.Revert.Changed && (f.What == Changed || f.What == Moved):
 			r.Reverts = append(r.Reverts, at)
 		}
 	}

@@ -66,7 +66,7 @@ func TestDirectoriesRefused(t *testing.T) {
 		{"lost beyond R", func(w *world) { must(t, w.protect()); w.lose(0, 0, 1) }, all[1:2], "2 nodes are lost, and the group tolerates the loss of 1: /n0, /n1"},
 	} {
 		for i, verb := range x.verbs {
-			w := newWorld(3, 1, Striped)
+			w := newWorld(3, 1)
 			x.do(w)
 			before := w.Tree("/", store.LockFile)
 			if err := verb(w); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
@@ -88,7 +88,7 @@ func TestDirectoriesRefused(t *testing.T) {
 func TestArgumentsRefused(t *testing.T) {
 	t.Parallel()
 	other := func(change func(o *protection.Settings)) error {
-		w := newWorld(4, 1, Striped)
+		w := newWorld(4, 1)
 		w.ranks = 2
 		p := w.Process()
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
@@ -104,14 +104,14 @@ func TestArgumentsRefused(t *testing.T) {
 		"memory":  func(o *protection.Settings) { o.Memory = 1 << 21 },
 		"believe": func(o *protection.Settings) { o.Believe = "/n1" },
 	} {
-		if err := other(change); !IsInputError(err) || !strings.Contains(err.Error(), "process 1 has other arguments than process 0") {
+		if err := other(change); !IsInputError(err) || !strings.Contains(err.Error(), "rank 1 differs from rank 0 in "+what+" (") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if err := other(func(o *protection.Settings) { o.Timeout *= 2; o.Network = sim.Network{Gaps: sim.Gaps{{Messages: 1}}} }); err != nil {
 		t.Errorf("what may differ: %v", err)
 	}
-	w := newWorld(4, 1, Striped)
+	w := newWorld(4, 1)
 	w.ranks = 2
 	p := w.Process()
 	_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
@@ -124,7 +124,7 @@ func TestArgumentsRefused(t *testing.T) {
 	if !IsInputError(err) || !strings.Contains(err.Error(), "process 0 has 3 of 4 directories: give every process the same number") {
 		t.Errorf("3 and 1: %v", err)
 	}
-	w = newWorld(4, 1, "")
+	w = newWorld(4, 1)
 	if _, err := w.with(protection.Settings{Believe: "/n7"}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), `"/n7" is no node of the group`) {
 		t.Errorf("believe: %v", err)
 	}
@@ -134,34 +134,26 @@ func TestArgumentsRefused(t *testing.T) {
 	}{
 		{ProtectOptions{Tolerate: 4}, "cannot tolerate the loss of 4 of 4 nodes: want 1 to 3"},
 		{ProtectOptions{Tolerate: -1}, "cannot tolerate the loss of -1 of 4 nodes"},
-		{ProtectOptions{Layout: "wide"}, `layout "wide": want full or striped`},
-		{ProtectOptions{Tolerate: 3, Layout: Full}, "cannot tolerate the loss of 3 of 4 nodes, as a lost node takes its data and its parity along: want 2 or fewer, or layout striped"},
-		{ProtectOptions{Layout: Full, Matrix: "dft"}, `layout "full", matrix "dft": want full or striped, and cauchy or fti`},
-		{ProtectOptions{Layout: Striped, Matrix: FTI}, "matrix fti: layout striped has cauchy"},
 	} {
-		w := newWorld(4, 1, "")
+		w := newWorld(4, 1)
 		if _, err := w.protectBy(w.Process(), x.o); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%+v: %v: want %q", x.o, err, x.want)
 		}
 	}
-	for _, o := range []ProtectOptions{{Matrix: FTI, Tolerate: 2}, {Tolerate: 3}, {Tolerate: 2, Layout: Full}} {
-		w := newWorld(4, 1, "")
-		if _, err := w.protectBy(w.Process(), o); err != nil {
-			t.Errorf("%+v: %v", o, err)
-		}
+	w = newWorld(4, 1)
+	if _, err := w.protectBy(w.Process(), ProtectOptions{Tolerate: 3}); err != nil {
+		t.Error(err)
 	}
 	for _, x := range []struct {
 		k, r   int
-		layout string
 		field  string // "": it is refused
 		parity int    // copies of a record
 	}{
-		{1, 1, Striped, "", 0}, {2, 1, Striped, "2^8", 1}, {2, 1, Full, "2^8", 1}, {5, 2, Full, "2^8", 3}, {5, 3, Full, "", 0}, {128, 2, Full, "2^8", 3},
-		{3, 1, Striped, "2^8", 2}, {129, 2, Striped, "2^16", 3}, {1024, 1, Striped, "2^16", 2}, {1025, 1, Striped, "", 0},
+		{1, 1, "", 0}, {2, 1, "2^8", 1}, {5, 2, "2^8", 3}, {5, 5, "", 0}, {128, 2, "2^8", 3}, {3, 1, "2^8", 2}, {129, 2, "2^16", 3}, {1024, 1, "2^16", 2}, {1025, 1, "", 0},
 	} {
-		c, err := erasure.NewCode(x.k, x.r, x.layout, Cauchy)
+		c, err := erasure.NewCode(x.k, x.r)
 		parity := 0
-		for _, of := range (&store.Manifest{Nodes: x.k, Tolerate: x.r, Layout: x.layout}).Copies() {
+		for _, of := range (&store.Manifest{Nodes: x.k, Tolerate: x.r}).Copies() {
 			parity += len(of)
 		}
 		parity /= x.k
@@ -202,7 +194,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 // TestHiding looks for files of length 0 that have data, as those in /proc do.
 func TestHiding(t *testing.T) {
 	t.Parallel()
-	w := newWorld(2, 1, Striped)
+	w := newWorld(2, 1)
 	w.WriteFile("/n0/aa", nil, 0o600) // before the one that hides its data
 	for hiding, want := range map[string]bool{"empty": true, "plain": false, "none": false} {
 		d, err := w.Process().Open("/n0")
@@ -228,7 +220,7 @@ func TestHiding(t *testing.T) {
 // TestUnrecorded removes the record of a node wherever it lies: recover refuses, and neither status nor verify advises it.
 func TestUnrecorded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 1, Striped)
+	w := newWorld(4, 1)
 	must(t, w.protect())
 	w.Remove("/n2/.volley/generation.1/record")
 	for _, dir := range w.dirs {

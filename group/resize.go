@@ -17,7 +17,7 @@ import (
 // ResizeOptions say how the nodes of a group change.
 type ResizeOptions struct {
 	ProtectOptions          // Retain is not for it
-	Add            []string // of the directories at this rank, those that are new
+	Add            []string `json:"-"` // of the directories at this rank, those that are new
 	Remove         []string // nodes that leave, by directory or number; alike at all ranks
 }
 
@@ -37,7 +37,7 @@ type ResizeReport struct {
 //
 // The earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a
 // process, the group is protected with the nodes that it had or is to have, and calling it again completes it. Resize
-// reads the removed nodes, and returns an [*protection.RefusedError] where they are lost or damaged, unless o.Force is set. With o.Strict
+// reads the removed nodes, and returns a [*protection.RefusedError] where they are lost or damaged, unless o.Force is set. With o.Strict
 // it returns errors with its report, as [Group.Protect] does.
 //
 // With several ranks the directories are in the order of [Resized]. Where nodes are removed, each has one node.

@@ -32,8 +32,8 @@ var resizings = []resizingCase{
 }
 
 // world returns nodes of which the first 4 are protected.
-func (x *resizingCase) world(t testing.TB, layout string) *world {
-	w := newWorld(6, 1, layout)
+func (x *resizingCase) world(t testing.TB) *world {
+	w := newWorld(6, 1)
 	must(t, w.of(x.was).protect())
 	return w
 }
@@ -125,34 +125,32 @@ func (x *resizingCase) done(w *world, before []string, generation int64) error {
 // TestResize adds and removes nodes. Each node of the new group may be lost, and comes back.
 func TestResize(t *testing.T) {
 	t.Parallel()
-	for _, layout := range []string{Striped, Full} {
-		for _, x := range resizings {
-			for _, each := range []bool{false, true} {
-				w := x.world(t, layout)
-				before := w.trees()
-				r, err := x.run(w, w.Process(), each, ResizeOptions{})
-				if err != nil {
-					t.Fatalf("%s, %s, %v: %v", x.name, layout, each, err)
-				}
-				if r.Nodes != len(x.is) || r.Before != 4 || r.Tolerate != 1 || r.Generation != 2 || !slices.Equal(r.Dirs, x.is) || len(r.Removed) != len(x.remove) || len(r.Added) != len(x.add) {
-					t.Errorf("%s: %+v, %+v", x.name, r, r.ProtectReport)
-				}
-				must(t, x.done(w, before, 2))
-				must(t, x.inForce(w, x.is, before, rand.New(rand.NewPCG(1, 2))))
-				r, err = x.run(w, w.Process(), each, ResizeOptions{})
-				if err != nil { // once more changes nothing
-					t.Fatalf("%s, %s, %v, once more: %v", x.name, layout, each, err)
-				}
-				if r.Before != len(x.is) || r.Added != nil {
-					t.Errorf("%s, once more: %+v", x.name, r)
-				}
-				for _, dir := range x.add {
-					if !slices.Contains(r.Notes, dir+" is a node of the group already, and is not added") {
-						t.Errorf("%s, once more: %q", x.name, r.Notes)
-					}
-				}
-				must(t, x.done(w, before, 3))
+	for _, x := range resizings {
+		for _, each := range []bool{false, true} {
+			w := x.world(t)
+			before := w.trees()
+			r, err := x.run(w, w.Process(), each, ResizeOptions{})
+			if err != nil {
+				t.Fatalf("%s, %v: %v", x.name, each, err)
 			}
+			if r.Nodes != len(x.is) || r.Before != 4 || r.Tolerate != 1 || r.Generation != 2 || !slices.Equal(r.Dirs, x.is) || len(r.Removed) != len(x.remove) || len(r.Added) != len(x.add) {
+				t.Errorf("%s: %+v, %+v", x.name, r, r.ProtectReport)
+			}
+			must(t, x.done(w, before, 2))
+			must(t, x.inForce(w, x.is, before, rand.New(rand.NewPCG(1, 2))))
+			r, err = x.run(w, w.Process(), each, ResizeOptions{})
+			if err != nil { // once more changes nothing
+				t.Fatalf("%s, %v, once more: %v", x.name, each, err)
+			}
+			if r.Before != len(x.is) || r.Added != nil {
+				t.Errorf("%s, once more: %+v", x.name, r)
+			}
+			for _, dir := range x.add {
+				if !slices.Contains(r.Notes, dir+" is a node of the group already, and is not added") {
+					t.Errorf("%s, once more: %q", x.name, r.Notes)
+				}
+			}
+			must(t, x.done(w, before, 3))
 		}
 	}
 }
@@ -187,7 +185,7 @@ func TestResizeCrash(t *testing.T) {
 
 // crash interrupts the resizing, which has a number, at some calls or at all. It tells which of the groups are protected.
 func (x *resizingCase) crash(t *testing.T, at int, each bool, tell func(old, is bool)) {
-	w := x.world(t, Striped).ordered()
+	w := x.world(t).ordered()
 	before := w.trees()
 	calls := w.Calls(func(p *disktest.Process) {
 		c := w.clone()
@@ -198,7 +196,7 @@ func (x *resizingCase) crash(t *testing.T, at int, each bool, tell func(old, is 
 	failed := 0
 	for i, y := range interruptions {
 		for n := range calls {
-			if !y.At(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%577 > 0 {
+			if !y.Matters(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%577 > 0 {
 				continue
 			}
 			c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
@@ -272,7 +270,7 @@ func TestResizeRefused(t *testing.T) {
 		{name: "snapshots", want: "snapshots are not resized", add: one, o: ResizeOptions{ProtectOptions: ProtectOptions{Retain: 1}}},
 	} {
 		x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3"}, add: y.add, remove: y.remove}
-		w := x.world(t, Striped)
+		w := x.world(t)
 		if y.do != nil {
 			y.do(w)
 		}
@@ -295,7 +293,7 @@ func TestResizeRefused(t *testing.T) {
 func TestResizeRemains(t *testing.T) {
 	t.Parallel()
 	x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3", "/n4", "/n5"}, remove: []string{"/n1", "2", "/n3"}}
-	w := newWorld(6, 2, Striped)
+	w := newWorld(6, 2)
 	must(t, w.protect())
 	w.RemoveAll("/n1")
 	w.Deny("/n2/.volley", syscall.EIO)
@@ -310,7 +308,7 @@ func TestResizeRemains(t *testing.T) {
 func TestResizeUnwritable(t *testing.T) {
 	t.Parallel()
 	x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3"}, add: []string{"/n4"}}
-	w := x.world(t, Striped)
+	w := x.world(t)
 	_, err := x.run(w, failing(w.Process(), syscall.EACCES, "mkdir", "/n4/.volley"), false, ResizeOptions{})
 	if err == nil || !strings.Contains(err.Error(), "/n4 cannot be written to: ") {
 		t.Error(err)
@@ -321,7 +319,7 @@ func TestResizeUnwritable(t *testing.T) {
 func TestResizeAfterwards(t *testing.T) {
 	t.Parallel()
 	x := resizings[2] // which removes /n1
-	w := x.world(t, Striped)
+	w := x.world(t)
 	before := w.trees()
 	dry, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{DryRun: true}})
 	if err != nil || dry.Nodes != 3 || len(dry.Plan) != 3 || !slices.Equal(w.trees(), before) {
@@ -342,15 +340,8 @@ func TestResizeAfterwards(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	must(t, back.done(w, before, 3))
-	// A layout that so few nodes cannot have gives way.
-	w = newWorld(6, 2, Full)
-	must(t, w.of(x.was).protect())
-	if r, err = x.run(w, w.Process(), false, ResizeOptions{}); err != nil || r.Layout != Striped || r.Tolerate != 2 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	must(t, w.of(x.is).whole())
 	// A key is as it was.
-	w = newWorld(6, 1, Striped)
+	w = newWorld(6, 1)
 	key := protection.Settings{Key: []byte("a key of 16 bytes and more")}
 	_, err = w.of(x.was).with(key).protectBy(w.Process(), ProtectOptions{})
 	must(t, err)
@@ -370,10 +361,10 @@ func TestResizeAfterwards(t *testing.T) {
 func TestResizeMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, x := range resizings {
-		w := x.world(t, Striped).ordered()
+		w := x.world(t).ordered()
 		before := w.trees()
 		p, busy := w.Process(), 0
-		p.Before = func(c disktest.Call) error {
+		p.Hook = func(c disktest.Call) error {
 			if strings.Contains(c.Path, store.PendingName) || c.Op == "rename" {
 				for _, dirs := range [][]string{x.was, x.is} {
 					o := w.of(dirs)

@@ -14,7 +14,7 @@ import (
 func TestRollForwardOther(t *testing.T) {
 	t.Parallel()
 	for _, own := range []bool{true, false} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		must(t, w.protect())
 		name := w.dirs[0] + "/" + manifestPath(1)
 		right, _ := w.ReadFile(name)

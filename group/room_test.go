@@ -44,13 +44,13 @@ func TestRecoverRoom(t *testing.T) {
 		{"a file that has rotted, alone", "/n0", nil, RecoverOptions{Files: []string{"/big"}}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
 	} {
 		for _, ranks := range []int{1, 5} {
-			first := newWorld(5, 2, Striped)
+			first := newWorld(5, 2)
 			first.MkdirAll("/two", 0o755)
 			first.MkdirAll("/out", 0o755)
 			first.WriteFile("/n0/more", random(rand.New(rand.NewPCG(1, 2)), 50_000), 0o600)
 			if x.lose == nil { // the disk has what is there, and little more
 				first.RemoveAll("/n0")
-				full := newWorld(5, 2, Striped)
+				full := newWorld(5, 2)
 				first.MkdirAll("/n0", 0o755)
 				first.Mount("/n0", disktest.Mount{Bytes: 1 << 30})
 				for _, f := range []string{"plain", "big", "empty"} {
@@ -67,7 +67,7 @@ func TestRecoverRoom(t *testing.T) {
 				first.Overwrite("/n0/big", 10, []byte("rotten"), true)
 			}
 			refused, last := 0, (*world)(nil)
-			for size := int64(4 * block); ; size += int64(verifyall.Most(4, 1)) * block {
+			for size := int64(4 * block); ; size += int64(verifyall.Pick(4, 1)) * block {
 				w := first.clone()
 				w.ranks = ranks
 				if x.lose == nil {
@@ -130,7 +130,7 @@ func TestProtectRoom(t *testing.T) {
 		for _, resize := range []bool{false, true} {
 			refused := 0
 			for size := int64(4 * block); ; size += block {
-				w := newWorld(4, 1, Striped)
+				w := newWorld(4, 1)
 				w.MkdirAll("/two", 0o755)
 				w.Mount("/two", disktest.Mount{Bytes: size})
 				for _, at := range []string{"/two/a", "/two/b"} {

@@ -23,7 +23,7 @@ func TestRunsAtOnce(t *testing.T) {
 		{"verify", func(w *world, p *disktest.Process) error { _, err := w.verifyBy(p); return err }, true},
 	}
 	for _, lost := range []bool{false, true} {
-		first := newWorld(4, 2, Striped)
+		first := newWorld(4, 2)
 		must(t, first.protect())
 		protected := first.trees()
 		if lost {

@@ -28,7 +28,7 @@ func (w *world) readsOf(t *testing.T, part, parts int) (*VerifyReport, map[strin
 	t.Helper()
 	read := map[string]int64{}
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "readat" || c.Op == "read" {
 			read[c.Path] += int64(c.Bytes)
 		}
@@ -62,7 +62,7 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, parts := range []int{1, 2, 7, 30} {
 		for _, ranks := range []int{1, 2} {
-			w := newWorld(4, 1, Striped)
+			w := newWorld(4, 1)
 			w.ranks = ranks
 			w.WriteFile("/n3/large", []byte(strings.Repeat("large", 200_000)), 0o644)
 			must(t, w.protect())
@@ -103,7 +103,7 @@ func TestParts(t *testing.T) {
 func TestPartsDamage(t *testing.T) {
 	t.Parallel()
 	const parts = 3
-	whole := newWorld(3, 1, Striped)
+	whole := newWorld(3, 1)
 	must(t, whole.protect())
 	in := map[int]int{} // damaged bytes, by the part that finds them
 	for _, path := range whole.digested() {
@@ -147,7 +147,7 @@ func TestPartsDamage(t *testing.T) {
 // read in one part.
 func TestPartsMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	for n := range w.dirs {
 		for i := range 30 {
 			w.WriteFile(fmt.Sprintf("%s/keep%02d", w.dirs[n], i), []byte(strings.Repeat("k", 1000+i)), 0o644)
@@ -188,7 +188,7 @@ func TestPartsMeanwhile(t *testing.T) {
 // numbers of parts the one counts by which all was read last, and of its parts the one that was read the longest ago.
 func TestLastRead(t *testing.T) {
 	t.Parallel()
-	whole := newWorld(3, 1, Striped)
+	whole := newWorld(3, 1)
 	must(t, whole.protect())
 	for part := range 4 {
 		_, err := whole.partBy(whole.Process(), part+1, 4)
@@ -243,7 +243,7 @@ func TestLastRead(t *testing.T) {
 // noted when they are read again.
 func TestPartInterrupted(t *testing.T) {
 	t.Parallel()
-	before := newWorld(3, 1, Striped).ordered()
+	before := newWorld(3, 1).ordered()
 	must(t, before.protect())
 	_, err := before.partBy(before.Process(), 1, 2)
 	must(t, err)
@@ -280,7 +280,7 @@ func TestPartInterrupted(t *testing.T) {
 			}
 			return nil
 		},
-		Some: 6 * *mostCalls,
+		Tries: 6 * *mostCalls,
 	}).Test(t)
 	t.Logf("%d runs were interrupted", tried)
 }
@@ -288,7 +288,7 @@ func TestPartInterrupted(t *testing.T) {
 // TestTwoParts has a run read a part while another one reads the same, or another. All parts that were read are noted.
 func TestTwoParts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	calls := w.clone().Calls(func(p *disktest.Process) { w.partBy(p, 1, 2) })
 	for at := range calls {
@@ -299,7 +299,7 @@ func TestTwoParts(t *testing.T) {
 			c := w.clone()
 			p := c.Process()
 			var inner error
-			p.At(at, func() {
+			p.CallAt(at, func() {
 				var r *VerifyReport
 				if r, inner = c.partBy(c.Process(), other, 2); inner == nil && !r.Whole {
 					inner = fmt.Errorf("%+v", r)
@@ -321,7 +321,7 @@ func TestTwoParts(t *testing.T) {
 // noted at them, count for nothing, and unprotect removes it.
 func TestReadWhole(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	read := func() []bool {
 		t.Helper()
@@ -365,7 +365,7 @@ func TestReadWhole(t *testing.T) {
 // TestPartRefused refuses parts that there are not, and ranks that are to read several.
 func TestPartRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	for _, o := range []VerifyOptions{{0, 1}, {1, 0}, {-1, 2}, {3, 2}, {1, 1001}} {
 		if _, err := w.partBy(w.Process(), o.Part, o.Parts); !IsInputError(err) {
@@ -378,7 +378,7 @@ func TestPartRefused(t *testing.T) {
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
 			return overSetup(t, dirs, o).Verify(ctx, parts[t.Rank()])
 		})
-		if !IsInputError(err) || !strings.Contains(err.Error(), "part is ") && !strings.Contains(err.Error(), "parts is ") {
+		if !IsInputError(err) || !strings.Contains(err.Error(), "part (") && !strings.Contains(err.Error(), "parts (") {
 			t.Errorf("%v: %v", parts, err)
 		}
 	}

@@ -20,12 +20,12 @@ import (
 // what is not and why, and no file that is now this user's is setuid.
 func TestUnset(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
-	w.Own("/n1/big", 1000, 1000, "", "")
+	w := newWorld(3, 1)
+	w.Chown("/n1/big", 1000, 1000, "", "")
 	must(t, w.protect())
 	w.lose(0, 1)
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		switch c.Op {
 		case "chown":
 			return syscall.EPERM
@@ -50,7 +50,7 @@ func TestUnset(t *testing.T) {
 		t.Errorf("%v, %v, %v", info.Mode(), err, r.Incomplete())
 	}
 	w.lose(0, 1)
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "setxattr" {
 			return &fs.PathError{Op: c.Op, Path: "x", Err: errors.New("no number has this")}
 		}
@@ -69,7 +69,7 @@ func TestUnset(t *testing.T) {
 // file, or the one that can come back is a file of its own until the other can.
 func TestRecoverLinks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	was, y := w.trees(), contentOf(w, "/n1/twin")
 	w.Overwrite("/n1/twin", 5, []byte("rot"), true)
@@ -78,7 +78,7 @@ func TestRecoverLinks(t *testing.T) {
 	w.Remove("/n1/sub/deep/y")
 	w.Remove("/n1/twin")
 	w.MkdirAll("/n1/sub/deep/y/mine", 0o700)
-	r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: true})
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	same(t, "in its place", r.Left, []string{
 		"/n1/sub/deep/y is a directory, and was a file when it was protected: move it away",
@@ -95,7 +95,7 @@ func TestRecoverLinks(t *testing.T) {
 // meant.
 func TestMetaLinked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(2, 1, Striped)
+	w := newWorld(2, 1)
 	w.MkdirAll("/n1/.volley", 0o755)
 	w.WriteFile("/elsewhere", []byte("for all"), 0o644)
 	w.Link("/elsewhere", "/n1/.volley/linked")
@@ -111,10 +111,10 @@ func TestMetaLinked(t *testing.T) {
 // TestGone removes a node when it is open already: it counts as lost.
 func TestGone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	p := w.Process()
-	p.Before = func(c disktest.Call) error {
+	p.Hook = func(c disktest.Call) error {
 		if c.Op == "readdir" && c.Path == "/n1" {
 			return syscall.ENOENT
 		}
@@ -130,7 +130,7 @@ func TestGone(t *testing.T) {
 // all that the manifest speaks of is there.
 func TestCleanOrder(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped).ordered()
+	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
 	w.AppendFile("/n1/plain", []byte("more"))
 	removals := 0
@@ -162,7 +162,7 @@ func TestCleanOrder(t *testing.T) {
 // digests, and the node's own once more.
 func TestRecordsReadOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	opened := map[string]int{}
 	for _, c := range w.Calls(func(p *disktest.Process) {
@@ -183,7 +183,7 @@ func TestRecordsReadOnce(t *testing.T) {
 // TestMissingAhead removes a file of many blocks that lies before others: these are right, and it is missing.
 func TestMissingAhead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	for i := range 3 {
 		w.WriteFile(fmt.Sprint("/n1/a", i), slices.Repeat([]byte{byte(i), 3, 5}, 100_000), 0o600)
 	}
@@ -203,7 +203,7 @@ func TestMissingAhead(t *testing.T) {
 // changes, what is there is right, and the next copy tells what to do, or completes.
 func TestRecoverToInterrupted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped).ordered()
+	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
 	want := w.trees()
 	w.lose(1, 1)
@@ -211,14 +211,14 @@ func TestRecoverToInterrupted(t *testing.T) {
 	before, left := w.trees(), 0
 	o := RecoverOptions{To: "/out"}
 	for i, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, o); must(t, err) }) {
-		if !c.Writes || i%verifyall.Most(7, 1) != 0 {
+		if !c.Writes || i%verifyall.Pick(7, 1) != 0 {
 			continue
 		}
 		for how, do := range map[string]func(*disktest.Process){
 			"killed":  func(p *disktest.Process) { p.KillAt(c.N) },
 			"no room": func(p *disktest.Process) { p.FailAt(c.N, syscall.ENOSPC) },
 			"full disk": func(p *disktest.Process) {
-				p.Before = func(o disktest.Call) error {
+				p.Hook = func(o disktest.Call) error {
 					if o.N >= c.N && o.Grows() && strings.HasPrefix(o.Path, "/out/") {
 						return syscall.ENOSPC
 					}
@@ -259,7 +259,7 @@ func TestRecoverToInterrupted(t *testing.T) {
 // takes the place of the file.
 func TestSourcesChange(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	w.Overwrite("/n1/big", 5, []byte("rot"), true)
 	damaged := w.tree(1)
@@ -279,7 +279,7 @@ func TestSourcesChange(t *testing.T) {
 // TestNothingComesBack damages all of two nodes where one may be lost: no block is said to be recovered.
 func TestNothingComesBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped)
+	w := newWorld(3, 1)
 	must(t, w.protect())
 	for _, dir := range w.dirs[:2] {
 		for _, name := range []string{"/big", "/.volley/generation.1/parity"} {

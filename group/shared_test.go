@@ -106,15 +106,15 @@ func TestFalsePeers(t *testing.T) {
 
 // falsePeer takes part in a verify up to the states of the nodes.
 func falsePeer(ctx context.Context, tr transport.Transport, begin, states string) error {
-	if err := volley.Greet(ctx, tr, "verify", time.Minute); err != nil {
-		return err
-	}
 	o := session.Defaulted(session.Setup{Settings: protection.Settings{Timeout: time.Minute}})
-	what, err := (&session.Session{Setup: o}).Said(session.Verb{Name: "verify"})
+	settings, err := (&session.Session{Setup: o}).OptionTerms(session.Verb{Name: "verify", Args: VerifyOptions{1, 1}})
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(session.Terms{Nodes: 1, What: what, Run: "run", MAC: store.MacOf(nil, store.OfRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
+	if err := volley.Greet(ctx, tr, "verify", time.Minute, settings...); err != nil {
+		return err
+	}
+	text, err := json.Marshal(session.Terms{Nodes: 1, Run: "run", MAC: store.MacOf(nil, store.OfRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (w *roots) save(step int64) {
 func (w *roots) clone() *roots { return &roots{w.world.clone(), w.was} }
 
 func (w *roots) protectStep(p *disktest.Process, step int64, retain int) (*ProtectReport, error) {
-	return w.with(protection.Settings{Roots: true, Step: step}).protectBy(p, ProtectOptions{Retain: retain, Layout: Striped})
+	return w.with(protection.Settings{Roots: true, Step: step}).protectBy(p, ProtectOptions{Retain: retain})
 }
 
 func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
@@ -154,7 +154,7 @@ func TestSnapshotsCrash(t *testing.T) {
 			t.Parallel()
 			tried := 0
 			for _, call := range calls {
-				if !x.At(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
+				if !x.Matters(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
 					continue
 				}
 				tried++
@@ -207,7 +207,7 @@ func TestSnapshotsRecoverCrash(t *testing.T) {
 		t.Run(x.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, call := range calls {
-				if !x.At(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
+				if !x.Matters(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
 					continue
 				}
 				rng := rand.New(rand.NewPCG(uint64(call.N), 5))
@@ -239,8 +239,8 @@ func TestSnapshotsLosses(t *testing.T) {
 		c := w.clone()
 		p := c.Process()
 		dying(p, n, c.dirs[lost], syscall.EIO)
-		dead := p.Before
-		p.Before = func(call disktest.Call) error {
+		dead := p.Hook
+		p.Hook = func(call disktest.Call) error {
 			if call.N == n && kills {
 				p.Kill()
 			}
@@ -342,8 +342,8 @@ func TestSnapshotsLatest(t *testing.T) {
 	w = newRoots(t, 4, 1, 1, 2)
 	p := w.Process()
 	dying(p, 0, "/r0/step-2/"+tree.MetaName, syscall.EIO)
-	dead := p.Before
-	p.Before = func(c disktest.Call) error {
+	dead := p.Hook
+	p.Hook = func(c disktest.Call) error {
 		if strings.HasPrefix(c.Path, "/r1/step-2/") {
 			return syscall.EIO
 		}
@@ -384,7 +384,7 @@ func TestSnapshotsLatest(t *testing.T) {
 	}
 	w = newRoots(t, 4, 1)
 	w.save(1)
-	_, err = w.with(key("k")).protectBy(w.Process(), ProtectOptions{Layout: Striped})
+	_, err = w.with(key("k")).protectBy(w.Process(), ProtectOptions{})
 	must(t, err)
 	w.save(2)
 	r, err := w.with(key("k")).recoverBy(w.Process(), RecoverOptions{})

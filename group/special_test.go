@@ -12,7 +12,7 @@ import (
 // later as it was before. What is left out is not deleted.
 func TestOneFileSystem(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	w.MkdirAll("/n1/m", 0o755)
 	w.Mount("/n1/m", disktest.Mount{})
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {

@@ -40,7 +40,7 @@ func TestWholeSeconds(t *testing.T) {
 			w.SetTime(dir+"/f", info.ModTime().Add(time.Millisecond))
 		}},
 	} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		w.WriteFile("/n0/f", []byte("data"), 0o644)
 		w.Link("/n0/f", "/n0/g")
 		w.SetTime("/n0/f", x.at)

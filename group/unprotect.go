@@ -52,7 +52,7 @@ func (e *RemainsError) Error() string {
 }
 
 // Unprotect removes the .volley of all nodes: the group is not protected any more. Files of the nodes stay as they
-// are. It reads them first, and returns an [*protection.RefusedError] where something is lost or damaged, unless o.Force is set, and
+// are. It reads them first, and returns a [*protection.RefusedError] where something is lost or damaged, unless o.Force is set, and
 // where .volley/replaced holds files of the user's. Where nothing is protected any more, it changes nothing.
 //
 // With o.Force it goes on beside nodes that cannot be read, whose .volley stays, and returns a [*RemainsError] with the

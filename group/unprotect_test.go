@@ -34,7 +34,7 @@ func (w *world) bare() error {
 func TestUnprotectCrash(t *testing.T) {
 	t.Parallel()
 	for _, ranks := range []int{1, 2} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		w.ranks = ranks
 		before := w.trees()
@@ -47,7 +47,7 @@ func TestUnprotectCrash(t *testing.T) {
 		rounds := 0
 		for i, x := range interruptions {
 			for n := range calls {
-				if !x.At(calls[n]) || *mostCalls > 0 && (n+i)%29 > 0 {
+				if !x.Matters(calls[n]) || *mostCalls > 0 && (n+i)%29 > 0 {
 					continue
 				}
 				c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
@@ -142,7 +142,7 @@ func TestUnprotectRefused(t *testing.T) {
 			w.lose(0, 1)
 		}, true},
 	} {
-		w := newWorld(4, 2, Striped)
+		w := newWorld(4, 2)
 		must(t, w.protect())
 		x.do(w)
 		before := w.everything()
@@ -158,7 +158,7 @@ func TestUnprotectRefused(t *testing.T) {
 			t.Errorf("%s: forced: %v, %v", x.name, err, w.bare())
 		}
 	}
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	w.WriteFile("/n1/plain", []byte("mine now"), 0o600) // which nobody loses
 	before := w.everything()
@@ -173,7 +173,7 @@ func TestUnprotectRefused(t *testing.T) {
 func TestUnprotectRemains(t *testing.T) {
 	t.Parallel()
 	for _, k := range []int{2, 4} {
-		w := newWorld(k, k/2, Striped)
+		w := newWorld(k, k/2)
 		must(t, w.protect())
 		before := w.trees()
 		w.Deny("/n1/.volley", syscall.EIO)
@@ -222,7 +222,7 @@ func TestUnprotectRemains(t *testing.T) {
 // and nothing of Volley's is left.
 func TestUnprotectMoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(3, 1, Striped).ordered()
+	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
 	w.Rename("/n0/big", "/n0/moved")
 	before := w.trees()
@@ -249,7 +249,7 @@ func TestUnprotectMoved(t *testing.T) {
 // TestMarkLies has a mark made up, at one node, or for another group than a node is of: it ends no protection.
 func TestMarkLies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(4, 2, Striped)
+	w := newWorld(4, 2)
 	must(t, w.protect())
 	mark := func(group string, nodes ...int) *world {
 		c := w.clone()

@@ -13,7 +13,7 @@ import (
 func TestUnsettled(t *testing.T) {
 	t.Parallel()
 	for _, ranks := range []int{1, 3} {
-		w := newWorld(3, 1, Striped)
+		w := newWorld(3, 1)
 		w.ranks, w.inTurn = ranks, ranks == 1
 		must(t, w.protect())
 		w.WriteFile("/n0/plain", []byte("other content"), 0o644)

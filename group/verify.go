@@ -51,10 +51,9 @@ type VerifyReport struct {
 	Risks      []protection.Risk `json:"at_risk,omitempty"`       // what would not where one more is lost
 	RiskSince  *protection.Cause `json:"at_risk_since,omitempty"` // what took from the protection first; nil: not known
 	Since      time.Time         `json:"since,omitzero"`          // when the generation came into force at the first node that has it
-	Layout     string            `json:"layout,omitempty"`
-	Digest     string            `json:"digest,omitempty"` // that data and parity were compared by
-	Whole      bool              `json:"whole"`            // all of it, as it was protected; of what was not read, as far as a glance tells
-	Part       int               `json:"part,omitempty"`   // of each node that was read, of Parts; 0: all, or nothing by Status
+	Digest     string            `json:"digest,omitempty"`        // that data and parity were compared by
+	Whole      bool              `json:"whole"`                   // all of it, as it was protected; of what was not read, as far as a glance tells
+	Part       int               `json:"part,omitempty"`          // of each node that was read, of Parts; 0: all, or nothing by Status
 	Parts      int               `json:"parts,omitempty"`
 	ReadBytes  int64             `json:"read_bytes,omitempty"` // of all nodes
 	Notes      []string          `json:"notes,omitempty"`
@@ -177,7 +176,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		r.Notes = append(r.Notes, s.WhyUnprotected())
 		return r, nil
 	}
-	r.Tolerate, r.Layout, r.Digest = s.Manifest.Tolerate, s.Manifest.Layout, s.Manifest.Digest
+	r.Tolerate, r.Digest = s.Manifest.Tolerate, s.Manifest.Digest
 	var conditions []*content.Condition
 	var err error
 	if part == scrub.Whole {

@@ -5,8 +5,6 @@ package group_test
 import (
 	"math/rand/v2"
 	"testing"
-
-	"volley/group"
 )
 
 // TestVerifyAllLosses loses every set of 1 to 4 of 16 nodes with small trees, and a random 50
@@ -21,9 +19,7 @@ func TestVerifyAllLosses(t *testing.T) {
 		some = append(some, all[rng.IntN(len(all))])
 		eight = append(eight, rng.Perm(16)[:8])
 	}
-	for _, layout := range []string{group.Full, group.Striped} {
-		t.Run("small, "+layout, func(t *testing.T) { losses(t, layout, 4, 8, 4000, all) })
-		t.Run("big, "+layout, func(t *testing.T) { losses(t, layout, 4, 20, 2<<20, some) })
-	}
-	t.Run("small, full, R = 8", func(t *testing.T) { losses(t, group.Full, 8, 8, 4000, eight) })
+	t.Run("small", func(t *testing.T) { losses(t, 4, 8, 4000, all) })
+	t.Run("big", func(t *testing.T) { losses(t, 4, 20, 2<<20, some) })
+	t.Run("small, R = 8", func(t *testing.T) { losses(t, 8, 8, 4000, eight) })
 }

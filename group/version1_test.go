@@ -18,8 +18,9 @@ import (
 	"volley/internal/disk/disktest"
 )
 
-// version1 returns a group of 3 nodes that was protected by the program that wrote version 1.
-func version1(t testing.TB, layout string) *world {
+// version1 returns a group of 3 nodes that was protected by the program that wrote version 1, by layout full: a coded packet
+// at each node.
+func version1(t testing.TB) *world {
 	t.Helper()
 	const k = 3
 	f, err := os.Open("testdata/version1.tar.gz")
@@ -27,7 +28,7 @@ func version1(t testing.TB, layout string) *world {
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	must(t, err)
-	w := &world{Machine: disktest.NewMachine(), r: 1, layout: layout, ranks: 1}
+	w := &world{Machine: disktest.NewMachine(), r: 1, ranks: 1}
 	for n := range k {
 		w.dirs = append(w.dirs, fmt.Sprint("/n", n))
 	}
@@ -38,7 +39,7 @@ func version1(t testing.TB, layout string) *world {
 			break
 		}
 		must(t, err)
-		rest, ok := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), layout+"/")
+		rest, ok := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), "full/")
 		if !ok {
 			continue
 		}
@@ -96,19 +97,19 @@ func (w *world) stored() string {
 // has a manifest of another version. Nothing of it is touched.
 func TestOtherVersion(t *testing.T) {
 	t.Parallel()
-	other := func(version int) *world {
-		w := newWorld(3, 1, Striped)
+	other := func(head string) *world {
+		w := newWorld(3, 1)
 		must(t, w.protect())
 		text, err := w.ReadFile("/n1/.volley/generation.1/manifest.json")
 		must(t, err)
-		line, _, _ := bytes.Cut(bytes.Replace(text, fmt.Appendf(nil, `"version":%d`, store.Version), fmt.Appendf(nil, `"version":%d`, version), 1), []byte("\n"))
+		line, _, _ := bytes.Cut(bytes.Replace(text, fmt.Appendf(nil, `"version":%d`, store.Version), []byte(head), 1), []byte("\n"))
 		w.WriteFile("/n1/.volley/generation.1/manifest.json", disk.Seal(line), 0o600)
 		return w
 	}
 	for _, x := range []struct {
 		w    *world
 		want string
-	}{{version1(t, Full), "version 1"}, {version1(t, Striped), "version 1"}, {other(store.Version - 1), "/n1 has a manifest of version 4"}, {other(9), "/n1 has a manifest of version 9"}} {
+	}{{version1(t), "version 1"}, {other(`"version":5,"layout":"full"`), "/n1 has a manifest of version 5"}, {other(`"version":9`), "/n1 has a manifest of version 9"}} {
 		for _, ranks := range []int{1, 3} {
 			x.w.ranks = ranks
 			x.w.lose(0, 0) // an empty directory

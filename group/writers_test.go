@@ -15,7 +15,7 @@ import (
 func TestRecoverAgainstWriters(t *testing.T) {
 	t.Parallel()
 	for _, poor := range []bool{false, true} {
-		before := newWorld(3, 1, Striped).ordered()
+		before := newWorld(3, 1).ordered()
 		before.Remount("/", func(o *disktest.Mount) { o.NoExchange = poor })
 		must(t, before.protect())
 		before.RemoveAll("/n1/big")
@@ -52,7 +52,7 @@ func saveAt(t *testing.T, w *world, name string, c disktest.Call, kill bool) (sa
 	t.Helper()
 	line := lines(w.tree(1))["theirs"]
 	p := w.Process()
-	p.Before = func(is disktest.Call) error {
+	p.Hook = func(is disktest.Call) error {
 		switch info, err := w.Lstat("/n1/sub/deep"); {
 		case is.N == c.N+1 && kill:
 			p.Kill()

@@ -40,7 +40,7 @@ func DFTReversed(f field.Field, k int, r func(z int) []int) (Matrix, error) {
 		return nil, err
 	}
 	d := m.(*dft)
-	d.radices = pointset.Radices(r).Of(k)
+	d.radices = pointset.Radices(r).Factors(k)
 	return &reversedDFT{d, false}, nil
 }
 

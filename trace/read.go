@@ -35,7 +35,7 @@ func ReadEvents(r io.Reader) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := reading{open: map[way]int{}}
+	x := reading{open: map[messageKey]int{}}
 	if err := located.List(text, "traceEvents", x.event); err != nil {
 		return nil, err
 	}
@@ -55,11 +55,11 @@ func ReadEvents(r io.Reader) ([]Event, error) {
 // reading is what was read so far.
 type reading struct {
 	events []Event
-	open   map[way]int // events of messages that have begun and not ended
+	open   map[messageKey]int // events of messages that have begun and not ended
 }
 
-// A way is how the end of a message finds its begin.
-type way struct {
+// A messageKey is how the end of a message finds its begin.
+type messageKey struct {
 	rank int
 	id   string
 }
@@ -84,7 +84,7 @@ func (x *reading) event(d *json.Decoder) error {
 	if r.Pid < 0 || r.Pid > maxNumber {
 		return fmt.Errorf("pid: %d: want 0 to %d", r.Pid, maxNumber)
 	}
-	key := way{rank: r.Pid}
+	key := messageKey{rank: r.Pid}
 	if r.Ph != "X" {
 		if r.ID == nil {
 			return fmt.Errorf("id2 is missing")
@@ -120,13 +120,13 @@ func (x *reading) event(d *json.Decoder) error {
 	return err
 }
 
-// nanoseconds returns a time in µs, from least to most, in ns.
-func nanoseconds(name string, micros *float64, least, most float64) (int64, error) {
+// nanoseconds returns a time in µs, from least to limit, in ns.
+func nanoseconds(name string, micros *float64, least, limit float64) (int64, error) {
 	switch {
 	case micros == nil:
 		return 0, fmt.Errorf("%s is missing", name)
-	case !(*micros >= least && *micros <= most):
-		return 0, fmt.Errorf("%s: %v: want a number from %g to %g", name, *micros, least, most)
+	case !(*micros >= least && *micros <= limit):
+		return 0, fmt.Errorf("%s: %v: want a number from %g to %g", name, *micros, least, limit)
 	}
 	return int64(math.Round(1000 * *micros)), nil
 }

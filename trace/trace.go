@@ -83,8 +83,8 @@ type Recorder struct {
 
 // New returns a recorder without events.
 func New() *Recorder {
-	now := time.Now()
-	return &Recorder{base: now, epoch: now.UnixNano()}
+	start := time.Now()
+	return &Recorder{base: start, epoch: start.UnixNano()}
 }
 
 // Now returns the time in ns since 1970, which never goes back; 0 where r is nil.

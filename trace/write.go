@@ -52,8 +52,8 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), a.Rank-b.Rank)
 	})
-	out := &counter{to: w}
-	b := bufio.NewWriter(out)
+	counted := &counter{writer: w}
+	b := bufio.NewWriter(counted)
 	b.WriteString(`{"traceEvents":[`)
 	separator := "\n"
 	put := func(x event) error {
@@ -65,19 +65,19 @@ func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	}
 	for _, x := range names(events) {
 		if err := put(x); err != nil {
-			return out.n, err
+			return counted.n, err
 		}
 	}
 	for i, e := range events {
 		for _, x := range e.json(i, events[0].Start) {
 			if err := put(x); err != nil {
-				return out.n, err
+				return counted.n, err
 			}
 		}
 	}
 	b.WriteString("\n],\"displayTimeUnit\":\"ms\"}\n")
 	err := b.Flush()
-	return out.n, err
+	return counted.n, err
 }
 
 // names returns the events that name the ranks and rows that there are.
@@ -162,12 +162,12 @@ func (e *Event) args() *arguments {
 
 // counter counts what is written.
 type counter struct {
-	to io.Writer
-	n  int64
+	writer io.Writer
+	n      int64
 }
 
 func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.to.Write(p)
+	n, err := c.writer.Write(p)
 	c.n += int64(n)
 	return n, err
 }

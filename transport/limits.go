@@ -65,9 +65,9 @@ func (e *LimitsError) Error() string {
 		count(e.Rounds, "round"), e.MostRounds, count(e.Ports, "port"))
 }
 
-func count(n int, what string) string {
+func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }

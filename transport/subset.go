@@ -16,18 +16,18 @@ import (
 func Subset(t Transport, ranks []int) Transport {
 	g := &subset{Around{t}, slices.Clone(ranks), slices.Repeat([]int{-1}, t.Size())}
 	for i, r := range ranks {
-		g.of[r] = i
+		g.groupRanks[r] = i
 	}
 	return g
 }
 
 type subset struct {
 	Around
-	ranks []int // of the transport, by rank of the group
-	of    []int // the reverse; -1: not in the group
+	ranks      []int // of the transport, by rank of the group
+	groupRanks []int // the reverse; -1: not in the group
 }
 
-func (g *subset) Rank() int { return g.of[g.Transport.Rank()] }
+func (g *subset) Rank() int { return g.groupRanks[g.Transport.Rank()] }
 func (g *subset) Size() int { return len(g.ranks) }
 func (g *subset) NewQueue() Queue {
 	return &subsetQueue{Queue: g.Transport.NewQueue(), g: g, posted: map[*Transfer]*Transfer{}}
@@ -44,11 +44,11 @@ func (g *subset) named(rank int) int {
 	if rank < 0 {
 		return -1
 	}
-	return g.of[rank]
+	return g.groupRanks[rank]
 }
 
-// has reports whether there is another rank of that number.
-func (g *subset) has(rank int) bool { return rank >= 0 && rank < len(g.ranks) && rank != g.Rank() }
+// contains reports whether there is another rank of that number.
+func (g *subset) contains(rank int) bool { return rank >= 0 && rank < len(g.ranks) && rank != g.Rank() }
 
 type subsetQueue struct {
 	Queue
@@ -65,18 +65,18 @@ func (q *subsetQueue) Post(transfers ...*Transfer) {
 	list := make([]*Transfer, len(transfers))
 	q.mu.Lock()
 	for i, t := range transfers {
-		its := *t
-		if its.Rank = -1; q.g.has(t.Rank) {
-			its.Rank = q.g.ranks[t.Rank]
+		inner := *t
+		if inner.Rank = -1; q.g.contains(t.Rank) {
+			inner.Rank = q.g.ranks[t.Rank]
 		}
-		list[i], q.posted[&its] = &its, t
+		list[i], q.posted[&inner] = &inner, t
 	}
 	q.mu.Unlock()
 	q.Queue.Post(list...)
 }
 
 func (q *subsetQueue) Wait(ctx context.Context) (*Transfer, error) {
-	its, err := q.Queue.Wait(ctx)
+	inner, err := q.Queue.Wait(ctx)
 	if aborted, ok := errors.AsType[*AbortError](err); ok {
 		err = &AbortError{q.g.named(aborted.Rank), aborted.Cause}
 	} else if wrong, ok := errors.AsType[*LengthError](err); ok {
@@ -84,8 +84,8 @@ func (q *subsetQueue) Wait(ctx context.Context) (*Transfer, error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t := q.posted[its]
-	if delete(q.posted, its); t != nil && !q.g.has(t.Rank) {
+	t := q.posted[inner]
+	if delete(q.posted, inner); t != nil && !q.g.contains(t.Rank) {
 		err = fmt.Errorf("%v: it is no other rank of the group of %d", t, len(q.g.ranks))
 	}
 	return t, err

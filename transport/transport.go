@@ -105,15 +105,15 @@ type Transport interface {
 
 // Send sends a message and waits until its parts may be changed again.
 func Send(ctx context.Context, t Transport, dst int, tag Tag, parts ...[]byte) error {
-	return do(ctx, t, &Transfer{Rank: dst, Tag: tag, Parts: parts})
+	return perform(ctx, t, &Transfer{Rank: dst, Tag: tag, Parts: parts})
 }
 
 // Receive receives a message into the parts, which have its lengths.
 func Receive(ctx context.Context, t Transport, src int, tag Tag, parts ...[]byte) error {
-	return do(ctx, t, &Transfer{Rank: src, Tag: tag, Parts: parts, Receive: true})
+	return perform(ctx, t, &Transfer{Rank: src, Tag: tag, Parts: parts, Receive: true})
 }
 
-func do(ctx context.Context, t Transport, transfer *Transfer) error {
+func perform(ctx context.Context, t Transport, transfer *Transfer) error {
 	q := t.NewQueue()
 	q.Post(transfer)
 	_, err := q.Wait(ctx)

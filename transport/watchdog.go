@@ -11,9 +11,9 @@ import (
 // ErrTimeout is wrapped by the error of a wait that took too long.
 var ErrTimeout = errors.New("timed out")
 
-// A Beside is called with nil when the first messages of a run are posted, and then with each of its own transfers that is
+// A SideExchange is called with nil when the first messages of a run are posted, and then with each of its own transfers that is
 // over, and the error of it. It returns transfers to be posted next. An error ends the run.
-type Beside func(over *Transfer, err error) ([]*Transfer, error)
+type SideExchange func(finished *Transfer, err error) ([]*Transfer, error)
 
 // A Watchdog bounds waits for messages, one at a time: it ends their context when one takes
 // too long. One timer serves all of them.
@@ -58,8 +58,8 @@ func (w *Watchdog) Stop(err error) error {
 // says for whom the rank waits.
 func TimedOut(t Transport, rank int, timeout time.Duration) error {
 	err := fmt.Errorf("%w: nothing for %v", ErrTimeout, timeout)
-	if who := Blame(t, rank); who != "" {
-		err = fmt.Errorf("%w; %s", err, who)
+	if blamed := Blame(t, rank); blamed != "" {
+		err = fmt.Errorf("%w; %s", err, blamed)
 	}
 	return err
 }

@@ -24,16 +24,16 @@ func hostOf(t Transport) *Host {
 
 // HostOf returns what the ranks of t share, or nil unless all run on one host.
 func HostOf(t Transport) *Host {
-	if h := hostOf(t); h != nil && len(h.Hosts[h.Here]) == t.Size() {
+	if h := hostOf(t); h != nil && len(h.Hosts[h.Local]) == t.Size() {
 		return h
 	}
 	return nil
 }
 
 // Hosts returns the ranks of t by host, and which host is this rank's, or nil where that is not known.
-func Hosts(t Transport) (ranks [][]int, here int) {
+func Hosts(t Transport) (ranks [][]int, local int) {
 	if h := hostOf(t); h != nil {
-		return h.Hosts, h.Here
+		return h.Hosts, h.Local
 	}
 	return nil, 0
 }
@@ -48,7 +48,7 @@ func OnHost(t Transport) Transport {
 	case HostOf(t) != nil:
 		return t
 	}
-	return onHost{Around{Subset(t, h.Hosts[h.Here])}, h}
+	return onHost{Around{Subset(t, h.Hosts[h.Local])}, h}
 }
 
 type onHost struct {
@@ -61,7 +61,7 @@ func (o onHost) Host() *Host { return o.host }
 // A Host is what one rank knows of the ranks of its host.
 type Host struct {
 	Hosts [][]int // the ranks of each host of the group, ascending, the host of the least rank first
-	Here  int     // which of these is this one
+	Local int     // which of these is this one
 
 	// Crowded says, alike at all ranks of the host, that there are more ranks than cores: who waits lets others go on at once.
 	Crowded bool
@@ -112,8 +112,8 @@ func NewWindow(id uint64, rank int, parts, flags [][]byte, unmap func()) *Window
 	return &Window{Parts: parts, ID: id, rank: rank, flags: flags, unmap: unmap}
 }
 
-// Of reports whether the window may be of the ranks of t: there are as many, and this one is the same.
-func (w *Window) Of(t Transport) bool { return w.rank == t.Rank() && len(w.Parts) == t.Size() }
+// Fits reports whether the window may be of the ranks of t: there are as many, and this one is the same.
+func (w *Window) Fits(t Transport) bool { return w.rank == t.Rank() && len(w.Parts) == t.Size() }
 
 // Close gives the memory back, of this rank. Nobody uses its parts afterwards. Close is not called while a transfer has some
 // of it, nor after an abort in which one had: see [Queue.Wait].
@@ -137,12 +137,12 @@ const (
 // that of overdue, unless nil, when the wait for a rank has taken longer than the timeout; 0 is no bound.
 func (w *Window) Meet(
 	ctx context.Context, h *Host, says uint64, timeout time.Duration, overdue func(rank int) error,
-) (other int, err error) {
+) (differing int, err error) {
 	w.epoch++
-	said := 1 + int(w.epoch%2)
-	w.word(w.rank, said).Store(says)
+	turn := 1 + int(w.epoch%2)
+	w.word(w.rank, turn).Store(says)
 	w.word(w.rank, 0).Store(w.epoch)
-	other = -1
+	differing = -1
 	for i := 1; i < len(w.Parts); i++ {
 		r := (w.rank + i) % len(w.Parts)
 		if came := w.word(r, 0); came.Load() < w.epoch {
@@ -157,11 +157,11 @@ func (w *Window) Meet(
 				return -1, err
 			}
 		}
-		if w.word(r, said).Load() != says {
-			other = r
+		if w.word(r, turn).Load() != says {
+			differing = r
 		}
 	}
-	return other, nil
+	return differing, nil
 }
 
 var errTimedOut = fmt.Errorf("transport: a meeting has taken too long")

@@ -57,23 +57,23 @@ func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (l
 	end := m.elapsed + share
 	meeting := math.Inf(1) // least seconds until all have heard that all are through with nothing
 	for range meetings {
-		_, whole, err := m.together(ctx, 0, nil)
+		_, elapsed, err := m.timeAll(ctx, 0, nil)
 		if err != nil {
 			return 0, 0, err
 		}
-		meeting = min(meeting, whole)
+		meeting = min(meeting, elapsed)
 	}
 	sample := func(times int) (float64, error) {
-		own, whole, err := m.together(ctx, times, func() { c.combine(n) })
-		return max(own, whole-meeting) / float64(times), err
+		slowest, elapsed, err := m.timeAll(ctx, times, func() { c.combine(n) })
+		return max(slowest, elapsed-meeting) / float64(times), err
 	}
-	var once float64
+	var single float64
 	for range 2 { // the first warms up
-		if once, _, err = m.together(ctx, 1, func() { c.combine(n) }); err != nil {
+		if single, _, err = m.timeAll(ctx, 1, func() { c.combine(n) }); err != nil {
 			return 0, 0, err
 		}
 	}
-	times := fitting(max(share/mostSamples, clearly*meeting), once, mostRepeats)
+	times := fitting(max(share/mostSamples, clearly*meeting), single, mostRepeats)
 	var samples []float64
 	for len(samples) < leastSamples || len(samples) < mostSamples && m.elapsed < end {
 		seconds, err := sample(times)
@@ -89,10 +89,10 @@ func (m *meter) gamma(ctx context.Context, c *combiner, n int, share float64) (l
 	return least / (sources * blockBytes), spread, nil
 }
 
-// together has all ranks do something so many times, and returns the seconds that the slowest takes for itself, and
+// timeAll has all ranks do something so many times, and returns the seconds that the slowest takes for itself, and
 // those from when the first begins to when all have heard that all are through. A rank that waits for a CPU begins
 // late, so for itself it may be quick.
-func (m *meter) together(ctx context.Context, times int, do func()) (own, whole float64, err error) {
+func (m *meter) timeAll(ctx context.Context, times int, work func()) (slowest, elapsed float64, err error) {
 	if ctx.Err() != nil { // though no message may be late
 		return 0, 0, context.Cause(ctx)
 	}
@@ -101,25 +101,25 @@ func (m *meter) together(ctx context.Context, times int, do func()) (own, whole 
 	}
 	start := time.Now()
 	for range times {
-		do()
+		work()
 	}
-	done := time.Now()
+	computed := time.Now()
 	if err := m.agree(ctx, nil); err != nil {
 		return 0, 0, err
 	}
 	end := time.Now()
-	values := []float64{done.Sub(start).Seconds(), end.Sub(start).Seconds(), end.Sub(m.start).Seconds()}
+	values := []float64{computed.Sub(start).Seconds(), end.Sub(start).Seconds(), end.Sub(m.start).Seconds()}
 	err = m.agree(ctx, values)
 	m.reach(values[2])
 	return values[0], values[1], err
 }
 
-// fitting returns how many times, from 1 to most, what takes that many seconds once can be done in the share.
-func fitting(share, once float64, most int) int {
-	if once*float64(most) <= share {
-		return most
+// fitting returns how many times, from 1 to limit, what takes that many seconds once can be done in the share.
+func fitting(share, single float64, limit int) int {
+	if single*float64(limit) <= share {
+		return limit
 	}
-	return max(1, int(share/once))
+	return max(1, int(share/single))
 }
 
 // combiner combines packets of a field.

@@ -30,14 +30,14 @@ const (
 // Variable is the environment variable that names another file than the usual one, or is "off" for none.
 const Variable = "VOLLEY_TUNE"
 
-const off = "off"
+const disabled = "off"
 
 // Path returns the file that runs read: the one that [Variable] names, or volley/tune.json in the user's configuration
 // directory. It is empty where the variable is "off". It returns an error where the user has no such directory.
 func Path() (string, error) {
 	switch named := os.Getenv(Variable); named {
 	case "":
-	case off:
+	case disabled:
 		return "", nil
 	default:
 		return named, nil
@@ -53,7 +53,7 @@ func Path() (string, error) {
 // transport, on one host or on several as there. Of these it is one on the same hosts, else one of about as many ranks,
 // else the newest. What the platform does not say may be anything. There is none, either, where nothing was measured
 // yet or [Variable] is "off"; a file that the variable names has to be there.
-func Find(at Platform) (*Result, error) {
+func Find(platform Platform) (*Result, error) {
 	path, err := Path()
 	if err != nil || path == "" {
 		return nil, nil
@@ -67,28 +67,28 @@ func Find(at Platform) (*Result, error) {
 	case missing:
 		return nil, fmt.Errorf("%w: make it with volley tune, or unset %s, which names it", err, Variable)
 	case err != nil:
-		return nil, fmt.Errorf("%w; or set %s=%s to do without it", err, Variable, off)
+		return nil, fmt.Errorf("%w; or set %s=%s to do without it", err, Variable, disabled)
 	}
 	list = slices.DeleteFunc(list, func(r *Result) bool {
-		return at.Transport != "" && r.Transport != at.Transport || len(at.Hosts) > 0 && (len(r.Hosts) > 1) != (len(at.Hosts) > 1)
+		return platform.Transport != "" && r.Transport != platform.Transport || len(platform.Hosts) > 0 && (len(r.Hosts) > 1) != (len(platform.Hosts) > 1)
 	})
 	if len(list) == 0 {
 		return nil, nil
 	}
-	elsewhere := func(r *Result) int {
-		if slices.Equal(r.Hosts, at.Hosts) {
+	otherHosts := func(r *Result) int {
+		if slices.Equal(r.Hosts, platform.Hosts) {
 			return 0
 		}
 		return 1
 	}
 	unlike := func(r *Result) float64 {
-		if at.Ranks == 0 {
+		if platform.Ranks == 0 {
 			return 0
 		}
-		return math.Abs(math.Log(float64(r.Ranks) / float64(at.Ranks)))
+		return math.Abs(math.Log(float64(r.Ranks) / float64(platform.Ranks)))
 	}
 	return slices.MinFunc(list, func(a, b *Result) int {
-		return cmp.Or(elsewhere(a)-elsewhere(b), cmp.Compare(unlike(a), unlike(b)), b.Date.Compare(a.Date))
+		return cmp.Or(otherHosts(a)-otherHosts(b), cmp.Compare(unlike(a), unlike(b)), b.Date.Compare(a.Date))
 	}), nil
 }
 
@@ -155,7 +155,7 @@ func (r *Result) validate() error {
 		return err
 	}
 	for i, c := range r.Coding {
-		if c.Field == "" || slices.ContainsFunc(r.Coding[:i], func(other Coding) bool { return other.Field == c.Field }) {
+		if c.Field == "" || slices.ContainsFunc(r.Coding[:i], func(earlier Coding) bool { return earlier.Field == c.Field }) {
 			return fmt.Errorf("coding[%d].field: %q: want a field, each once", i, c.Field)
 		}
 		for _, seconds := range []float64{c.Cached, c.Uncached} {
@@ -202,8 +202,8 @@ func (r *Result) Save(path string) error {
 	if err != nil && !errors.Is(err, ErrOld) {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(other *Result) bool {
-		return other.Transport == r.Transport && other.Ranks == r.Ranks && slices.Equal(other.Hosts, r.Hosts)
+	list = slices.DeleteFunc(list, func(earlier *Result) bool {
+		return earlier.Transport == r.Transport && earlier.Ranks == r.Ranks && slices.Equal(earlier.Hosts, r.Hosts)
 	})
 	data, err := json.MarshalIndent(file{Format, Version, append(list, r)}, "", "  ")
 	if err != nil {

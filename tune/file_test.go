@@ -19,7 +19,7 @@ func example() *tune.Result {
 		Platform: tune.Platform{Transport: "local", Hosts: []string{"node"}, Ranks: 2},
 		Date:     time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC), CPU: "EPYC", CPUs: 2,
 		Network: sim.Network{Latency: 895, Overhead: 40, Gaps: sim.Gaps{{Messages: 1, PerByte: 1.14e-10}}},
-		Points:  []tune.Point{{Messages: 1, Bytes: 1, Seconds: 9e-7, Least: 8e-7, Most: 1e-6, Samples: 26}},
+		Points:  []tune.Point{{Messages: 1, Bytes: 1, Seconds: 9e-7, Least: 8e-7, Greatest: 1e-6, Samples: 26}},
 		Coding:  []tune.Coding{{Field: "2^8", SymbolBytes: 1, Sources: 8, Cached: 2e-11, Uncached: 4e-11, Spread: 0.01}},
 	}
 }

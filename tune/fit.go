@@ -41,23 +41,23 @@ func fit(points []Point) sim.Network {
 	}
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
-	most := points[len(points)-1]
-	first, last := byteSlopes(1), byteSlopes(most.Messages)
-	if last > steeper*first && (last-first)*float64(most.Bytes) > shows*most.Seconds {
+	largest := points[len(points)-1]
+	first, last := byteSlopes(1), byteSlopes(largest.Messages)
+	if last > steeper*first && (last-first)*float64(largest.Bytes) > shows*largest.Seconds {
 		for i, messages := range numbers {
 			n.Gaps[i] = sim.Gap{Messages: int32(messages), PerByte: sim.PerByte(rounded(byteSlopes(messages)))}
 		}
 	}
-	left := func(p Point) float64 { return p.Seconds - float64(n.Gap(p.Messages))*float64(p.Bytes) }
+	remainder := func(p Point) float64 { return p.Seconds - float64(n.Gap(p.Messages))*float64(p.Bytes) }
 	var overhead, latency slopes
 	for i, p := range points {
 		for _, q := range points[:i] {
-			overhead.add(float64(p.Messages-q.Messages), left(p)-left(q), p, q)
+			overhead.add(float64(p.Messages-q.Messages), remainder(p)-remainder(q), p, q)
 		}
 	}
 	n.Overhead = duration(overhead.median())
 	for _, p := range points {
-		latency.add(1, left(p)-n.Overhead.Seconds()*float64(p.Messages), p, p)
+		latency.add(1, remainder(p)-n.Overhead.Seconds()*float64(p.Messages), p, p)
 	}
 	n.Latency = duration(latency.median())
 	return n
@@ -73,8 +73,8 @@ type slopes []struct{ slope, weight float64 }
 // add adds a slope whose points have errors in proportion to their times.
 func (s *slopes) add(dx, dy float64, p, q Point) {
 	if dx != 0 {
-		off := max(math.Hypot(p.Seconds, q.Seconds), resolution)
-		*s = append(*s, struct{ slope, weight float64 }{dy / dx, math.Abs(dx) / off})
+		uncertainty := max(math.Hypot(p.Seconds, q.Seconds), resolution)
+		*s = append(*s, struct{ slope, weight float64 }{dy / dx, math.Abs(dx) / uncertainty})
 	}
 }
 
@@ -105,8 +105,8 @@ func (r *Result) Model(p Point) float64 {
 func (r *Result) Residual() float64 {
 	sum := 0.0
 	for _, p := range r.Points {
-		off := r.Model(p)/max(p.Seconds, resolution) - 1
-		sum += off * off
+		deviation := r.Model(p)/max(p.Seconds, resolution) - 1
+		sum += deviation * deviation
 	}
 	return math.Sqrt(sum / float64(max(1, len(r.Points))))
 }

@@ -265,7 +265,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{t.Context(), 1, none, time.Second, "1 ranks: want 2 or more"},
 		{t.Context(), 2, none, 0, "time 0s: want more than 0"},
-		{t.Context(), 5, func(rank int) []field.Field { return []field.Field{fieldtest.Parse(t, []string{"3", "5"}[rank/4])} }, time.Second, "different fields"},
+		{t.Context(), 5, func(rank int) []field.Field { return []field.Field{fieldtest.Parse(t, []string{"3", "5"}[rank/4])} }, time.Second, "rank 4 differs from rank 0 in fields ("},
 		{canceled, 2, none, time.Second, "no time"},
 	} {
 		if _, err := measureLocal(c.ctx, c.ranks, c.fields, c.time); err == nil || !strings.Contains(err.Error(), c.want) {

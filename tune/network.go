@@ -42,7 +42,7 @@ type meter struct {
 	t     transport.Transport
 	start time.Time
 
-	progress func(done, more time.Duration)
+	progress func(elapsed, remaining time.Duration)
 	elapsed  float64 // seconds since the start, of the slowest rank
 	memory   []byte  // more than fits in the cache of a processor
 	outgoing []byte
@@ -77,8 +77,8 @@ func (m *meter) agree(ctx context.Context, values []float64) error {
 	for _, v := range values {
 		mine = binary.LittleEndian.AppendUint64(mine, math.Float64bits(v))
 	}
-	all, err := collective.New(m.t, 0).Allgather(ctx, mine)
-	for _, theirs := range all {
+	reported, err := collective.New(m.t, 0).Allgather(ctx, mine)
+	for _, theirs := range reported {
 		for i := range values {
 			values[i] = max(values[i], math.Float64frombits(binary.LittleEndian.Uint64(theirs[8*i:])))
 		}
@@ -88,17 +88,17 @@ func (m *meter) agree(ctx context.Context, values []float64) error {
 
 // round sends so many messages of size bytes to the ranks that follow, and receives as many from those before.
 func (m *meter) round(ctx context.Context, messages, size int) error {
-	rank, k, at := m.t.Rank(), m.t.Size(), m.offset(messages*size)
+	rank, k, offset := m.t.Rank(), m.t.Size(), m.offset(messages*size)
 	tag := transport.Tag{Round: transport.ControlRounds} // after those of agree
 	var transfers []*transport.Transfer
 	for i := range messages {
 		transfers = append(transfers, &transport.Transfer{
-			Rank: (rank + k - 1 - i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.incoming[at+i*size:][:size]}, Receive: true,
+			Rank: (rank + k - 1 - i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.incoming[offset+i*size:][:size]}, Receive: true,
 		})
 	}
 	for i := range messages {
 		transfers = append(transfers, &transport.Transfer{
-			Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.outgoing[at+i*size:][:size]},
+			Rank: (rank + 1 + i%(k-1)) % k, Tag: tag, Parts: [][]byte{m.outgoing[offset+i*size:][:size]},
 		})
 	}
 	q, receives := m.t.NewQueue(), messages
@@ -172,7 +172,7 @@ func (m *meter) network(ctx context.Context, budget float64) ([]Point, error) {
 	for i := range points {
 		p, s := &points[i], samples[i]
 		p.Seconds = rounded(typical(s))
-		p.Least, p.Most, p.Samples = rounded(slices.Min(s)), rounded(slices.Max(s)), len(s)
+		p.Least, p.Greatest, p.Samples = rounded(slices.Min(s)), rounded(slices.Max(s)), len(s)
 	}
 	return points, nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +57,7 @@ type Point struct {
 	Bytes    int     `json:"bytes"`    // of all of them together
 	Seconds  float64 `json:"seconds"`  // of a round: the median of blocks of samples, of each of which the least counts
 	Least    float64 `json:"least"`    // of the samples
-	Most     float64 `json:"most"`
+	Greatest float64 `json:"most"`
 	Samples  int     `json:"samples"`
 }
 
@@ -112,13 +111,13 @@ const DefaultTime = 5 * time.Second
 //
 // A failure ends the group, as in a run; the error is then that of a transfer, or the cause of ctx.
 func Measure(
-	ctx context.Context, t transport.Transport, at Platform, fields []field.Field, d time.Duration,
-	progress func(done, more time.Duration),
+	ctx context.Context, t transport.Transport, platform Platform, fields []field.Field, d time.Duration,
+	progress func(elapsed, remaining time.Duration),
 ) (*Result, error) {
 	if progress == nil {
 		progress = func(_, _ time.Duration) {}
 	}
-	r, err := measure(ctx, t, at, fields, d, progress)
+	r, err := measure(ctx, t, platform, fields, d, progress)
 	if err != nil {
 		if !errors.As(err, new(*transport.AbortError)) {
 			t.Abort(err)
@@ -129,8 +128,8 @@ func Measure(
 }
 
 func measure(
-	ctx context.Context, t transport.Transport, at Platform, fields []field.Field, d time.Duration,
-	progress func(done, more time.Duration),
+	ctx context.Context, t transport.Transport, platform Platform, fields []field.Field, d time.Duration,
+	progress func(elapsed, remaining time.Duration),
 ) (*Result, error) {
 	switch {
 	case t.Size() < 2:
@@ -139,16 +138,20 @@ func measure(
 		return nil, fmt.Errorf("time %v: want more than 0", d)
 	}
 	m := &meter{t: t, start: time.Now(), memory: make([]byte, Memory), progress: progress}
-	if err := m.compareTerms(ctx, fields, d); err != nil {
+	settings := []collective.Term{collective.TermOf("version of the file", Version), collective.TermOf("time", d), {Name: "fields"}}
+	for _, f := range fields {
+		settings[2].Value += " " + f.Name()
+	}
+	if _, err := collective.New(t, 0).Greet(ctx, collective.Greeting{Verb: "measure", Terms: settings}, nil); err != nil {
 		return nil, err
 	}
 	forNetwork := d.Seconds()
 	if len(fields) > 0 {
 		forNetwork *= 0.75
 	}
-	at.Ranks = t.Size()
+	platform.Ranks = t.Size()
 	r := &Result{
-		Platform: at, Date: time.Now().UTC().Truncate(time.Second),
+		Platform: platform, Date: time.Now().UTC().Truncate(time.Second),
 		CPU: cmp.Or(strings.TrimSpace(cpuid.CPU.BrandName), runtime.GOOS+"/"+runtime.GOARCH), CPUs: runtime.GOMAXPROCS(0),
 	}
 	progress(0, d)
@@ -181,19 +184,6 @@ const mostResidual = 0.3
 
 // Fits reports whether the network fits the points: where not, times that are expected by it are as far off.
 func (r *Result) Fits() bool { return r.Residual() <= mostResidual }
-
-// compareTerms returns an error, at every rank, unless all were called alike.
-func (m *meter) compareTerms(ctx context.Context, fields []field.Field, d time.Duration) error {
-	terms := fmt.Sprintf("%d %v", Version, d)
-	for _, f := range fields {
-		terms += " " + f.Name()
-	}
-	all, err := collective.AllgatherValues(ctx, m.t, terms, 0)
-	if slices.ContainsFunc(all, func(theirs string) bool { return theirs != all[0] }) {
-		return errors.New("the ranks were started with different fields or times: start all alike")
-	}
-	return err
-}
 
 // rounded returns x in six digits: none of those after them was measured.
 func rounded(x float64) float64 {

@@ -85,3 +85,11 @@ func (e Misfit) Error() string { return string(e) }
 
 // Is reports whether the target is [ErrStructure].
 func (e Misfit) Is(target error) bool { return target == ErrStructure }
+
+// An Unmet says why a matrix does not meet the condition of an algorithm that takes most. It is an [ErrStructure].
+type Unmet string
+
+func (e Unmet) Error() string { return string(e) }
+
+// Is reports whether the target is [ErrStructure].
+func (e Unmet) Is(target error) bool { return target == ErrStructure }

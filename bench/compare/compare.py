@@ -14,8 +14,7 @@ ones to verify and repair. SnapRAID is meant for disks: each directory is a file
 takes root. zfec is a library: zfeccode.py uses it.
 
 Behind a time of Volley stands how many times as long it is as its yardstick. With xxh3 that is redset's time, with
-SHA-256 redset's and h, for verify h alone, and for layout full the time with xxh3 and h. h is the time of hashing for
-data and parity together.
+SHA-256 redset's and h, and for verify h alone. h is the time of hashing for data and parity together.
 
 --lab RATE runs every rank at a host of its own, whose link has that rate, as root: bench/network/lab. Volley runs over
 MPI and over TCP. Behind each time
@@ -25,7 +24,7 @@ stands how many times as long it is as the bytes of the busiest link take at tha
 a host sends; rebuild: what all hosts send together; in brackets what the busiest link carries. stored: what a host
 stores beside its data. Plain copies to R others by TCP take part (replicate.py).
 
---stall N protects N times by layout full, R = 2, over MPI. It prints the seconds of each run as the run ends, and then
+--stall N protects N times, R = 2, over MPI. It prints the seconds of each run as the run ends, and then
 the median, the maximum, and how many runs took more than twice the median.
 """
 import argparse, concurrent.futures, ctypes, glob, hashlib, importlib.util, json, os, re, secrets, shutil, signal, statistics, subprocess, sys, tempfile, time
@@ -39,7 +38,7 @@ parser.add_argument("--mib", type=int, default=128, help="of data at each rank")
 parser.add_argument("--files", type=numbers, default="1", help="at each rank")
 parser.add_argument("--repeat", type=int, default=5)
 parser.add_argument("--dir", default="/dev/shm")
-parser.add_argument("--only", metavar="REGEXP", default="", help="tools whose names have it, such as 'redset|striped sha256'")
+parser.add_argument("--only", metavar="REGEXP", default="", help="tools whose names have it, such as 'redset|Volley sha256'")
 parser.add_argument("--lab", metavar="RATE", help="such as 100mbit")
 parser.add_argument("--traffic", action="store_true")
 parser.add_argument("--stall", metavar="N", type=int)
@@ -115,7 +114,7 @@ redset = {1: "redset XOR", 2: "redset RS"}
 
 class Tool:
     def __init__(self, k, name, r):
-        self.k, self.name, self.r, self.lost = k, name, r, r
+        self.k, self.name, self.r = k, name, r
         self.nodes = [f"{base}/n{i}" for i in range(k)]
         self.pattern = f"{base}/n{{rank}}"
 
@@ -211,7 +210,7 @@ class Volley(Tool):
         words = self.name.split()
         command = [a.volley, verb, "--json"]
         if verb == "protect":
-            command += ["--tolerate", str(self.r), "--layout", words[1], "--digest", words[2]]
+            command += ["--tolerate", str(self.r), "--digest", words[1]]
         if words[-1] == "process":
             return json.loads(run(command + self.nodes))["seconds"]
         if words[-1] == "TCP":
@@ -354,10 +353,7 @@ def tools(k, files):
         if a.traffic:
             list.append(Copies(k, "copies, plain TCP", r))
         for where in ["over MPI", "over TCP"] if a.lab else ["over MPI", "in one process"]:
-            list += [Volley(k, f"Volley striped {digest} {where}", r) for digest in ("xxh3", "sha256")]
-        if 2 * r <= k:
-            list += [Volley(k, f"Volley full {digest} over MPI", r) for digest in ("xxh3", "sha256")]
-            list[-2].lost = 0  # it is a yardstick
+            list += [Volley(k, f"Volley {digest} {where}", r) for digest in ("xxh3", "sha256")]
     return [t for t in list if re.search(a.only, t.name)]
 
 
@@ -394,7 +390,7 @@ def compare(k, files):
         for t, times in zip(list, took):
             print(f"turn {turn}: {t.name}", end="", file=sys.stderr, flush=True)
             steps = [measured(t.work, "protect"), (t.stored() / data / k, None) if a.traffic else measured(t.verify)]
-            for lost in range(1, t.lost + 1):
+            for lost in range(1, t.r + 1):
                 dead = [t.nodes[1], t.nodes[k - 2]][:lost]
                 want = contents(dead) if not isinstance(t, FTI) else None  # its program compares
                 for n in dead:
@@ -421,12 +417,10 @@ def yardstick(medians, t, step):
     words, hashing = t.name.split(), medians.get(("hashing", 0), [None])[0]
     if words[0] != "Volley" or a.lab:
         return None
-    hashes, full = words[2] == "sha256", words[1] == "full"
-    other = (t.name.replace("sha256", "xxh3"), t.r) if full else (redset[t.r], t.r)
-    parts = [] if step == 1 else [medians.get(other, [None] * 4)[step]]
-    if hashes:
-        parts.append(hashing and hashing * (2 if full else t.k / (t.k - t.r)))
-    return None if None in parts or full and not hashes else sum(parts)
+    parts = [] if step == 1 else [medians.get((redset[t.r], t.r), [None] * 4)[step]]
+    if words[1] == "sha256":
+        parts.append(hashing and hashing * t.k / (t.k - t.r))
+    return None if None in parts else sum(parts)
 
 
 def cell(times, yard):
@@ -442,13 +436,13 @@ def cell(times, yard):
 
 def stall(k):
     fill(k, 1)
-    t, took = Volley(k, "Volley full sha256 over MPI", 2), []
+    t, took = Volley(k, "Volley sha256 over MPI", 2), []
     for i in range(a.stall):
         took.append(t.work("protect"))
         t.clean()
         print(f"run {i + 1} of {a.stall}: {took[-1]:.2f} s", flush=True)
     median = statistics.median(took)
-    print(f"K = {k}, layout full, R = 2, {a.mib} MiB a rank: {a.stall} runs, median {median:.2f} s, maximum {max(took):.2f} s, "
+    print(f"K = {k}, R = 2, {a.mib} MiB a rank: {a.stall} runs, median {median:.2f} s, maximum {max(took):.2f} s, "
           f"{sum(x > 2 * median for x in took)} beyond twice the median", flush=True)
     for n in t.nodes:
         shutil.rmtree(n)

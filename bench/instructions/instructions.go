@@ -15,16 +15,16 @@ import (
 
 // The sets of instructions.
 const (
-	All    = "all"     // those that the processor has
-	NoGFNI = "no-gfni" // all but GFNI
-	AVX2   = "avx2"    // neither GFNI nor AVX-512
-	None   = "none"    // what Go compiles: a build with the tags [Tags]
+	Available = "all"     // those that the processor has
+	NoGFNI    = "no-gfni" // all but GFNI
+	AVX2      = "avx2"    // neither GFNI nor AVX-512
+	Portable  = "none"    // what Go compiles: a build with the tags [Tags]
 )
 
 // Sets are the sets, the largest first.
-var Sets = []string{All, NoGFNI, AVX2, None}
+var Sets = []string{Available, NoGFNI, AVX2, Portable}
 
-// Tags are the build tags of [None]: purego is for volley and gnark-crypto, noasm for
+// Tags are the build tags of [Portable]: purego is for volley and gnark-crypto, noasm for
 // klauspost/reedsolomon.
 const Tags = "purego,noasm"
 
@@ -43,9 +43,9 @@ func Environment(set string) []string {
 // Current returns the set of this process.
 func Current() string {
 	if generic {
-		return None
+		return Portable
 	}
-	return cmp.Or(os.Getenv(variable), All)
+	return cmp.Or(os.Getenv(variable), Available)
 }
 
 func init() {

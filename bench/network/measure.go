@@ -58,7 +58,7 @@ type expectation struct {
 func (s *settings) measureAll(ctx context.Context, r ranks, label Cell) error {
 	j := &job{settings: s, ranks: r, label: label, last: map[string]expectation{}}
 	j.label.Date = time.Now().UTC().Format(time.DateOnly)
-	j.label.Machine = bench.This().String()
+	j.label.Machine = bench.CurrentMachine().String()
 	j.label.K, j.label.Network = r.Size(), s.network
 	for _, p := range s.problems {
 		a, err := p.spec.Build(p.field, r.Size(), r.Size())

@@ -128,7 +128,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
-	p := group.RecoverOptions{Revert: o.revert != 0, Deleted: o.revert != 0}
+	p := group.RecoverOptions{Revert: protection.Edits{Changed: o.revert != 0, Deleted: o.revert != 0}}
 	return nodeOf("recover", path, o).does(o.step, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
 		r, err := g.Recover(ctx, p)
 		if err != nil {
@@ -169,7 +169,7 @@ func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group
 	op := n.does(o.step, func(ctx context.Context, g *group.Group, part protection.SetIndex) (_ found, err error) {
 		examine := g.Status
 		if reads != 0 {
-			examine = g.Verify
+			examine = func(ctx context.Context) (*group.VerifyReport, error) { return g.Verify(ctx, group.VerifyOptions{}) }
 		}
 		if r, err = examine(ctx); err != nil {
 			return found{}, err

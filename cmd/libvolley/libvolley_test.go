@@ -194,7 +194,7 @@ func TestCheckpoint(t *testing.T) {
 			}
 		}
 	}
-	for _, dir := range nodes[1:] { // more than any layout replaces
+	for _, dir := range nodes[1:] { // more than parity replaces
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}

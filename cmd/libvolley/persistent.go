@@ -61,17 +61,8 @@ func volleyAlloc(comm C.MPI_Fint, bytes C.size_t, to *unsafe.Pointer) C.int {
 
 // newRegion makes memory that all processes of a host share, or memory of this process only.
 func newRegion(ctx context.Context, e *mpi.Endpoint, bytes C.size_t) (*region, error) {
-	if err := volley.Greet(ctx, e, "volley_alloc", volley.DefaultTimeout); err != nil {
+	if err := volley.Greet(ctx, e, "volley_alloc", volley.DefaultTimeout, collective.TermOf("bytes", bytes)); err != nil {
 		return nil, err
-	}
-	sizes, err := collective.AllgatherValues(ctx, e, uint64(bytes), volley.DefaultTimeout)
-	if err != nil {
-		return nil, err
-	}
-	for rank, n := range sizes {
-		if n != sizes[0] {
-			return nil, errUsage{fmt.Errorf("bytes: %d at process 0, and %d at process %d: give the same at all", sizes[0], n, rank)}
-		}
 	}
 	if w, err := volley.Share(ctx, e, int(bytes), volley.DefaultTimeout); err == nil {
 		part := w.Parts[e.Rank()]

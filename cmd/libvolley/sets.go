@@ -40,8 +40,6 @@ func (o *setOptions) check() error {
 // A saying is what a process says of its node when they meet.
 type saying struct {
 	sets.Member
-	Size  int
-	Apart bool     // it has named its domain
 	Files []string // nil: all
 }
 
@@ -54,27 +52,19 @@ type outcome struct {
 // inSet has this process work in its set, with the others of it: all processes, without sets. The error of any set is
 // that of all.
 func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Context, *mpi.Endpoint, protection.SetIndex) error) error {
-	if err := volley.Greet(ctx, e, n.verb, n.options.Timeout); err != nil { // so that another function is named
+	if err := volley.Greet(ctx, e, n.verb, n.options.Timeout, collective.TermOf("set_size", n.set.size), collective.TermOf("domain given", n.set.domain != "")); err != nil {
 		return err
 	}
 	host, _ := os.Hostname()
-	mine := saying{Size: n.set.size, Apart: n.set.domain != "", Files: n.files, Member: sets.Member{Name: host + ":" + n.dir, Domain: n.set.domain}}
-	if mine.Size != 0 {
+	mine := saying{Files: n.files, Member: sets.Member{Name: host + ":" + n.dir, Domain: cmp.Or(n.set.domain, host)}}
+	if n.set.size != 0 {
 		mine.Identity = group.Identify(n.dir)
-		if !mine.Apart {
-			mine.Domain = host
-		}
 	}
 	all, err := collective.AllgatherValues(ctx, e, &mine, n.options.Timeout)
 	if err != nil {
 		return err
 	}
-	for r, x := range all {
-		if x.Size != all[0].Size || x.Apart != all[0].Apart {
-			return errUsage{fmt.Errorf("set_size, domain: processes 0 and %d give %d and %d, and %t and %t: give all the same size, and all a domain or none", r, all[0].Size, x.Size, all[0].Apart, x.Apart)}
-		}
-	}
-	if mine.Size == 0 {
+	if n.set.size == 0 {
 		n.set.only(all)
 		return work(ctx, e, protection.SetIndex{})
 	}
@@ -82,7 +72,7 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 	for _, x := range all {
 		members = append(members, x.Member)
 	}
-	list, err := sets.Choose(members, mine.Size, mine.Apart)
+	list, err := sets.Choose(members, n.set.size, n.set.domain != "")
 	if err != nil {
 		return err
 	}

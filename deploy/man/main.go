@@ -29,9 +29,9 @@ func main() {
 
 // write writes all pages. SOURCE_DATE_EPOCH is the date in them, as in all builds that can be repeated.
 func write(dir string) error {
-	now := time.Now()
+	date := time.Now()
 	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
-		now = time.Unix(seconds, 0).UTC()
+		date = time.Unix(seconds, 0).UTC()
 	}
 	root := cli.Command()
 	list := []*cobra.Command{root}
@@ -51,7 +51,7 @@ func write(dir string) error {
 		if err != nil {
 			return err
 		}
-		header := &doc.GenManHeader{Section: section, Date: &now, Source: "volley " + volley.Version, Manual: "Volley"}
+		header := &doc.GenManHeader{Section: section, Date: &date, Source: "volley " + volley.Version, Manual: "Volley"}
 		if err := doc.GenMan(cmd, header, page); err != nil {
 			return err
 		}

@@ -86,14 +86,14 @@ type Step struct {
 	delays  map[int]time.Duration // how much longer a worker takes than others
 	results int                   // that are enough, K
 
-	mutex   sync.Mutex
-	present []int
-	done    chan struct{} // closed when there are enough
+	mutex    sync.Mutex
+	present  []int
+	complete chan struct{} // closed when there are enough
 }
 
 // NewStep returns a step of the transform with the given stragglers.
 func (t *Transform) NewStep(delays map[int]time.Duration) *Step {
-	return &Step{delays: delays, results: t.Workers, done: make(chan struct{})}
+	return &Step{delays: delays, results: t.Workers, complete: make(chan struct{})}
 }
 
 // finish says that a worker has its result. That counts if it is one of the first K.
@@ -105,14 +105,14 @@ func (s *Step) finish(rank int) {
 	}
 	if s.present = append(s.present, rank); len(s.present) == s.results {
 		slices.Sort(s.present)
-		close(s.done)
+		close(s.complete)
 	}
 }
 
-// over reports whether the others have finished without this worker.
-func (s *Step) over() bool {
+// finished reports whether the others have finished without this worker.
+func (s *Step) finished() bool {
 	select {
-	case <-s.done:
+	case <-s.complete:
 		return true
 	default:
 		return false
@@ -162,13 +162,13 @@ func (t *Transform) step(ctx context.Context, tr transport.Transport, packet []b
 
 	select {
 	case <-time.After(s.delays[rank]):
-	case <-s.done:
+	case <-s.complete:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	result := make([]byte, 0, len(packet))
 	domain := fft.NewDomain(uint64(n), fft.WithCache())
-	for ; len(packet) > 0 && !s.over(); packet = packet[n*symbolBytes:] {
+	for ; len(packet) > 0 && !s.finished(); packet = packet[n*symbolBytes:] {
 		v := elementsOf(packet[:n*symbolBytes])
 		domain.FFT(v, fft.DIF, fft.WithNbTasks(1))
 		utils.BitReverse(v)
@@ -178,7 +178,7 @@ func (t *Transform) step(ctx context.Context, tr transport.Transport, packet []b
 		s.finish(rank)
 	}
 	select {
-	case <-s.done:
+	case <-s.complete:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -189,12 +189,12 @@ func (t *Transform) step(ctx context.Context, tr transport.Transport, packet []b
 			late = append(late, w)
 		}
 	}
-	if at := slices.Index(append(slices.Clone(s.present), late...), rank); len(late) > 0 && at >= 0 {
+	if position := slices.Index(append(slices.Clone(s.present), late...), rank); len(late) > 0 && position >= 0 {
 		decoded, report, err := t.decode(ctx, tr, result, s.present, late)
 		if err != nil {
 			return nil, fmt.Errorf("decode after step %d: %w", number+1, err)
 		}
-		if run.Decoded[number] = []*volley.Report{report}; at >= t.Workers {
+		if run.Decoded[number] = []*volley.Report{report}; position >= t.Workers {
 			result = decoded
 		}
 	}
@@ -279,8 +279,8 @@ func (t *Transform) transpose(ctx context.Context, tr transport.Transport, packe
 	for r := range rows {
 		for _, part := range parts {
 			for c := range columns {
-				at := (c*rows + r) * symbolBytes
-				result = append(result, part[at:at+symbolBytes]...)
+				offset := (c*rows + r) * symbolBytes
+				result = append(result, part[offset:offset+symbolBytes]...)
 			}
 		}
 	}

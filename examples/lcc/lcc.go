@@ -44,7 +44,7 @@ func NewScheme(f field.Field, shards, groups, degree int, options ...volley.Opti
 	}
 	s := &Scheme{Field: f, Shards: shards, Groups: groups, Degree: degree, options: options}
 	if s.Processors() < s.Need() {
-		return nil, fmt.Errorf("%d groups of %d processors: %w", groups, shards, &TooFewError{Have: s.Processors(), Decode: s.results()})
+		return nil, fmt.Errorf("%d groups of %d processors: %w", groups, shards, &TooFewError{Results: s.Processors(), Decode: s.results()})
 	}
 	var err error
 	if s.omega, err = matrix.CosetPoints(f, shards); err != nil {
@@ -75,12 +75,12 @@ func (s *Scheme) point(w int) field.Element { return s.alpha[w/s.Shards].At(w % 
 
 // A TooFewError says that there are too few results to decode.
 type TooFewError struct {
-	Have   int
-	Decode int // how many determine all, if they are right
+	Results int
+	Decode  int // how many determine all, if they are right
 }
 
 func (e *TooFewError) Error() string {
-	return fmt.Sprintf("%d results: want %d, which is %d to decode and 2 to find a wrong one", e.Have, e.Decode+2, e.Decode)
+	return fmt.Sprintf("%d results: want %d, which is %d to decode and 2 to find a wrong one", e.Results, e.Decode+2, e.Decode)
 }
 
 // ErrLiars is returned where more than one result is wrong.
@@ -157,7 +157,7 @@ type Decoded struct {
 // or there is no result beyond those needed: then it takes luck, see locate.
 func (s *Scheme) Decode(ctx context.Context, t transport.Transport, result []byte, present []int) (*Decoded, []Phase, error) {
 	if len(present) < s.Need() {
-		return nil, nil, &TooFewError{Have: len(present), Decode: s.results()}
+		return nil, nil, &TooFewError{Results: len(present), Decode: s.results()}
 	}
 	if err := s.checkPresent(present, t.Rank()); err != nil {
 		t.Abort(err)
@@ -170,22 +170,22 @@ func (s *Scheme) Decode(ctx context.Context, t transport.Transport, result []byt
 	}
 	decoders := slices.DeleteFunc(slices.Clone(present), func(w int) bool { return w == liar })[:s.results()]
 	decoded := &Decoded{Shard: -1, Liar: liar}
-	at := slices.Index(decoders, t.Rank())
-	if at < 0 {
+	position := slices.Index(decoders, t.Rank())
+	if position < 0 {
 		return decoded, phases, nil
 	}
 
 	// D values for K shards: the other D-K processors keep what they have, which is
 	// a Lagrange matrix too, one whose sets of points have points in common.
 	shards := s.assign(decoders)
-	from, to := make([]field.Element, len(decoders)), make([]field.Element, len(decoders))
+	source, target := make([]field.Element, len(decoders)), make([]field.Element, len(decoders))
 	for j, w := range decoders {
-		from[j], to[j] = s.point(w), s.point(w)
+		source[j], target[j] = s.point(w), s.point(w)
 		if shards[j] >= 0 {
-			to[j] = s.omega.At(shards[j])
+			target[j] = s.omega.At(shards[j])
 		}
 	}
-	a, err := elements.Lagrange(s.Field, from, to)
+	a, err := elements.Lagrange(s.Field, source, target)
 	if err != nil {
 		t.Abort(err)
 		return nil, nil, err
@@ -194,7 +194,7 @@ func (s *Scheme) Decode(ctx context.Context, t transport.Transport, result []byt
 	if err != nil {
 		return nil, nil, err
 	}
-	if decoded.Shard = shards[at]; decoded.Shard >= 0 {
+	if decoded.Shard = shards[position]; decoded.Shard >= 0 {
 		decoded.Value = value
 	}
 	return decoded, phases, nil
@@ -215,18 +215,18 @@ func (s *Scheme) checkPresent(present []int, rank int) error {
 // assign returns which shard each of the decoders is to obtain f of, -1 for none.
 func (s *Scheme) assign(decoders []int) []int {
 	shards := make([]int, len(decoders))
-	var others []int // shards that were born elsewhere
+	var missing []int // shards that were born elsewhere
 	for i := range s.Shards {
 		if !slices.Contains(decoders, i) {
-			others = append(others, i)
+			missing = append(missing, i)
 		}
 	}
 	for j, w := range decoders {
 		switch {
 		case w < s.Shards:
 			shards[j] = w
-		case len(others) > 0:
-			shards[j], others = others[0], others[1:]
+		case len(missing) > 0:
+			shards[j], missing = missing[0], missing[1:]
 		default:
 			shards[j] = -1
 		}

@@ -158,7 +158,7 @@ func TestTooFew(t *testing.T) {
 	c := newComputation(t, 4, 4, 2)
 	_, err := simulate(t.Context(), c.Scheme, c.data, c.compute, []int{1, 2, 3, 5, 7, 11, 13, 15}, nil)
 	var few *TooFewError
-	if !errors.As(err, &few) || few.Have != 8 || few.Decode != 7 {
+	if !errors.As(err, &few) || few.Results != 8 || few.Decode != 7 {
 		t.Fatalf("8 results: %v", err)
 	}
 	const want = "8 results: want 9, which is 7 to decode and 2 to find a wrong one"

@@ -60,8 +60,8 @@ func demonstrate(ctx context.Context, w io.Writer, seed uint64) error {
 	slices.Sort(late)
 	wrong := rng.IntN(symbols)
 	lie := func(result []byte) {
-		at := result[wrong*f.SymbolBytes():]
-		field.PutSymbol(f, at, f.Add(field.Symbol(f, at), field.One))
+		symbol := result[wrong*f.SymbolBytes():]
+		field.PutSymbol(f, symbol, f.Add(field.Symbol(f, symbol), field.One))
 	}
 
 	fmt.Fprintf(w, "%d shards of %d symbols over %s, %d processors, f(x) = a·x² + b·x\n", shards, symbols, f.Name(), s.Processors())
@@ -202,11 +202,11 @@ func merge(processors [][]Phase) []Phase {
 
 // quadratic returns the function a·x² + b·x, symbol by symbol.
 func quadratic(f field.Field, a, b []byte) func(x []byte) []byte {
-	as, bs := elements.Unpack(f, a), elements.Unpack(f, b)
+	aElements, bElements := elements.Unpack(f, a), elements.Unpack(f, b)
 	return func(x []byte) []byte {
 		y := elements.Unpack(f, x)
 		for i := range y {
-			y[i] = f.Mul(y[i], f.Add(f.Mul(as[i], y[i]), bs[i]))
+			y[i] = f.Mul(y[i], f.Add(f.Mul(aElements[i], y[i]), bElements[i]))
 		}
 		return elements.Pack(f, y)
 	}

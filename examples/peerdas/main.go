@@ -32,8 +32,8 @@ func main() {
 	log.SetFlags(0)
 	ports := flag.Int("p", 1, "messages that a processor may send, and receive, at a time")
 	flag.Parse()
-	const most = 9 // blobs that a block could have before PeerDAS
-	if err := demonstrate(context.Background(), os.Stdout, *ports, 1, most); err != nil {
+	const mostBlobs = 9 // blobs that a block could have before PeerDAS
+	if err := demonstrate(context.Background(), os.Stdout, *ports, 1, mostBlobs); err != nil {
 		log.Fatal(err)
 	}
 }

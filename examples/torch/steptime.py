@@ -29,15 +29,15 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 ASYNC = "async_save, its copy too"
-SETTINGS: Dict[str, List[str]] = {
-    "no limits": [],
-    "--nice 10": ["--nice", "10"],
-    "--nice 19": ["--nice", "19"],
-    "--cores 1": ["--cores", "1"],
-    "--limit-rate 100MB": ["--limit-rate", "100MB"],
-    "--nice 19 --cores 1 --limit-rate 100MB": ["--nice", "19", "--cores", "1", "--limit-rate", "100MB"],
-    ASYNC: [],
-}
+SETTINGS = [  # commands, of which volley gets its other flags; but for the last
+    "volley",
+    "nice -n 10 volley",
+    "nice -n 19 volley",
+    "env GOMAXPROCS=1 volley",
+    "volley --limit-rate 100MB",
+    "env GOMAXPROCS=1 nice -n 19 volley --limit-rate 100MB",
+    ASYNC,
+]
 
 
 def free_port() -> int:
@@ -49,20 +49,21 @@ def free_port() -> int:
 Running = Callable[[], bool]
 
 
-def protect(binary: str, roots: List[Path], flags: List[str]) -> Running:
+def protect(binary: str, roots: List[Path], setting: str) -> Running:
     """Starts a first protection of the nodes, a process for each. What it returns says whether it still runs."""
     for root in roots:
         shutil.rmtree(root / ".volley", ignore_errors=True)
     meet, secret, processes = f"127.0.0.1:{free_port()}", secrets.token_hex(32), []
     for rank, root in enumerate(roots):
-        command = [binary, "protect", "--tolerate", "1", "--rank", str(rank), "--size", str(len(roots)), "--meet", meet, "--port", "", "--quiet", *flags, str(root)]
+        before, _, flags = setting.partition("volley")
+        command = [*before.split(), binary, "protect", "--tolerate", "1", "--rank", str(rank), "--size", str(len(roots)), "--meet", meet, "--port", "", "--quiet", *flags.split(), str(root)]
         processes.append(subprocess.Popen(command, env={**os.environ, "VOLLEY_SECRET": secret}))
 
     def running() -> bool:
         if any([p.poll() is None for p in processes]):
             return True
         if any(p.returncode for p in processes):
-            sys.exit(f"steptime: {' '.join(flags)}: exit codes {[p.returncode for p in processes]}")
+            sys.exit(f"steptime: {setting}: exit codes {[p.returncode for p in processes]}")
         return False
 
     return running
@@ -168,10 +169,10 @@ def main() -> None:
         ranks = Ranks([Path(directory) / f"rank{n}" for n in range(o.nodes)], o.mib)
         steps(step, lambda n: n < 20)
         for number in range(o.rounds):
-            for name in order.sample(list(SETTINGS), len(SETTINGS)):
+            for name in order.sample(SETTINGS, len(SETTINGS)):
                 usual = statistics.median(steps(step, lambda n: n < 50))
                 begun = time.perf_counter()
-                running = ranks.save() if name == ASYNC else protect(binary, roots, SETTINGS[name])
+                running = ranks.save() if name == ASYNC else protect(binary, roots, name)
                 took = steps(step, lambda n: running())
                 alone[name].append(usual)
                 beside[name].append(statistics.median(took))

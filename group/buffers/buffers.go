@@ -219,7 +219,7 @@ func ParityBytes(ctx context.Context, t transport.Transport, sizes []int64, o Op
 func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (*pass.Pass, int64, error) {
 	m := &store.Manifest{
 		Format: store.Format, Version: store.Version, Group: s.Run, Generation: 1, Nodes: s.K, Tolerate: o.Tolerate,
-		Layout: store.Striped, Matrix: store.Cauchy, Digest: cmp.Or(o.Digest, store.XXH3),
+		Digest: cmp.Or(o.Digest, store.XXH3),
 	}
 	if o.Digest == "" && len(s.Key) > 0 {
 		m.Digest = store.SHA256
@@ -277,7 +277,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 // Keep the number of the step in a buffer of each set. After a loss recover both sets, and go on from the set with the
 // larger step: a rank that has died before it called Protect leaves the earlier protection of that set as it was.
 //
-// It returns an [*protection.RefusedError] where the options will not do, or there is no room for the parity.
+// It returns a [*protection.RefusedError] where the options will not do, or there is no room for the parity.
 func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o Options) error {
 	begin(parity) // before any message: what this rank had may be older than what others get
 	_, err := buffering(ctx, t, o, session.Verb{Name: "protect buffers", Args: o}, func(s *session.Session) (none struct{}, err error) {
@@ -381,7 +381,7 @@ func holdParity(ctx context.Context, s *session.Session, parity []byte, lost boo
 	for _, x := range s.States {
 		lacking = append(lacking, &content.Condition{Lost: x.Lost})
 	}
-	if err := survey.Recoverable(s, lacking, false); err != nil {
+	if err := survey.Recoverable(s, lacking); err != nil {
 		return s.Alike(ctx, err)
 	}
 	return nil
@@ -453,7 +453,7 @@ func agree(s *session.Session) error {
 // had. What is damaged of it, or was changed since, comes back, too, block by block. All ranks call it, as many as have
 // protected, each with what the same rank had.
 //
-// It returns a [*protection.TooManyError] where more ranks are lost than o.Tolerate was, and an [*protection.RefusedError] where too much else
+// It returns a [*protection.TooManyError] where more ranks are lost than o.Tolerate was, and a [*protection.RefusedError] where too much else
 // is damaged, or ranks have parity of two protections. Nothing has been written then, at any rank. After another error,
 // or the end of a process, calling it again completes it: ranks that were lost say so again.
 func Recover(ctx context.Context, t transport.Transport, buffers [][]byte, lost bool, parity []byte, o Options) (*Report, error) {

@@ -351,8 +351,8 @@ func TestBuffersRefused(t *testing.T) {
 		{"a key for what has none", plain, func(j *job) { withKey(j, key) }, nil, "protected without a key", true},
 		{"tolerating none", plain, func(j *job) { tolerate(j, 0) }, protectAll, "want 1 to 3", true},
 		{"tolerating all", plain, func(j *job) { tolerate(j, 4) }, protectAll, "want 1 to 3", true},
-		{"ranks that disagree", plain, func(j *job) { j.options[2].Tolerate = 2 }, protectAll, "other arguments", true},
-		{"two digests", plain, func(j *job) { j.options[2].Digest = group.SHA256 }, protectAll, "other arguments", true},
+		{"ranks that disagree", plain, func(j *job) { j.options[2].Tolerate = 2 }, protectAll, "give all the same", true},
+		{"two digests", plain, func(j *job) { j.options[2].Digest = group.SHA256 }, protectAll, "give all the same", true},
 		{"no such digest", plain, func(j *job) { withDigest(j, "md5") }, protectAll, `digest "md5"`, true},
 		{"xxh3 with a key", keyed, func(j *job) { withDigest(j, group.XXH3) }, protectAll, "with a key take", true},
 		{"no room for any", plain, func(j *job) { tolerate(j, 4) }, (*job).size, "want 1 to 3", true},
@@ -449,7 +449,7 @@ func TestBuffersDie(t *testing.T) {
 	second := newJob(k, o, 200_000, rng)
 	must(t, errors.Join(second.size()...))
 	completed, failed := 0, 0
-	step := verifyall.Most(3, 1)
+	step := verifyall.Pick(3, 1)
 	for round := 0; ; round += step {
 		is := second.clone()
 		dies := rng.IntN(k)

@@ -17,7 +17,6 @@ const (
 	WayForce         Way = "Force"
 	WayAcceptDeleted Way = "AcceptDeleted"
 	WayAcceptChanged Way = "AcceptChanged"
-	WayBeyond        Way = "Beyond"
 	WayGiveUp        Way = "GiveUp" // Force of Unprotect
 	WayTolerate      Way = "Tolerate"
 	WayKey           Way = "Key" // or NoKey
@@ -56,18 +55,13 @@ func (e *UnclearError) Error() string { return e.Err.Error() }
 type TooManyError struct {
 	Nodes    []string // directories
 	Tolerate int
-	Possible bool // Beyond may recover them
 }
 
 // ExitCode returns 2, as for an [*RefusedError].
 func (e *TooManyError) ExitCode() int { return 2 }
 
 func (e *TooManyError) Error() string {
-	text := fmt.Sprintf("%d nodes are lost, and the group tolerates the loss of %d: %s", len(e.Nodes), e.Tolerate, strings.Join(e.Nodes, ", "))
-	if e.Possible {
-		return text + ". Their data can be recovered nevertheless"
-	}
-	return text
+	return fmt.Sprintf("%d nodes are lost, and the group tolerates the loss of %d: %s", len(e.Nodes), e.Tolerate, strings.Join(e.Nodes, ", "))
 }
 
 // An UnreachableError says that a verb which needs all nodes cannot reach some. Nothing was written.

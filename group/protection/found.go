@@ -82,20 +82,17 @@ type Reading struct {
 	Parts int       `json:"parts"`
 }
 
-// A LayoutCost is what a layout takes.
-type LayoutCost struct {
-	Layout      string  `json:"layout"`
-	Possible    bool    `json:"possible"`
+// A CodingCost is what making parity takes, or bringing back nodes.
+type CodingCost struct {
 	StoredBytes int64   `json:"stored_bytes"` // of parity, at each node
 	SentBytes   int64   `json:"sent_bytes"`   // by the busiest node, or received
 	Messages    int     `json:"messages"`     // of that node
 	Rounds      int     `json:"rounds"`
 	Seconds     float64 `json:"model_seconds"`
 	Plan        string  `json:"plan"`
-	Why         string  `json:"why,omitempty"` // it is not possible
 }
 
-// Traffic is what runs of plans have sent.
+// PlanTraffic is what runs of plans have sent.
 type PlanTraffic struct {
 	Plan       string  `json:"plan"`
 	C1         int     `json:"c1"`       // rounds

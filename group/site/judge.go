@@ -2,17 +2,15 @@ package site
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/dustin/go-humanize"
 
-	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
-	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/printable"
 )
 
@@ -26,8 +24,6 @@ type Member struct {
 // Options say what is to be protected. Zero is as in an earlier run, or as Protect has it.
 type Options struct {
 	Tolerate int
-	Layout   string
-	Matrix   string
 	Size     int // of a set at most; 0: all nodes are one group
 }
 
@@ -41,7 +37,7 @@ type Judgement struct {
 
 // Judge compares the nodes, and adds to each the faults that it has beside others. The error says that there can be no
 // such group.
-func Judge(ctx context.Context, all []Member, o Options) (*Judgement, error) {
+func Judge(all []Member, o Options) (*Judgement, error) {
 	j := new(Judgement)
 	var most int64
 	seen, mounted, files := 0, 0, false
@@ -61,12 +57,7 @@ func Judge(ctx context.Context, all []Member, o Options) (*Judgement, error) {
 		}
 		if x.Protected {
 			files = true
-			if o.Tolerate == 0 {
-				o.Tolerate = x.Tolerate
-			}
-			if o.Tolerate == x.Tolerate {
-				o.Layout, o.Matrix = cmp.Or(o.Layout, x.Layout), cmp.Or(o.Matrix, x.Matrix)
-			}
+			o.Tolerate = cmp.Or(o.Tolerate, x.Tolerate)
 		}
 	}
 	sets := 1
@@ -80,20 +71,15 @@ func Judge(ctx context.Context, all []Member, o Options) (*Judgement, error) {
 	}
 	j.shared(all, o.Tolerate, sets)
 	k := len(all) / sets // of the smallest set, which has most parity
-	matrix := cmp.Or(o.Matrix, store.Cauchy)
-	layouts, err := erasure.Candidates(k, cmp.Or(o.Tolerate, 1), o.Layout, matrix)
+	shape, err := store.ShapeOf(k, cmp.Or(o.Tolerate, 1))
 	if err != nil {
-		return nil, err
+		return nil, &protection.RefusedError{Err: err}
 	}
 	if o.Tolerate == 0 {
 		j.Notes = append(j.Notes, "room for parity is not estimated: nothing says how many nodes may be lost")
 		return j, nil
 	}
-	usual := session.Defaulted(session.Setup{})
-	if err := erasure.SetCosts(ctx, &erasure.Setting{Memory: usual.Memory, Network: usual.Network}, layouts, most); err != nil {
-		return nil, err
-	}
-	j.Parity = erasure.ChooseLayout(layouts, o.Layout, matrix, o.Tolerate, nil).StoredBytes
+	j.Parity = int64(shape.Parity) * store.ChunkBytes(most, shape.Data)
 	j.Recovery = most + j.Parity
 	for _, x := range all {
 		if x.Node == nil || x.Free == nil || x.has(NoMount) {

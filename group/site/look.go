@@ -46,10 +46,8 @@ type Node struct {
 	Room    string `json:"room,omitempty"`    // which file system of the machine that is; "": not known
 
 	// What an earlier run has protected, if any.
-	Protected bool   `json:"protected"`
-	Tolerate  int    `json:"tolerate,omitempty"`
-	Layout    string `json:"layout,omitempty"`
-	Matrix    string `json:"matrix,omitempty"`
+	Protected bool `json:"protected"`
+	Tolerate  int  `json:"tolerate,omitempty"`
 
 	Faults  []Fault `json:"faults,omitempty"`
 	Seconds float64 `json:"seconds"` // that looking has taken
@@ -189,7 +187,7 @@ func (n *Node) at(ctx context.Context, m *machine, p Directory) error {
 	w := walk{machine: m, ctx: ctx, dir: d, rules: tree.Rules{Exclude: p.Exclude}, seen: map[disk.FileID]bool{}}
 	earlier := store.NewestManifest(d)
 	if earlier != nil {
-		n.Protected, n.Tolerate, n.Layout, n.Matrix = true, earlier.Tolerate, earlier.Layout, earlier.Matrix
+		n.Protected, n.Tolerate = true, earlier.Tolerate
 		w.rules = earlier.Rules()
 		if p.Exclude != nil {
 			w.rules.Exclude = p.Exclude
@@ -267,7 +265,7 @@ func (w *walk) add(name string) error {
 			continue
 		}
 		if e.IsDir() {
-			if info, err := w.dir.Lstat(at); w.rules.OneFileSystem && err == nil && !disk.Identity(info).Beside(w.top) {
+			if info, err := w.dir.Lstat(at); w.rules.OneFileSystem && err == nil && !disk.Identity(info).SharesFileSystem(w.top) {
 				continue
 			}
 			switch err := w.add(at); {

@@ -129,7 +129,7 @@ func TestLookProtected(t *testing.T) {
 	if _, err := group.Over(tr, dirs, protection.Settings{}).Protect(t.Context(), group.ProtectOptions{Tolerate: 1, Exclude: []string{"*.tmp"}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := Look(t.Context(), Directory{Dir: dirs[0]}); !n.Protected || n.Tolerate != 1 || n.Layout == "" || n.Faults != nil || n.Bytes != 0 {
+	if n := Look(t.Context(), Directory{Dir: dirs[0]}); !n.Protected || n.Tolerate != 1 || n.Faults != nil || n.Bytes != 0 {
 		t.Errorf("%+v", n)
 	}
 }
@@ -145,7 +145,7 @@ func TestJudge(t *testing.T) {
 		return n
 	}
 	onRoot := func(n *Node) { n.OnRoot = true }
-	protected := func(n *Node) { n.Protected, n.Tolerate, n.Layout = true, 2, "full" }
+	protected := func(n *Node) { n.Protected, n.Tolerate = true, 2 }
 	at := func(machine, disk string) func(*Node) { return func(n *Node) { n.Machine, n.Disk = machine, disk } }
 	in := func(room string) func(*Node) { return func(n *Node) { n.Room = room } }
 	for _, c := range []struct {
@@ -161,7 +161,6 @@ func TestJudge(t *testing.T) {
 		{name: "too little", nodes: []*Node{node(gib, 9*gib), node(2*gib, gib/2), node(0, 2*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0", faults: "1: no room"},
 		{name: "too little to recover", nodes: []*Node{node(gib, 9*gib, protected), node(2*gib, 2*gib, protected), node(0, 2*gib), nil}, parity: 2, roomy: "0", faults: "2: no room"},
 		{name: "another R", nodes: []*Node{node(3*gib, 9*gib, protected), node(0, 9*gib), node(0, 9*gib), node(0, 9*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 1 2 3"},
-		{name: "a layout", nodes: []*Node{node(2*gib, 9*gib), node(0, 9*gib), node(0, gib)}, o: Options{Tolerate: 1, Layout: "full"}, parity: 2, roomy: "0 1", faults: "2: no room"},
 		{name: "one file system", nodes: []*Node{node(2*gib, 2*gib, in("x")), node(0, 2*gib, in("x")), node(0, 2*gib, in("x"), at("n", "a")), node(0, 2*gib, in("y"))}, o: Options{Tolerate: 2}, parity: 2, faults: "0: no room; 1: no room"},
 		{name: "sets", nodes: []*Node{node(gib, 9*gib), nil, nil, nil, nil, nil}, o: Options{Tolerate: 1, Size: 4}, parity: 0, roomy: "0"},
 		{name: "no R", nodes: []*Node{node(gib, 9), node(0, 9), node(0, 9)}, notes: []string{"nothing says how many"}},
@@ -180,7 +179,7 @@ func TestJudge(t *testing.T) {
 			for i, n := range c.nodes {
 				all = append(all, Member{Name: fmt.Sprint(i), Host: fmt.Sprint("h", i), Node: n})
 			}
-			j, err := Judge(t.Context(), all, c.o)
+			j, err := Judge(all, c.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +207,7 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Judge(t.Context(), make([]Member, 3), Options{Tolerate: 3}); !group.IsInputError(err) {
+	if _, err := Judge(make([]Member, 3), Options{Tolerate: 3}); !group.IsInputError(err) {
 		t.Errorf("%v", err)
 	}
 }

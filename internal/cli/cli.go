@@ -27,7 +27,6 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	// With it the collector runs first at 32 MiB, and not several times while a run makes its buffers. No page is touched.
 	ballast := make([]byte, 16<<20)
 	defer runtime.KeepAlive(ballast)
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0)) // --cores lowers it
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {

@@ -141,7 +141,7 @@ func TestCommands(t *testing.T) {
 
 		r = run("protect", "--group", g.file(t, only(0, `rm "$VOLLEY_DIR"/*kpt "$VOLLEY_DIR"/sub/* "$VOLLEY_DIR"/fresh "$VOLLEY_DIR"/empty`), nothing))
 		check("protect refuses", r, exit.Usage, all("pre protect, post protect failed"), "looks like an accident")
-		check("it changed nothing", run("recover", "--deleted", "--group", file), exit.OK, all(""))
+		check("it changed nothing", run("recover", "--revert", "deleted", "--group", file), exit.OK, all(""))
 	})
 }
 

@@ -23,13 +23,11 @@ func completeValues(cmd *cobra.Command) {
 		"comm":       ranks.Names(),
 		"digest":     {group.SHA256, group.BLAKE3, group.XXH3},
 		"field":      names(field.Kinds(), func(k field.Kind) string { return k.Example }),
-		"layout":     {group.Striped, group.Full},
 		"log-format": {"text", "json"},
 		"matrix":     names(matrices.Families(), func(f matrices.Family) string { return f.Name }),
 		"points":     {"coset", "powers", "codes"},
 	}
 	if cmd.Annotations[session.GroupKey] != "" {
-		values["matrix"] = []string{group.Cauchy, group.FTI}
 		cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -190,7 +190,7 @@ func TestForcedCommand(t *testing.T) {
 		{[]string{"protect", "--tolerate", "1", names[0], names[1], at(dirs[2] + "/../others")}, "lies elsewhere"},
 		{append([]string{"recover", "--file", "ckpt", "--to", at(others)}, names...), "lies elsewhere"},
 		{append([]string{"protect", "--tolerate", "1", "--meta", others}, names...), "lies elsewhere"},
-		{append([]string{"verify", "--copy-binary"}, names...), "leave --copy-binary out"},
+		{append([]string{"verify", "--remote-path", "copy"}, names...), "leave --remote-path copy out"},
 		{[]string{"encode", "-o", "{host}:" + others, at(dirs[0] + "/ckpt"), at(dirs[1] + "/ckpt")}, "does not run the verb encode"},
 	} {
 		if r := run(c.args...); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, c.want) {

@@ -40,7 +40,7 @@ func TestExclude(t *testing.T) {
 	plan := mustRun(t, "protect", "--group", file, "--dry-run", "-v")
 	wants(t, plan, "excluded   *.tmp, /cache/, !keep.tmp", "node 1  18 KiB in 6 files, 18 KiB to code: 8 new  "+dirs[1], `new: "keep.tmp"`, `new: "sub/cache/in"`, "of parity at each node", "nothing written: a dry run")
 	mustRun(t, "protect", "--group", file)
-	const whole = "whole: 4 nodes, layout striped, any 2 may be lost, generation 1, compared by sha256\n"
+	const whole = "whole: 4 nodes, any 2 may be lost, generation 1, compared by sha256\n"
 	if text := do(exit.OK, "verify"); text != whole { // nobody has to give the patterns again
 		t.Errorf("%q", text)
 	}

@@ -85,7 +85,7 @@ func TestGroupSymlinks(t *testing.T) {
 		m.volley(exit.Wrong, []string{"verify"}, `changed: "sub"`)
 		m.volley(exit.Wrong, []string{"recover"}, "sub is no directory any more")
 		same()
-		m.volley(exit.OK, []string{"recover", "--revert"})
+		m.volley(exit.OK, []string{"recover", "--revert", "changed"})
 		same()
 		m.shell("rm -r n1/sub; ln -s " + dir + " n1/sub")
 		m.protect()
@@ -101,7 +101,7 @@ func TestGroupSymlinks(t *testing.T) {
 			t.Fatalf("other/b is %q", got)
 		}
 		want := m.data()
-		m.volley(exit.OK, []string{"recover", "--revert"})
+		m.volley(exit.OK, []string{"recover", "--revert", "changed"})
 		if got := m.content("n1/other/b"); got != "mine\n" {
 			t.Fatalf("other/b is %q", got)
 		}
@@ -129,13 +129,13 @@ func TestGroupSymlinks(t *testing.T) {
 				to = dir
 			}
 			m.shell("rm -rf n1/.volley/" + name + "; ln -s " + to + " n1/.volley/" + name)
-			for _, args := range [][]string{{"verify"}, {"recover"}, {"recover", "--revert"}, {"protect", "--tolerate", "2"}} {
+			for _, args := range [][]string{{"verify"}, {"recover"}, {"recover", "--revert", "changed"}, {"protect", "--tolerate", "2"}} {
 				m.run(args...)
 				same()
 				m.same(want, 0, 1, 2, 3)
 			}
 			m.shell("find n1/.volley -type l -delete")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.volley(exit.OK, []string{"verify"})
 		})
 	}
@@ -175,7 +175,7 @@ func TestGroupSpecialFiles(t *testing.T) {
 					}
 				}
 				m.shell("[ -d n1/" + name + " ] || rm -f n1/" + name) // recover may have put another there
-				m.bounded(exit.OK, []string{"recover", "--deleted"})
+				m.bounded(exit.OK, []string{"recover", "--revert", "deleted"})
 				m.same(want, 0, 1, 2, 3)
 			})
 		}
@@ -216,20 +216,20 @@ func TestGroupMetadata(t *testing.T) {
 		}
 	}
 	m.shell("rm -r n1")
-	m.volley(exit.OK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 	again("lost")
 	m.shell("rm n1/ckpt")
-	m.volley(exit.OK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 	again("the first name")
 	m.shell("rm n1/again n1/tool")
-	m.volley(exit.OK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 	again("another name")
 	info, err := os.Stat(filepath.Join(dir, "ckpt"))
 	m.must(err)
 	m.shell("printf x | dd of=n1/ckpt conv=notrunc bs=1 seek=100 2>/dev/null")
 	m.must(os.Chtimes(filepath.Join(dir, "ckpt"), info.ModTime(), info.ModTime()))
 	m.volley(exit.Wrong, []string{"verify"}, `damaged: "again"`, `damaged: "sub/third"`)
-	m.volley(exit.OK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 	again("rot in a file of three names")
 	if root {
 		m.shell("chown 1009 n1/tool")
@@ -250,7 +250,7 @@ func TestGroupOwners(t *testing.T) {
 	m.shell("rm -r n1")
 	m.asNobody()
 	m.shell("chmod 777 .")
-	m.volley(exit.OK, []string{"recover", "--deleted"}, "more: owner not restored", "tool: setuid and setgid not restored")
+	m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "more: owner not restored", "tool: setuid and setgid not restored")
 	info, err := os.Lstat(filepath.Join(m.dirs[1], "tool"))
 	m.must(err)
 	if uid, _, _ := disk.Owner(info); uid != 65534 || info.Mode() != 0o755 {
@@ -367,7 +367,7 @@ func TestGroupDefaultACL(t *testing.T) {
 		}
 	}
 	m.shell("rm -r n1/sub/*")
-	m.volley(exit.OK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 	for _, dir := range []string{"", "sub", ".volley"} {
 		m.must(unix.Removexattr(filepath.Join(m.dirs[1], dir), "system.posix_acl_default"))
 	}
@@ -392,7 +392,7 @@ func TestGroupMovedIntoMeta(t *testing.T) {
 				t.Errorf("%s: %v has removed others' files: %+v", name, args, r)
 			}
 			m.shell("rm -rf n1/.volley/tmp-* n1/.volley/*/theirs n1/.volley/replaced")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.volley(exit.OK, []string{"verify"})
 		}
 	}
@@ -412,12 +412,12 @@ func TestGroupMounted(t *testing.T) {
 	m.protect()
 	want := m.data()
 	m.shell("rm -r n1/a/* n1/ckpt n1/sub")
-	m.volley(exit.OK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 	m.same(want, 0, 1, 2, 3)
 	m.shell("[ n1/a/in -ef n1/a/again ]; [ -z \"$(ls -A n1/a | grep volley)\" ]")
 	m.volley(exit.OK, []string{"verify"})
 	unmount()
-	m.volley(exit.OK, []string{"recover", "--deleted"})
+	m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 	m.volley(exit.OK, []string{"verify"})
 	m.same(want, 0, 1, 2, 3)
 }
@@ -465,5 +465,5 @@ func TestGroupDeep(t *testing.T) {
 	m.bounded(exit.Usage, []string{"protect", "--tolerate", "2"}, "has more than 4096 bytes below the node: move it up")
 	m.bounded(exit.OK, []string{"verify"})
 	m.shell("rm n1/ckpt")
-	m.bounded(exit.OK, []string{"recover", "--deleted"})
+	m.bounded(exit.OK, []string{"recover", "--revert", "deleted"})
 }

@@ -112,7 +112,7 @@ func TestGroupCheckWrong(t *testing.T) {
 		{name: "no ssh", node: "dead:/x", kind: "no ssh", wants: []string{"No route to host", "/ssh -F /dev/null dead true"}, pairs: 6},
 		{name: "a host that hangs", node: "hangs:/x", flags: []string{"--timeout", "10s"}, kind: "no ssh", wants: []string{"has let ssh in", "/ssh -F /dev/null hangs true"}, pairs: 6},
 		{name: "a host that does not say what it has", node: "blank:/x", kind: "no ssh", wants: []string{"blank does not say what it has"}, pairs: 6},
-		{name: "another version", node: "old:/x", kind: "other version", wants: []string{"old runs volley 9.9.9", "--copy-binary", ": scp " + f.program + " old:" + thisProgram(t)}, pairs: 6},
+		{name: "another version", node: "old:/x", kind: "other version", wants: []string{"old runs volley 9.9.9", "--remote-path copy", ": scp " + f.program + " old:" + thisProgram(t)}, pairs: 6},
 		{name: "no directory", node: "host3:/none/of it", kind: "no directory", wants: []string{"host3:/none/of it", "/ssh -F /dev/null host3 mkdir -p '/none/of it'"}, pairs: 12},
 		{name: "no permission", node: "host3:/proc/sys/kernel", kind: "no permission", wants: []string{"may not read and write /proc/sys/kernel", "/ssh -F /dev/null host3 ls -la /proc/sys/kernel"}, pairs: 12}, // root may not, either
 		{name: "no room", node: "host3:" + large, kind: "no room", wants: []string{"are free, and ", "TiB", "/ssh -F /dev/null host3 df -h "}, pairs: 12, skip: err != nil},
@@ -237,7 +237,6 @@ func TestGroupCheckUsage(t *testing.T) {
 	}{
 		{dirs[:1], "at least 2 directories, got 1"},
 		{append([]string{"--tolerate", "9"}, dirs...), "loss of 9 of 3 nodes"},
-		{append([]string{"--layout", "x"}, dirs...), `layout "x": want full or striped`},
 		{append([]string{"--exclude", "{"}, dirs...), ""},
 		{append([]string{"--exclude", "[a"}, dirs...), "the pattern has no end"},
 		{append([]string{"--port", "7000"}, dirs...), ""}, // as a group file may have it

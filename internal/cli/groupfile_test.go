@@ -88,7 +88,7 @@ func TestGroupFile(t *testing.T) {
 	before := contents(t, dirs)
 	file := filepath.Join(t.TempDir(), "group.yaml")
 	t.Chdir(filepath.Dir(dirs[0])) // directories become absolute
-	init := []string{"group", "init", "--tolerate", "2", "--layout", "full", "--digest", "xxh3", "-o", file, "node.0", "node.1", dirs[2], dirs[3]}
+	init := []string{"group", "init", "--tolerate", "2", "--digest", "xxh3", "-o", file, "node.0", "node.1", dirs[2], dirs[3]}
 	mustRun(t, init...)
 	t.Chdir(t.TempDir())
 	if r := volleyRun(init...); r.code != exit.Usage || !strings.Contains(r.stderr, "it is there") {
@@ -102,8 +102,8 @@ func TestGroupFile(t *testing.T) {
 		}
 		return r.stdout + r.stderr
 	}
-	wants(t, do(exit.OK, "protect"), "4 nodes, layout full, any 2 may be lost", "protected, generation 1")
-	wants(t, do(exit.OK, "verify"), "whole: 4 nodes, layout full, any 2 may be lost, generation 1, compared by xxh3\n")
+	wants(t, do(exit.OK, "protect"), "4 nodes, any 2 may be lost", "protected, generation 1")
+	wants(t, do(exit.OK, "verify"), "whole: 4 nodes, any 2 may be lost, generation 1, compared by xxh3\n")
 	removeAll(t, dirs[1], dirs[3])
 	wants(t, do(exit.Wrong, "status"), "node 1  lost  "+dirs[1])
 	elsewhere := filepath.Join(t.TempDir(), "new")

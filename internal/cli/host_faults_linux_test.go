@@ -396,7 +396,7 @@ func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Du
 	for _, k := range lose {
 		x.remove(t, k)
 	}
-	if r := volleyRun(append([]string{"recover", "--revert"}, x.dirs...)...); r.code != exit.OK {
+	if r := volleyRun(append([]string{"recover", "--revert", "changed"}, x.dirs...)...); r.code != exit.OK {
 		fail("lost %v, and recover: %+v", lose, r)
 	}
 	got := x.files(t)

@@ -245,7 +245,7 @@ func TestHostileNode(t *testing.T) {
 		for range 1 + h.IntN(4) {
 			h.attack()
 		}
-		recovers := [][]string{{"recover"}, {"recover", "--revert"}, {"recover", "--beyond"}}[h.IntN(3)]
+		recovers := [][]string{{"recover"}, {"recover", "--revert", "changed"}}[h.IntN(2)]
 		for _, args := range [][]string{{"verify"}, {"recover", "--dry-run"}, recovers} {
 			r := soonOf(t, 256<<10, slices.Concat(args, []string{"--memory", "1MiB"}, m.dirs)...)
 			codes[r.code]++

@@ -123,7 +123,7 @@ func TestForged(t *testing.T) {
 					}
 				}
 				stopped := 0
-				for _, args := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "2"}, {"protect", "--tolerate", "2", "--force"}, {"recover", "--revert"}} {
+				for _, args := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "2"}, {"protect", "--tolerate", "2", "--force"}, {"recover", "--revert", "changed"}} {
 					shell(t, `cd "$1"; rm -rf node.*; cp -a start/node.* .`, base)
 					r := run(base, with(args...)...)
 					same(fmt.Sprint(args), r)

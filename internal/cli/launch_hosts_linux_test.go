@@ -159,7 +159,7 @@ func TestLaunchHosts(t *testing.T) {
 	}
 	protect := []string{"protect", "--tolerate", "2"}
 	must(protect, names...)
-	must([]string{"verify", "--copy-binary"}, names[2], names[0], names[3], names[1])
+	must([]string{"verify", "--remote-path", "copy"}, names[2], names[0], names[3], names[1])
 
 	for _, fault := range []struct {
 		name string
@@ -209,7 +209,7 @@ func TestLaunchHosts(t *testing.T) {
 			if err := os.RemoveAll(dirs[1]); err != nil {
 				t.Fatal(err)
 			}
-			must([]string{"recover", "--revert"}, names...)
+			must([]string{"recover", "--revert", "changed"}, names...)
 			if got := filesOf(t, dirs[1]); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("recovered %v, want %v", got, want)
 			}

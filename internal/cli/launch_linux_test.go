@@ -189,7 +189,7 @@ func TestLaunch(t *testing.T) {
 	copies := t.TempDir()
 	f.env = append(f.env, "TMPDIR="+copies)
 	dirs := writeNodes(t, 4, 200_000)
-	for _, flags := range [][]string{nil, {"--copy-binary", "--remote-path", "/none"}} {
+	for _, flags := range [][]string{nil, {"--remote-path", "copy"}} {
 		f.flags = append(f.flags, flags...)
 		r := f.run(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2], dirs[3])...)
 		if r.code != exit.OK || strings.Count(r.stdout, "protected, generation 1") != 1 {

@@ -41,7 +41,7 @@ func TestMemory(t *testing.T) {
 		t.Skip("the race detector takes memory of its own")
 	}
 	const nodes = 4
-	base, size := t.TempDir(), int64(verifyall.Most(128, 512))<<20
+	base, size := t.TempDir(), int64(verifyall.Pick(128, 512))<<20
 	dir := func(n int) string { return filepath.Join(base, fmt.Sprint("n", n)) }
 	zeros := make([]byte, 1<<20)
 	for n := range nodes {

@@ -183,7 +183,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("rm -rf n1/*")
 			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has 0 of 4 files", "recover the files first", "--accept deleted")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -rf n1/*")
 			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--accept", "deleted"}, "4 files deleted")
@@ -194,7 +194,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("for f in n1/ckpt n1/sub/b n1/sub/c; do : > $f; done")
 			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.1 has", `"ckpt"`, "--accept deleted")
-			m.volley(exit.OK, []string{"recover", "--revert"})
+			m.volley(exit.OK, []string{"recover", "--revert", "changed"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"everything encrypted", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestMisuse(t *testing.T) {
 			} {
 				m.shell(text)
 				m.volley(exit.Usage, []string{"protect", "--tolerate", "1"}, "node.1 has other content in 10 of 13 files", `"doc3"`, "--accept changed")
-				m.volley(exit.OK, []string{"recover", "--revert", "--deleted"})
+				m.volley(exit.OK, []string{"recover", "--revert", "changed,deleted"})
 				m.shell("rm -f n1/*.locked")
 				m.same(want, 0, 1)
 				m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
@@ -247,7 +247,7 @@ func TestMisuse(t *testing.T) {
 			m.protect("2 files deleted or emptied since the last run")
 			want := m.data()
 			m.shell("rm -rf n1 n2")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"all nodes cleared for the next job", func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestMisuse(t *testing.T) {
 			want[1] = dataOf(t, m.dirs[1])
 			m.volley(exit.OK, []string{"verify"}, `changed: "ckpt"`, "next: volley protect, which takes in what has changed")
 			m.shell("rm -rf n3")
-			m.volley(exit.OK, []string{"recover", "--deleted"}, "left as it is: 1 changed file; recover --revert ")
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "left as it is: 1 changed file; recover --revert changed ")
 			m.same(want, 0, 1, 2, 3)
 			m.protect()
 			m.volley(exit.OK, []string{"verify"})
@@ -276,7 +276,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			for _, text := range []string{"first", "other", "third"} {
 				m.must(os.WriteFile(filepath.Join(m.dirs[1], "ckpt"), []byte(text), 0o644))
-				m.volley(exit.OK, []string{"recover", "--revert"}, "what was there is in ")
+				m.volley(exit.OK, []string{"recover", "--revert", "changed"}, "what was there is in ")
 				m.same(want, 0, 1, 2, 3)
 			}
 			kept, _ := filepath.Glob(filepath.Join(m.dirs[1], ".volley/replaced/*/ckpt*"))
@@ -298,7 +298,7 @@ func TestMisuse(t *testing.T) {
 			m.shell("rm -r n0; mv old n0")
 			m.volley(exit.Wrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
 			m.volley(exit.Usage, []string{"protect", "--tolerate", "2"}, "node.0")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.shell("rm -f n0/sub/c") // what was deleted since is a new file
 			m.same(want, 0, 1, 2, 3)
 			m.volley(exit.OK, []string{"verify"})
@@ -311,7 +311,7 @@ func TestMisuse(t *testing.T) {
 			m.protect("generation 2")
 			want := m.data()
 			m.shell("rm -r n0; mv old n0; echo mine > n0/sub/b")
-			m.volley(exit.OK, []string{"recover", "--deleted"}, "left as it is: 1 changed file; recover --revert ")
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "left as it is: 1 changed file; recover --revert changed ")
 			if is := m.content("n0/sub/b"); is != "mine\n" {
 				t.Errorf("%.20q", is)
 			}
@@ -353,7 +353,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("for n in n1 n2 n3; do mv $n/.volley/generation.2 $n/.volley/pending.2; cp -a old/$n/generation.1 $n/.volley; done; rm -rf n0 old")
 			m.volley(exit.Wrong, []string{"verify"}, "node 0  lost")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.volley(exit.OK, []string{"verify"}, "generation 2")
 		}},
@@ -371,7 +371,7 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			whole := stamps(t, m.dirs[0])
 			m.shell("rm -r n0")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0)
 			if is := stamps(t, m.dirs[0]); is != whole {
 				t.Errorf("times\n%s\nwant\n%s", is, whole)
@@ -381,7 +381,7 @@ func TestMisuse(t *testing.T) {
 		{"refused without a trace", func(t *testing.T) {
 			m := misuse(t, 4, 10_000)
 			for _, args := range [][]string{
-				{"protect", "--tolerate", "4"}, {"protect", "--tolerate", "3", "--layout", "full"},
+				{"protect", "--tolerate", "4"},
 				{"verify"}, {"recover"}, {"recover", "--dry-run"},
 			} {
 				m.volley(map[bool]int{true: exit.Wrong, false: exit.Usage}[args[0] == "verify"], args)
@@ -414,10 +414,10 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			want := m.data()
 			m.shell("chmod 0700 n0/sub; rm n0/sub/b; chmod 0500 n0/sub")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.shell("chmod -R u+w n0; rm -rf n0; mkdir n0; chown --reference n1 n0")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
 					t.Errorf("node %d: %v", n, now)
@@ -434,7 +434,7 @@ func TestMisuse(t *testing.T) {
 			if m.user != nil {
 				wants = []string{"mode not restored: operation not permitted"}
 			}
-			m.volley(exit.OK, []string{"recover", "--deleted"}, wants...)
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, wants...)
 			for n := range m.dirs {
 				if now := filesOf(t, m.dirs[n]); len(now) != 4 {
 					t.Errorf("node %d: %v", n, now)
@@ -466,7 +466,7 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 100_000)
 			m.protect()
 			m.shell("rm -rf n0")
-			if out := m.volley(exit.OK, []string{"recover", "--deleted"}); strings.Contains(out, "; 0 B sent") {
+			if out := m.volley(exit.OK, []string{"recover", "--revert", "deleted"}); strings.Contains(out, "; 0 B sent") {
 				t.Error(out)
 			}
 		}},
@@ -481,20 +481,20 @@ func TestMisuse(t *testing.T) {
 				t.Errorf("it was\n%s\nand is\n%s", there, now)
 			}
 			m.shell("mv n1 elsewhere; mkdir n1")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			if is := m.content("elsewhere/photos/2"); is != "2\n" {
 				t.Errorf("%q", is)
 			}
 			m.same(want, 0, 1, 2, 3)
 			m.shell("rm -r n1/.volley") // its own files, and nothing says so
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.volley(exit.OK, []string{"verify"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"a little more at the largest node", func(t *testing.T) {
 			m := misuse(t, 4, 300_000)
 			m.shell("for n in n0 n1 n2 n3; do head -c 2000000 /dev/urandom > $n/big; done; head -c 100000 /dev/urandom >> n0/big")
-			m.protect("layout striped")
+			m.protect()
 			for _, more := range []string{"head -c 1000 /dev/urandom > n0/more", "head -c 1000 /dev/urandom > n0/more2", "head -c 10 /dev/urandom > n0/a", "rm n0/more"} {
 				m.shell(more)
 				n, of := m.blocksCoded()
@@ -505,14 +505,14 @@ func TestMisuse(t *testing.T) {
 			}
 			want := m.data()
 			m.shell("rm -rf n0 n2")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0, 1, 2, 3)
 		}},
 		{"8 small nodes that grow", func(t *testing.T) {
 			m := misuse(t, 8, 300)
-			m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout full")
+			m.volley(exit.OK, []string{"protect", "--tolerate", "2"})
 			m.shell("for n in n0 n1 n2 n3 n4 n5 n6 n7; do head -c 4000000 /dev/urandom > $n/big; done")
-			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2", "--network", "10gbit/20us"}, "layout striped")
+			out := m.volley(exit.OK, []string{"protect", "--tolerate", "2"})
 			if !regexp.MustCompile(`parity +1\.[0-9] MiB`).MatchString(out) {
 				t.Error(out)
 			}
@@ -534,7 +534,7 @@ func TestMisuse(t *testing.T) {
 			}
 			m.shell("mkdir n9; chown --reference n2 n9")
 			m.dirs[1] = filepath.Join(m.base, "node.9")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0, 2)
 			if now := filesOf(t, m.dirs[1]); len(now) != 4 {
 				t.Error(now)
@@ -579,7 +579,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("chmod 000 n1/.volley; rm n3/ckpt")
 			m.volley(exit.Wrong, []string{"verify"}, "node 1  failing", "node 0  whole")
-			m.volley(exit.Wrong, []string{"recover", "--deleted"}, "node.1 cannot be read")
+			m.volley(exit.Wrong, []string{"recover", "--revert", "deleted"}, "node.1 cannot be read")
 			m.content("n3/ckpt")
 			m.shell("chmod 700 n1/.volley")
 			m.volley(exit.OK, []string{"verify"})
@@ -591,10 +591,10 @@ func TestMisuse(t *testing.T) {
 			want := m.data()
 			m.shell("chmod 000 n1/sub n2/.volley/generation.1/parity n0/ckpt; rm n3/ckpt")
 			m.volley(exit.Wrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied", "run it as who may read what permission denies")
-			m.command("recover", "--deleted").Run()
+			m.command("recover", "--revert", "deleted").Run()
 			m.content("n3/ckpt")
 			m.shell("chmod 755 n1/sub; chmod 644 n0/ckpt; chmod 600 n2/.volley/generation.*/parity")
-			m.volley(exit.OK, []string{"recover", "--deleted"})
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0, 1, 2, 3)
 			m.volley(exit.OK, []string{"verify"})
 		}},
@@ -644,7 +644,7 @@ func TestMisuse(t *testing.T) {
 				}
 				m.same(want, 1, 2, 3)
 				m.shell("rm -rf n0/ckpt")
-				m.volley(exit.OK, []string{"recover", "--deleted"})
+				m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 				m.volley(exit.OK, []string{"verify"})
 				if f2, err := os.OpenFile(path, os.O_RDWR, 0); err == nil { // it is another file now
 					syscall.Munmap(memory)
@@ -670,8 +670,8 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("echo > n1/.volley/tmp-3; echo > n2/.volley/.volley-ABC; mkdir n0/.volley/pending.5; echo > n0/.volley/pending.5/parity; mkdir n3/.volley/tmp-generation.1")
 			m.volley(exit.OK, []string{"verify"}, "tmp-3", ".volley-ABC", "pending.5", "tmp-generation.1", "removes")
-			m.volley(exit.OK, []string{"recover", "--deleted", "--dry-run"}, "tmp-3", "removes")
-			if said := m.volley(exit.OK, []string{"recover", "--deleted"}); strings.Contains(said, "interrupted") {
+			m.volley(exit.OK, []string{"recover", "--revert", "deleted", "--dry-run"}, "tmp-3", "removes")
+			if said := m.volley(exit.OK, []string{"recover", "--revert", "deleted"}); strings.Contains(said, "interrupted") {
 				t.Errorf("recover names what it has removed: %s", said)
 			}
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*/.volley/tmp-*")); list != nil {

@@ -102,7 +102,7 @@ func TestEvilNames(t *testing.T) {
 	do(0, group("verify")...)
 	do(2, group("protect", "--tolerate", "1")...)
 	do(0, group("recover", "-v")...)
-	do(0, group("recover", "--revert")...)
+	do(0, group("recover", "--revert", "changed")...)
 	if err := os.Remove(filepath.Join(nodes[0], "file"+evil)); err != nil {
 		t.Fatal(err)
 	}

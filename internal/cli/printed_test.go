@@ -26,7 +26,7 @@ func TestReportsPrinted(t *testing.T) {
 		return r.stdout
 	}
 	do(exit.OK, "protect", "--tolerate", "2")
-	const line = "whole: 4 nodes, layout striped, any 2 may be lost, generation 1, compared by sha256"
+	const line = "whole: 4 nodes, any 2 may be lost, generation 1, compared by sha256"
 	if text := do(exit.OK, "verify"); text != line+"\n" {
 		t.Errorf("%q", text)
 	}
@@ -61,7 +61,7 @@ func TestReportsPrinted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dirs[3], "ckpt"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, do(exit.OK, "recover"), "node 3  changed", `changed: "ckpt"`, "left as it is: 1 changed file; recover --revert ", "nothing to recover")
+	wants(t, do(exit.OK, "recover"), "node 3  changed", `changed: "ckpt"`, "left as it is: 1 changed file; recover --revert changed ", "nothing to recover")
 }
 
 // TestVerboseVerbs tests that every verb says with -v what it does.
@@ -72,7 +72,7 @@ func TestVerboseVerbs(t *testing.T) {
 		args  []string
 		wants []string
 	}{
-		{[]string{"protect", "--tolerate", "1"}, []string{`msg=joined comm=local`, `msg="found the group" nodes=3 generation=0`, "msg=protecting layout=", "not in force yet"}},
+		{[]string{"protect", "--tolerate", "1"}, []string{`msg=joined comm=local`, `msg="found the group" nodes=3 generation=0`, "msg=protecting files=", "not in force yet"}},
 		{[]string{"verify"}, []string{`msg=compared node=` + dirs[2] + ` status=whole`, "msg=ended verb=verify exit_code=0"}},
 		{[]string{"status"}, []string{`msg=compared`, "verb=status"}},
 		{[]string{"recover"}, []string{`msg="found what is missing" blocks=0`, "verb=recover"}},

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -131,7 +130,7 @@ func TestProgressRanks(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 3, 300_000)
 	pattern := strings.TrimSuffix(dirs[0], "0") + "{RANK}"
-	codes, text := newRankProcesses(t, 3, nil, "protect", "--tolerate", "1", "--log-format", "json", "--progress", "1ns", "--limit-rate", "10MB", "--cores", "1", "--nice", "1", pattern).do()
+	codes, text := newRankProcesses(t, 3, nil, "protect", "--tolerate", "1", "--log-format", "json", "--progress", "1ns", "--limit-rate", "10MB", pattern).do()
 	for rank := range 3 {
 		if !allAre(codes, exit.OK) || !strings.Contains(text, fmt.Sprintf(`"rank":%d,"done":`, rank)) {
 			t.Fatalf("%v: %s", codes, text)
@@ -144,7 +143,7 @@ func TestProgressRanks(t *testing.T) {
 
 // TestLimits takes flags that lower what a run may take, and refuses some.
 func TestLimits(t *testing.T) {
-	cores := runtime.GOMAXPROCS(0)
+	t.Parallel()
 	dirs := writeNodes(t, 3, 1000)
 	for flags, want := range map[string]string{
 		"--limit-rate 100MB": "--limit-rate 100MB: all is in this process",
@@ -152,15 +151,10 @@ func TestLimits(t *testing.T) {
 		"--limit-rate x":     `--limit-rate "x"`,
 		"--limit-read 1kB":   "1MiB or more",
 		"--limit-read x":     `--limit-read "x"`,
-		"--cores 0":          "--cores",
-		"--nice -1":          "--nice",
 	} {
 		if r := volleyRun(append(append([]string{"verify"}, strings.Fields(flags)...), dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: %+v", flags, r)
 		}
 	}
-	mustRun(t, append([]string{"protect", "--tolerate", "1", "--cores", "1", "--limit-read", "20M"}, dirs...)...)
-	if got := runtime.GOMAXPROCS(0); got != cores {
-		t.Errorf("%d cores afterwards, and %d before", got, cores)
-	}
+	mustRun(t, append([]string{"protect", "--tolerate", "1", "--limit-read", "20M"}, dirs...)...)
 }

@@ -19,8 +19,8 @@ import (
 // --remove name is compared, and not opened.
 var confined = launch.Confinement{
 	Verbs: []string{"protect", "verify", "status", "recover", "resize", "unprotect", "snapshots", "group check"},
-	Flags: []string{"accept", "add", "believe", "beyond", "cores", "deleted", "digest", "dry-run", "exclude", "file", "force", "full", "group-size",
-		"json", "latest", "layout", "limit-rate", "log-format", "matrix", "memory", "network", "nice", "one-file-system", "progress", "quiet",
+	Flags: []string{"accept", "add", "believe", "digest", "dry-run", "exclude", "file", "force", "full", "group-size",
+		"json", "latest", "limit-rate", "log-format", "memory", "one-file-system", "progress", "quiet",
 		"remove", "retain", "revert", "root", "step", "strict", "timeout", "tolerate", "verbose", "yes"},
 	Paths: []string{"key", "meta", "to"},
 }

@@ -49,7 +49,7 @@ func TestRecoverFile(t *testing.T) {
 			t.Error("another file came back")
 		}
 		rewrite(t, ckpt, []byte("changed"))
-		if r := with("--file=ckpt", "--revert", "--dry-run"); r.code != exit.OK || !strings.Contains(r.stdout, "would be reverted: ") {
+		if r := with("--file=ckpt", "--revert", "changed", "--dry-run"); r.code != exit.OK || !strings.Contains(r.stdout, "would be reverted: ") {
 			t.Errorf("%+v", r)
 		}
 		is("changed")
@@ -64,11 +64,11 @@ func TestRecoverFile(t *testing.T) {
 				t.Errorf("of node %d: %d bytes, %v", n, len(old), err)
 			}
 		}
-		if r := with("--file=ckpt", "--revert"); r.code != exit.OK {
+		if r := with("--file=ckpt", "--revert", "changed"); r.code != exit.OK {
 			t.Errorf("%+v", r)
 		}
 		is(string(was))
-		if r := with("--deleted"); r.code != exit.OK {
+		if r := with("--revert", "deleted"); r.code != exit.OK {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -16,7 +16,7 @@ func TestResize(t *testing.T) {
 	dirs := writeNodes(t, 6, 20_000)
 	before := contents(t, dirs)
 	file := filepath.Join(t.TempDir(), "group.yaml")
-	text := "# disks of the rack\nlayout: striped\nmembers:\n"
+	text := "# disks of the rack\ndigest: sha256\nmembers:\n"
 	for _, dir := range dirs[:4] {
 		text += "  - dir: " + dir + " # a disk\n"
 	}
@@ -48,7 +48,7 @@ func TestResize(t *testing.T) {
 		t.Errorf("a dry run has made %s", readFile(t, file))
 	}
 	t.Chdir(filepath.Dir(dirs[4]))
-	wants(t, do(exit.OK, "resize", "--add", filepath.Base(dirs[4]), "--tolerate", "2"), "added      "+dirs[4], "5 nodes, layout striped, any 2 may be lost", "protected, generation 2")
+	wants(t, do(exit.OK, "resize", "--add", filepath.Base(dirs[4]), "--tolerate", "2"), "added      "+dirs[4], "5 nodes, any 2 may be lost", "protected, generation 2")
 	t.Chdir(t.TempDir())
 	if got := lines(); !slices.Equal(got, dirs[:5]) {
 		t.Errorf("%s: %q", readFile(t, file), got)
@@ -57,7 +57,7 @@ func TestResize(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
-	wants(t, do(exit.OK, "verify"), "whole: 5 nodes, layout striped, any 2 may be lost, generation 2")
+	wants(t, do(exit.OK, "verify"), "whole: 5 nodes, any 2 may be lost, generation 2")
 	removeAll(t, dirs[0])
 	wants(t, do(exit.Usage, "resize", "--remove", dirs[0]), dirs[0]+" is missing what was protected: recover it first; --force gives it up")
 	wants(t, do(exit.Usage, "resize", "--remove", dirs[1]), dirs[0]+" is missing, with what was protected: recover it first, or remove the node")
@@ -222,10 +222,10 @@ func TestRanksResize(t *testing.T) {
 		return text
 	}
 	do(exit.OK, dirs[:4], "protect", "--tolerate", "1")
-	wants(t, do(exit.OK, []string{"--add " + dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize"), "5 nodes, layout striped, any 1 ", "protected, generation 2")
+	wants(t, do(exit.OK, []string{"--add " + dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize"), "5 nodes, any 1 ", "protected, generation 2")
 	do(exit.OK, dirs, "verify")
 	wants(t, do(exit.Usage, dirs, "resize", "--remove", "7"), `"7" is to be removed, and is no node`)
-	wants(t, do(exit.OK, []string{dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize", "--remove", "1"), "removed    "+dirs[1], "4 nodes, layout striped, any 1 ", "protected, generation 3")
+	wants(t, do(exit.OK, []string{dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize", "--remove", "1"), "removed    "+dirs[1], "4 nodes, any 1 ", "protected, generation 3")
 	left := []string{dirs[0], dirs[2], dirs[3], dirs[4]}
 	removeAll(t, dirs[4])
 	do(exit.OK, left, "recover")

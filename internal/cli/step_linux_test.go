@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -211,39 +210,4 @@ func TestLogJSON(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)
-}
-
-// TestNice reads the priority of all threads of a rank that waits for others.
-func TestNice(t *testing.T) {
-	t.Parallel()
-	dirs := writeNodes(t, 1, 1000)
-	ranks := newRankProcesses(t, 2, nil, "verify", "--nice", "7", dirs[0])
-	own, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := ranks.commands[0]
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { c.Process.Kill(); c.Wait() }()
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", c.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		left := len(threads)
-		for _, thread := range threads {
-			id, _ := strconv.Atoi(thread.Name())
-			if p, err := syscall.Getpriority(syscall.PRIO_PROCESS, id); err == nil && p == max(own-7, 20-19) {
-				left--
-			}
-		}
-		if left == 0 && len(threads) > 1 {
-			return
-		}
-		if time.Since(begun) > transporttest.Limit {
-			t.Fatalf("%d of %d threads have another priority", left, len(threads))
-		}
-	}
 }

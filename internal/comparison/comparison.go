@@ -26,7 +26,7 @@ type Comparison struct {
 
 	Field      field.Field
 	Spec       matrices.Spec
-	Given      bool // the matrix; else it is any, and Spec does not count
+	HasMatrix  bool // the matrix; else it is any, and Spec does not count
 	Processors []int
 	Settings   []Setting
 	Algorithms []algo.Algorithm
@@ -48,7 +48,7 @@ func (c *Comparison) Prepare(names string, bytes int64) (err error) {
 	if c.Spec, err = c.Selection.Spec(); err != nil {
 		return err
 	}
-	if c.Algorithms, err = Algorithms(names, c.Given); err != nil {
+	if c.Algorithms, err = Algorithms(names, c.HasMatrix); err != nil {
 		return err
 	}
 	c.Model, err = c.Selection.Model(c.Field, field.PackingOf(c.Field).Symbols(bytes))
@@ -66,20 +66,20 @@ const MostDrawn = 81
 
 // A Setting is what rows differ in besides K.
 type Setting struct {
-	Ports int
-	Over  int // most rounds over the fewest; -1: any number
+	Ports  int
+	Excess int // most rounds over the fewest; -1: any number
 }
 
 // Settings returns those of lists of ports and of rounds over the fewest, such as 1,2,4..8, or a *selection.Error.
-func Settings(ports, over string) ([]Setting, error) {
+func Settings(ports, excess string) ([]Setting, error) {
 	p, err := selection.ParseNumbers(ports, 0, selection.LargestK)
 	if err != nil {
 		return nil, selection.Markf("ports", "-p %q: %w", ports, err)
 	}
 	overs := []int{-1}
-	if over != "" {
-		if overs, err = selection.ParseNumbers(over, 0, selection.LargestK); err != nil {
-			return nil, selection.Markf("rounds-over", "--rounds-over %q: %w", over, err)
+	if excess != "" {
+		if overs, err = selection.ParseNumbers(excess, 0, selection.LargestK); err != nil {
+			return nil, selection.Markf("rounds-over", "--rounds-over %q: %w", excess, err)
 		}
 	}
 	var list []Setting
@@ -87,31 +87,31 @@ func Settings(ports, over string) ([]Setting, error) {
 		if _, err := algo.Ports(1, p); err != nil {
 			return nil, selection.Mark("ports", err)
 		}
-		for _, over := range overs {
-			list = append(list, Setting{p, over})
+		for _, excess := range overs {
+			list = append(list, Setting{p, excess})
 		}
 	}
 	return list, nil
 }
 
 // Algorithms returns those of a list of names or, of "", all, for any matrix if none is given, or a *selection.Error.
-func Algorithms(names string, given bool) ([]algo.Algorithm, error) {
+func Algorithms(names string, hasMatrix bool) ([]algo.Algorithm, error) {
 	if names == "" {
-		return slices.DeleteFunc(algo.Parts(), func(a algo.Algorithm) bool { return a.Structured && !given }), nil
+		return slices.DeleteFunc(algo.Parts(), func(a algo.Algorithm) bool { return a.Structured && !hasMatrix }), nil
 	}
 	var list []algo.Algorithm
 	for _, name := range selection.AlgorithmNames(names) {
 		if name == algo.Auto {
 			return nil, selection.Markf("algorithm", "--algorithm auto: the table shows what auto chooses from: leave it out, or name one")
 		}
-		one, err := algo.Lookup(name)
+		algorithm, err := algo.Lookup(name)
 		if err != nil {
 			return nil, selection.Mark("algorithm", err)
 		}
-		if !given && one.Structured {
-			return nil, selection.Markf("algorithm", "--algorithm %s, which is for %s: without --matrix there are universal algorithms only: say which matrix", name, one.Problem)
+		if !hasMatrix && algorithm.Structured {
+			return nil, selection.Markf("algorithm", "--algorithm %s, which is for %s: without --matrix there are universal algorithms only: say which matrix", name, algorithm.Problem)
 		}
-		list = append(list, one)
+		list = append(list, algorithm)
 	}
 	return list, nil
 }
@@ -216,7 +216,7 @@ func (c *Comparison) nothing(missing error) error {
 }
 
 func (c *Comparison) matrix(k, ports int) (matrix.Matrix, error) {
-	if c.Given {
+	if c.HasMatrix {
 		return c.Selection.BuildFor(c.Spec.ForPorts(ports), c.Field, k)
 	}
 	a, err := c.example(k)
@@ -240,8 +240,8 @@ func (m withoutZeros) At(i, j int) field.Element {
 
 func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
-	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, WholePackets: o.Whole, Context: ctx}
-	p.Limits.Rounds = algo.FewestPlus(s.Over)
+	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, WholePackets: o.WholePackets, Context: ctx}
+	p.Limits.Rounds = algo.FewestPlus(s.Excess)
 	if c.Model.Paper() { // which has ports
 		if _, err := algo.Ports(1, s.Ports); err != nil {
 			return nil, selection.Mark("ports", err)
@@ -279,7 +279,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 	if err != nil {
 		return err
 	}
-	if c.Given {
+	if c.HasMatrix {
 		if _, ok := p.BoundCut(); !ok {
 			r.Cut = nil
 		}
@@ -332,18 +332,18 @@ func (c *Comparison) choose(p *algo.Problem) *Plan {
 	if names == algo.Auto {
 		names = ""
 	}
-	list, err := Algorithms(names, c.Given)
+	list, err := Algorithms(names, c.HasMatrix)
 	if err != nil { // one that needs the matrix
 		return nil
 	}
-	own := *p
-	own.WholePackets = c.Selection.Whole // whatever algorithms to compare are named
-	own.WholePackets = own.WholeFor(c.Planner)
-	q, err := algo.ChooseAmong(list, &own, c.Model)
+	derived := *p
+	derived.WholePackets = c.Selection.WholePackets // whatever algorithms to compare are named
+	derived.WholePackets = derived.WholeFor(c.Planner)
+	q, err := algo.ChooseAmong(list, &derived, c.Model)
 	if err != nil {
 		return nil
 	}
-	chosen := c.planOf(q.Info().Algorithm, own.Evaluate(q, c.Model))
+	chosen := c.planOf(q.Info().Algorithm, derived.Evaluate(q, c.Model))
 	return &chosen
 }
 
@@ -362,11 +362,11 @@ func (c *Comparison) Seconds(p Plan, bytes float64) float64 {
 }
 
 // Sizes returns sizes of packets, evenly spread over a logarithmic axis.
-func Sizes(from, to int64) []float64 {
+func Sizes(smallest, largest int64) []float64 {
 	const steps = 96
 	sizes := make([]float64, steps+1)
 	for i := range sizes {
-		sizes[i] = float64(from) * math.Pow(float64(to)/float64(from), float64(i)/steps)
+		sizes[i] = float64(smallest) * math.Pow(float64(largest)/float64(smallest), float64(i)/steps)
 	}
 	return sizes
 }

@@ -34,8 +34,8 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	}
 	s.SetDefaults()
 	c := &comparison.Comparison{
-		Selection: s, Given: f.Changed("matrix"), Processors: []int{s.Processors},
-		Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm, AllPlans: true,
+		Selection: s, HasMatrix: f.Changed("matrix"), Processors: []int{s.Processors},
+		Settings: []comparison.Setting{{Ports: s.Ports, Excess: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm, AllPlans: true,
 	}
 	if s.Algorithm == algo.Auto {
 		s.Algorithm = ""
@@ -198,7 +198,7 @@ func TestFront(t *testing.T) {
 // matrix does not exist, and that algorithms that exist nowhere are left out.
 func TestRows(t *testing.T) {
 	c := compare(t, "--matrix", "dft", "--field", "257")
-	c.Processors, c.Settings, c.AllPlans = []int{3, 4}, []comparison.Setting{{Ports: 1, Over: -1}, {Ports: 2, Over: 0}}, false
+	c.Processors, c.Settings, c.AllPlans = []int{3, 4}, []comparison.Setting{{Ports: 1, Excess: -1}, {Ports: 2, Excess: 0}}, false
 	rows, err := c.Rows(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -27,9 +27,10 @@ var allowed = map[string][]string{
 	"matrix/matrices":         {"field", "internal/pointset", "matrix"},
 	"plan":                    {"field", "internal/poll"},
 	"sim":                     {"plan"},
-	"algo":                    {"algo/internal/exchange", "algo/internal/layers", "algo/internal/relay", "algo/internal/universal", "algo/schedule", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
+	"algo":                    {"algo/internal/exchange", "algo/internal/layers", "algo/internal/relay", "algo/internal/universal", "algo/internal/windows", "algo/schedule", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
 	"algo/schedule":           {"field", "internal/poll", "matrix", "plan", "sim"},
 	"algo/internal/universal": {"algo/schedule", "field", "internal/poll", "plan", "sim"},
+	"algo/internal/windows":   {"algo/internal/universal", "algo/schedule", "field", "plan", "sim"},
 	"algo/internal/layers":    {"algo/internal/universal", "algo/schedule", "field", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
 	"algo/internal/exchange":  {"algo/internal/layers", "algo/internal/universal", "algo/schedule", "field", "internal/pointset", "internal/poll", "matrix", "plan", "sim"},
 	"algo/internal/relay":     {"algo/schedule", "field", "plan", "sim"},
@@ -53,7 +54,7 @@ var allowed = map[string][]string{
 	"group/buffers":           {"group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "group/protection", "internal/disk", "transport"},
 	"group/internal/content":  {"group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/twosums"},
 	"group/internal/decide":   {"group/internal/store", "group/internal/tree", "group/protection", "internal/printable"},
-	"group/internal/erasure":  {"", "algo", "executor", "field", "group/internal/content", "group/internal/store", "group/protection", "internal/code", "internal/disk", "matrix", "plan", "sim", "transport", "verify"},
+	"group/internal/erasure":  {"algo", "collective", "executor", "field", "group/internal/content", "group/internal/store", "group/protection", "internal/code", "matrix", "plan", "sim", "transport", "verify"},
 	"group/internal/guard":    {"group/internal/content", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk"},
 	"group/internal/pass":     {"collective", "executor", "group/internal/content", "group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/hugepage", "transport", "verify"},
 	"group/internal/restore":  {"group/internal/content", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk"},
@@ -63,7 +64,7 @@ var allowed = map[string][]string{
 	"group/internal/survey":   {"executor", "group/internal/content", "group/internal/erasure", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/printable"},
 	"group/internal/tree":     {"files", "internal/disk"},
 	"group/protection":        {"files", "internal/printable", "sim"},
-	"group/site":              {"group/internal/erasure", "group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "internal/disk", "internal/printable"},
+	"group/site":              {"group/internal/guard", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/printable"},
 	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "files", "internal/code", "internal/disk", "internal/poll", "internal/printable", "matrix", "matrix/matrices", "trace", "transport"},
 	"coded/manifest":          {"field", "files", "internal/disk", "internal/located", "internal/printable", "matrix", "matrix/matrices"},
 	"internal/disk":           {"files", "internal/pace"},
@@ -292,7 +293,7 @@ func TestErrorNames(t *testing.T) {
 // unnamed are errors that no caller of a package outside gets, and why.
 var unnamed = map[string]string{
 	"session.LostError":  "Recover takes another snapshot",
-	"store.VersionError": "a verb says it as an InputError",
+	"store.VersionError": "a verb says it as a RefusedError",
 }
 
 // commandLine are packages whose errors only the command line and its page get.

@@ -15,9 +15,9 @@ func byDescriptor(fd int, name string) string { return fmt.Sprintf("/proc/self/f
 // attributes returns the extended attributes of a name, of a symbolic link its own, if the file system has such.
 func attributes(dir *os.Root, name string) (map[string]string, error) {
 	list := map[string]string{}
-	return list, at(dir, "listxattr", name, func(fd int) error {
+	return list, withDescriptor(dir, "listxattr", name, func(fd int) error {
 		file := byDescriptor(fd, name)
-		names, err := filled(func(to []byte) (int, error) { return unix.Llistxattr(file, to) })
+		names, err := filled(func(buffer []byte) (int, error) { return unix.Llistxattr(file, buffer) })
 		if errors.Is(err, unix.ENOENT) && unix.Fstatat(fd, name, &unix.Stat_t{}, unix.AT_SYMLINK_NOFOLLOW) == nil {
 			return nil // /proc is not mounted
 		}
@@ -28,7 +28,7 @@ func attributes(dir *os.Root, name string) (map[string]string, error) {
 			return err
 		}
 		for attribute := range strings.SplitSeq(strings.TrimSuffix(names, "\x00"), "\x00") {
-			value, err := filled(func(to []byte) (int, error) { return unix.Lgetxattr(file, attribute, to) })
+			value, err := filled(func(buffer []byte) (int, error) { return unix.Lgetxattr(file, attribute, buffer) })
 			switch {
 			case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTSUP):
 				continue // it has gone, or is not for this user
@@ -42,25 +42,25 @@ func attributes(dir *os.Root, name string) (map[string]string, error) {
 }
 
 // filled returns what a call writes into a buffer. Most is short, and Linux has nothing longer than 64 KiB.
-func filled(call func(to []byte) (int, error)) (string, error) {
-	var few [512]byte
-	n, err := call(few[:])
+func filled(call func(buffer []byte) (int, error)) (string, error) {
+	var small [512]byte
+	n, err := call(small[:])
 	if !errors.Is(err, unix.ERANGE) {
-		return string(few[:max(n, 0)]), err
+		return string(small[:max(n, 0)]), err
 	}
-	many := make([]byte, 64<<10)
-	n, err = call(many)
-	return string(many[:max(n, 0)]), err
+	large := make([]byte, 64<<10)
+	n, err = call(large)
+	return string(large[:max(n, 0)]), err
 }
 
 func removeAttribute(dir *os.Root, name, attribute string) error {
-	return at(dir, "removexattr", name, func(fd int) error {
+	return withDescriptor(dir, "removexattr", name, func(fd int) error {
 		return unix.Lremovexattr(byDescriptor(fd, name), attribute)
 	})
 }
 
 func setAttribute(dir *os.Root, name, attribute, value string) error {
-	return at(dir, "setxattr", name, func(fd int) error {
+	return withDescriptor(dir, "setxattr", name, func(fd int) error {
 		return unix.Lsetxattr(byDescriptor(fd, name), attribute, []byte(value), 0)
 	})
 }

@@ -9,21 +9,21 @@ import (
 )
 
 // copyRange has the file system copy, and returns how many bytes it has copied: fewer where it cannot copy between the two.
-func copyRange(to, from *os.File, offset, n int64) (done int64, err error) {
-	for done < n {
-		read, write := offset+done, offset+done
-		got, err := unix.CopyFileRange(int(from.Fd()), &read, int(to.Fd()), &write, int(min(n-done, 1<<30)), 0)
+func copyRange(target, source *os.File, offset, n int64) (copied int64, err error) {
+	for copied < n {
+		read, write := offset+copied, offset+copied
+		got, err := unix.CopyFileRange(int(source.Fd()), &read, int(target.Fd()), &write, int(min(n-copied, 1<<30)), 0)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case slices.Contains([]error{unix.EXDEV, unix.EINVAL, unix.ENOSYS, unix.EOPNOTSUPP}, err):
-			return done, nil
+			return copied, nil
 		case err != nil:
-			return done, err
+			return copied, err
 		case got == 0: // the file ends, as who reads it finds
-			return done, nil
+			return copied, nil
 		}
-		done += int64(got)
+		copied += int64(got)
 	}
-	return done, nil
+	return copied, nil
 }

@@ -51,7 +51,7 @@ type Dir interface {
 
 	// Exchange gives each of two the other's name, in one step. The error is errors.ErrUnsupported where the system or
 	// the file system cannot.
-	Exchange(one, other string) error
+	Exchange(first, second string) error
 
 	Remove(name string) error
 	Chmod(name string, mode fs.FileMode) error
@@ -66,7 +66,7 @@ type Dir interface {
 	RemoveAttribute(name, attribute string) error
 
 	// SetTime sets the time of the last change, of a symbolic link that of the link itself.
-	SetTime(name string, at time.Time) error
+	SetTime(name string, modified time.Time) error
 
 	// SyncDir makes the names in a directory last, and its mode and time.
 	SyncDir(name string) error
@@ -100,21 +100,21 @@ type File interface {
 
 	// CopyRange copies n bytes of another file to the same place of this one, and shares their blocks where the file
 	// system can. The error is io.ErrUnexpectedEOF where the other file ends before.
-	CopyRange(from File, offset, n int64) error
+	CopyRange(source File, offset, n int64) error
 }
 
 // CopyBytes is [File.CopyRange] by reading and writing.
-func CopyBytes(to, from File, offset, n int64) error {
+func CopyBytes(target, source File, offset, n int64) error {
 	block := make([]byte, min(n, 1<<20))
-	for done := int64(0); done < n; done += int64(len(block)) {
-		block = block[:min(int64(len(block)), n-done)]
-		if got, err := from.ReadAt(block, offset+done); got < len(block) {
+	for copied := int64(0); copied < n; copied += int64(len(block)) {
+		block = block[:min(int64(len(block)), n-copied)]
+		if got, err := source.ReadAt(block, offset+copied); got < len(block) {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
 			return err
 		}
-		if _, err := to.WriteAt(block, offset+done); err != nil {
+		if _, err := target.WriteAt(block, offset+copied); err != nil {
 			return err
 		}
 	}
@@ -124,8 +124,8 @@ func CopyBytes(to, from File, offset, n int64) error {
 // A FileID tells a file from all others of a machine, whatever its name.
 type FileID struct{ device, inode uint64 }
 
-// Beside reports whether two lie on one file system, or nobody knows.
-func (f FileID) Beside(o FileID) bool {
+// SharesFileSystem reports whether two lie on one file system, or nobody knows.
+func (f FileID) SharesFileSystem(o FileID) bool {
 	return f.device == o.device || f == (FileID{}) || o == (FileID{})
 }
 
@@ -198,16 +198,16 @@ func Among(file fs.FileInfo, names []string) bool {
 }
 
 // ReadText returns a regular file of at most that many bytes, none of them zero: a hole costs its maker nothing.
-func ReadText(d Dir, name string, most int64) ([]byte, error) {
+func ReadText(d Dir, name string, limit int64) ([]byte, error) {
 	var text bytes.Buffer
-	err := readText(d, name, most, &text)
+	err := readText(d, name, limit, &text)
 	return text.Bytes(), err
 }
 
 // SumText returns the SHA-256, in hexadecimal, of what ReadText returns, without holding it.
-func SumText(d Dir, name string, most int64) (string, error) {
+func SumText(d Dir, name string, limit int64) (string, error) {
 	h := sha256.New()
-	err := readText(d, name, most, h)
+	err := readText(d, name, limit, h)
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
@@ -267,27 +267,27 @@ func RemoveAll(d Dir, name string) error {
 	return ignoreMissing(err)
 }
 
-func readText(d Dir, name string, most int64, to io.Writer) error {
+func readText(d Dir, name string, limit int64, writer io.Writer) error {
 	f, err := d.OpenFile(name, 0, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err == nil && info.Size() > most {
+	if err == nil && info.Size() > limit {
 		err = &fs.PathError{Op: "read", Path: f.Name(), Err: errTooLong}
 	}
 	if err != nil {
 		return err
 	}
 	part := make([]byte, min(info.Size()+1, 256<<10))
-	for left := most; left > 0; {
-		n, err := f.Read(part[:min(int64(len(part)), left)])
+	for remaining := limit; remaining > 0; {
+		n, err := f.Read(part[:min(int64(len(part)), remaining)])
 		if bytes.IndexByte(part[:n], 0) >= 0 {
 			return &fs.PathError{Op: "read", Path: f.Name(), Err: errNoText}
 		}
-		left -= int64(n)
-		to.Write(part[:n])
+		remaining -= int64(n)
+		writer.Write(part[:n])
 		if err == io.EOF {
 			return nil
 		}
@@ -299,24 +299,24 @@ func readText(d Dir, name string, most int64, to io.Writer) error {
 }
 
 // nearest opens a directory, or the nearest one above it that is there, and returns its path and the missing names.
-func nearest(d Disk, dir string) (at Dir, above string, missing []string, err error) {
+func nearest(d Disk, dir string) (base Dir, above string, missing []string, err error) {
 	above = filepath.Clean(dir)
-	at, err = d.Open(above)
-	for ; (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && above != filepath.Dir(above); at, err = d.Open(above) {
+	base, err = d.Open(above)
+	for ; (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && above != filepath.Dir(above); base, err = d.Open(above) {
 		missing, above = append(missing, filepath.Base(above)), filepath.Dir(above)
 	}
 	slices.Reverse(missing)
-	return at, above, missing, err
+	return base, above, missing, err
 }
 
-// Whole returns the path of a directory without symbolic links in it, or the one that a missing directory would get.
-func Whole(d Disk, dir string) (string, error) {
-	at, _, missing, err := nearest(d, dir)
+// RealPath returns the path of a directory without symbolic links in it, or the one that a missing directory would get.
+func RealPath(d Disk, dir string) (string, error) {
+	base, _, missing, err := nearest(d, dir)
 	if err != nil {
 		return "", err
 	}
-	defer at.Close()
-	return filepath.Join(append([]string{at.Path()}, missing...)...), nil
+	defer base.Close()
+	return filepath.Join(append([]string{base.Path()}, missing...)...), nil
 }
 
 // Above returns the identities of a directory and of all that it lies in, itself first; zero where one is not known. A
@@ -332,12 +332,12 @@ func Above(d Disk, dir string) (ids []FileID) {
 }
 
 func identityAt(d Disk, dir string) FileID {
-	at, err := d.Open(dir)
+	opened, err := d.Open(dir)
 	if err != nil {
 		return FileID{}
 	}
-	defer at.Close()
-	info, err := at.Lstat(".")
+	defer opened.Close()
+	info, err := opened.Lstat(".")
 	if err != nil {
 		return FileID{}
 	}
@@ -347,11 +347,11 @@ func identityAt(d Disk, dir string) FileID {
 // Unmake returns what removes a directory, and those above it, that are missing now and are made later, by whomever, as
 // far as they are empty then.
 func Unmake(d Disk, dir string) (undo func()) {
-	at, above, missing, err := nearest(d, dir)
+	base, above, missing, err := nearest(d, dir)
 	if err != nil {
 		return func() {}
 	}
-	at.Close()
+	base.Close()
 	for i := range missing[min(1, len(missing)):] {
 		missing[i+1] = path.Join(missing[i], missing[i+1])
 	}
@@ -360,45 +360,45 @@ func Unmake(d Disk, dir string) (undo func()) {
 
 // removeEmpty removes directories below another one, the last first, as far as they are empty.
 func removeEmpty(d Disk, above string, names []string) {
-	at, err := d.Open(above)
+	base, err := d.Open(above)
 	if err != nil {
 		return
 	}
-	defer at.Close()
+	defer base.Close()
 	for _, name := range slices.Backward(names) {
-		if info, err := at.Lstat(name); err == nil && info.IsDir() {
-			at.Remove(name) // fails, as it should, where something lies in it
+		if info, err := base.Lstat(name); err == nil && info.IsDir() {
+			base.Remove(name) // fails, as it should, where something lies in it
 		}
 	}
 }
 
 // Make makes a directory and those missing above it, lastingly. Undo removes those it has made, while empty.
 func Make(d Disk, dir string, perm fs.FileMode) (undo func(), err error) {
-	at, above, missing, err := nearest(d, dir)
+	base, above, missing, err := nearest(d, dir)
 	if err != nil {
 		return nil, err
 	}
-	defer at.Close()
-	if err := lasts(d, at.Path()); err != nil {
+	defer base.Close()
+	if err := lasts(d, base.Path()); err != nil {
 		return nil, err
 	}
-	var made []string
-	undo = func() { removeEmpty(d, above, made) }
+	var created []string
+	undo = func() { removeEmpty(d, above, created) }
 	name := "."
 	for _, part := range missing {
 		name = path.Join(name, part)
-		err := at.Mkdir(name, perm)
+		err := base.Mkdir(name, perm)
 		if err == nil {
-			made = append(made, name)
-			err = at.SyncDir(path.Dir(name))
-		} else if info, there := at.Lstat(name); there == nil && info.IsDir() {
+			created = append(created, name)
+			err = base.SyncDir(path.Dir(name))
+		} else if info, statErr := base.Lstat(name); statErr == nil && info.IsDir() {
 			err = nil // another process has made it meanwhile
-		} else if there == nil {
-			why := error(syscall.ENOTDIR)
+		} else if statErr == nil {
+			reason := error(syscall.ENOTDIR)
 			if info.Mode()&fs.ModeSymlink != 0 {
-				why = nowhere{}
+				reason = nowhere{}
 			}
-			err = &fs.PathError{Op: "mkdir", Path: filepath.Join(above, filepath.FromSlash(name)), Err: why}
+			err = &fs.PathError{Op: "mkdir", Path: filepath.Join(above, filepath.FromSlash(name)), Err: reason}
 		}
 		if err != nil {
 			undo()
@@ -423,10 +423,10 @@ func lasts(d Disk, dir string) error {
 	if dir == filepath.Dir(dir) {
 		return nil
 	}
-	up, err := d.Open(filepath.Dir(dir))
+	parent, err := d.Open(filepath.Dir(dir))
 	if err == nil {
-		err = up.SyncDir(".")
-		up.Close()
+		err = parent.SyncDir(".")
+		parent.Close()
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		return nil
@@ -447,14 +447,14 @@ func MkdirAll(d Dir, name string, perm fs.FileMode) error {
 	} else if !errors.Is(err, fs.ErrNotExist) || name == "." {
 		return err
 	}
-	up := path.Dir(name)
-	if err := MkdirAll(d, up, perm); err != nil {
+	parent := path.Dir(name)
+	if err := MkdirAll(d, parent, perm); err != nil {
 		return err
 	}
 	if err := d.Mkdir(name, perm); err != nil {
 		return err
 	}
-	return d.SyncDir(up)
+	return d.SyncDir(parent)
 }
 
 // Discard removes a file, or a directory with the files in it. A directory in it that is not empty stays, and so does

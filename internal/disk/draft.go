@@ -19,8 +19,8 @@ const LongestName = 255
 // A Draft is a new file that has a hidden name, in the directory where it is to have its own.
 type Draft struct {
 	File
-	dir         Dir
-	hidden, own string
+	dir            Dir
+	hidden, target string
 }
 
 // CreateDraft makes a draft of a file of a directory. Its hidden name is no other run's and, unless that is too long, ends
@@ -34,7 +34,7 @@ func create(dir Dir, name, tells string, mode fs.FileMode) (*Draft, error) {
 	if len(hidden+tells) <= LongestName {
 		hidden += tells
 	}
-	d := &Draft{dir: dir, hidden: path.Join(path.Dir(name), hidden), own: name}
+	d := &Draft{dir: dir, hidden: path.Join(path.Dir(name), hidden), target: name}
 	var err error
 	d.File, err = dir.OpenFile(d.hidden, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -53,7 +53,7 @@ func (d *Draft) Finish() error {
 }
 
 // Rename gives the file its own name, in the place of an earlier file. The name lasts once the directory is synced.
-func (d *Draft) Rename() error { return d.dir.Rename(d.hidden, d.own) }
+func (d *Draft) Rename() error { return d.dir.Rename(d.hidden, d.target) }
 
 // Discard closes the file, and removes it if it has not got its name.
 func (d *Draft) Discard() {
@@ -82,11 +82,11 @@ func writing(data []byte) func(io.Writer) error {
 
 // WriteStream is [WriteFile], or [WriteMode] where the mode is to be exactly that, of what write writes. Where write fails,
 // the error is its own.
-func WriteStream(on Disk, path string, mode fs.FileMode, exactly bool, write func(io.Writer) error) error {
-	dir, err := on.Open(filepath.Dir(path))
+func WriteStream(d Disk, path string, mode fs.FileMode, exactly bool, write func(io.Writer) error) error {
+	dir, err := d.Open(filepath.Dir(path))
 	if err != nil {
-		if at := new(fs.PathError); errors.As(err, &at) {
-			err = at.Err
+		if cause := new(fs.PathError); errors.As(err, &cause) {
+			err = cause.Err
 		}
 		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // exchange swaps two names. A file system that cannot says that the flag is invalid.
-func exchange(a *os.Root, one string, b *os.Root, other string) error {
+func exchange(a *os.Root, first string, b *os.Root, second string) error {
 	return two("exchange", a, b, func(a, b int) error {
-		err := unix.Renameat2(a, one, b, other, unix.RENAME_EXCHANGE)
+		err := unix.Renameat2(a, first, b, second, unix.RENAME_EXCHANGE)
 		if errors.Is(err, unix.EINVAL) {
 			return unix.ENOTSUP
 		}

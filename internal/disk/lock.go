@@ -37,14 +37,14 @@ var UserName = sync.OnceValue(func() string {
 // systems allow that whose locks do not reach other machines.
 func Confirm(d Dir, name string, mine files.Holder) error {
 	text, err := ReadText(d, name, mostHolder)
-	var now files.Holder
+	var current files.Holder
 	switch {
-	case err != nil || json.Unmarshal(text, &now) != nil: // it says nothing
+	case err != nil || json.Unmarshal(text, &current) != nil: // it says nothing
 		return nil
-	case now.Run == mine.Run && now.Rank == mine.Rank && now.PID == mine.PID && now.Host == mine.Host:
+	case current.Run == mine.Run && current.Rank == mine.Rank && current.PID == mine.PID && current.Host == mine.Host:
 		return nil
 	}
-	return (&files.BusyError{Path: d.Path(), Holder: now}).Of(mine)
+	return (&files.BusyError{Path: d.Path(), Holder: current}).Of(mine)
 }
 
 // alive reports whether a holder may still run, and notes whether it is stopped.
@@ -111,7 +111,7 @@ func (d *osDir) tryLock(name string, shared bool, holder files.Holder) (unlock f
 		}
 		return nil, patience, busy
 	}
-	if !d.has(l, name) { // its file has been removed by the run that had the lock before
+	if !d.isNamed(l, name) { // its file has been removed by the run that had the lock before
 		l.Close()
 		return nil, 4 * d.holderTime, &fs.PathError{Op: "lock", Path: file, Err: errReplaced}
 	}
@@ -129,7 +129,7 @@ func (d *osDir) tryLock(name string, shared bool, holder files.Holder) (unlock f
 			l.Unlock()
 			l = flock.New(file, flock.SetFlag(os.O_RDWR|nofollow|nonblock))
 			if remove, _ = l.TryLock(); remove {
-				remove = d.has(l, name)
+				remove = d.isNamed(l, name)
 			}
 		}
 		switch {
@@ -145,11 +145,11 @@ func (d *osDir) tryLock(name string, shared bool, holder files.Holder) (unlock f
 // mostHolder bounds the bytes of a lock.
 const mostHolder = 4 << 10
 
-// has reports whether a name is that of the file of a lock.
-func (d *osDir) has(l *flock.Flock, name string) bool {
+// isNamed reports whether a name is that of the file of a lock.
+func (d *osDir) isNamed(l *flock.Flock, name string) bool {
 	mine, err := l.Stat()
-	there, err2 := d.Lstat(name)
-	return err == nil && err2 == nil && os.SameFile(mine, there)
+	present, err2 := d.Lstat(name)
+	return err == nil && err2 == nil && os.SameFile(mine, present)
 }
 
 // overwrite writes the file of a lock. One of several names is not a lock: it may be another's file.

@@ -44,25 +44,25 @@ const defaultHolderTime = 500 * time.Millisecond
 
 // Open follows a symbolic link that is the directory itself, as who gave the path means the directory behind it.
 func (s System) Open(path string) (Dir, error) {
-	whole, err := filepath.Abs(path)
+	resolved, err := filepath.Abs(path)
 	if err == nil {
-		whole, err = filepath.EvalSymlinks(whole)
+		resolved, err = filepath.EvalSymlinks(resolved)
 	}
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(whole)
+	info, err := os.Stat(resolved)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 	}
-	root, err := os.OpenRoot(whole)
+	root, err := os.OpenRoot(resolved)
 	if err != nil {
 		return nil, err
 	}
-	return &osDir{root: root, path: whole, holderTime: cmp.Or(s.HolderTime, defaultHolderTime)}, nil
+	return &osDir{root: root, path: resolved, holderTime: cmp.Or(s.HolderTime, defaultHolderTime)}, nil
 }
 
 type osDir struct {
@@ -70,9 +70,9 @@ type osDir struct {
 	path       string
 	holderTime time.Duration
 
-	turn sync.Mutex
-	near *os.Root // the directory that was read in last, as most names follow others of their directory
-	name string   // of it
+	turn   sync.Mutex
+	recent *os.Root // the directory that was read in last, as most names follow others of their directory
+	name   string   // of it
 }
 
 func (d *osDir) Path() string { return d.path }
@@ -80,43 +80,43 @@ func (d *osDir) Path() string { return d.path }
 // errLink says that a part of a name is a symbolic link. os.Root follows those that stay inside, to other nodes' files.
 var errLink = fmt.Errorf("is a symbolic link: %w", syscall.ENOTDIR)
 
-// in calls f with the directory that a name lies in, through no symbolic links, and its last part.
-func (d *osDir) in(name string, f func(parent *os.Root, last string) error) error {
+// withParent calls f with the directory that a name lies in, through no symbolic links, and its last part.
+func (d *osDir) withParent(name string, f func(parent *os.Root, last string) error) error {
 	d.forget()
-	up, last, err := d.split(name)
+	dirName, last, err := d.split(name)
 	if err != nil {
 		return err
 	}
 	parent := d.root
-	if up != "." {
-		if parent, err = d.walk(up); err != nil {
-			return d.whole(name, err)
+	if dirName != "." {
+		if parent, err = d.walk(dirName); err != nil {
+			return d.withPath(name, err)
 		}
 		defer parent.Close()
 	}
-	return d.whole(name, f(parent, last))
+	return d.withPath(name, f(parent, last))
 }
 
-// reading is in, for what changes nothing.
+// reading is withParent, for what changes nothing.
 func (d *osDir) reading(name string, f func(parent *os.Root, last string) error) error {
-	up, last, err := d.split(name)
+	dirName, last, err := d.split(name)
 	if err != nil {
 		return err
 	}
-	if up == "." {
-		return d.whole(name, f(d.root, last))
+	if dirName == "." {
+		return d.withPath(name, f(d.root, last))
 	}
 	d.turn.Lock()
 	defer d.turn.Unlock()
-	if d.near == nil || d.name != up {
-		near, err := d.walk(up)
+	if d.recent == nil || d.name != dirName {
+		recent, err := d.walk(dirName)
 		if err != nil {
-			return d.whole(name, err)
+			return d.withPath(name, err)
 		}
 		d.drop()
-		d.near, d.name = near, up
+		d.recent, d.name = recent, dirName
 	}
-	return d.whole(name, f(d.near, last))
+	return d.withPath(name, f(d.recent, last))
 }
 
 // forget closes what reading has kept open: it may have another name soon.
@@ -127,14 +127,14 @@ func (d *osDir) forget() {
 }
 
 func (d *osDir) drop() {
-	if d.near != nil {
-		d.near.Close()
-		d.near = nil
+	if d.recent != nil {
+		d.recent.Close()
+		d.recent = nil
 	}
 }
 
 // split returns the directory that a name lies in, and the last part.
-func (d *osDir) split(name string) (up, last string, err error) {
+func (d *osDir) split(name string) (dirName, last string, err error) {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) {
 		return "", "", &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: errOutside}
@@ -143,42 +143,42 @@ func (d *osDir) split(name string) (up, last string, err error) {
 }
 
 func (d *osDir) walk(name string) (*os.Root, error) {
-	at := d.root
-	way := ""
+	current := d.root
+	walked := ""
 	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
-		way = filepath.Join(way, part)
-		next, err := openDir(at, part)
-		if at != d.root {
-			at.Close()
+		walked = filepath.Join(walked, part)
+		next, err := openDir(current, part)
+		if current != d.root {
+			current.Close()
 		}
 		if errors.Is(err, syscall.ENOTDIR) { // which part it is tells what to do
-			return nil, d.whole(way, err)
+			return nil, d.withPath(walked, err)
 		}
 		if err != nil {
 			return nil, err
 		}
-		at = next
+		current = next
 	}
-	return at, nil
+	return current, nil
 }
 
 // openDir opens a directory that is no symbolic link, also not one that takes its place just now.
 func openDir(parent *os.Root, name string) (*os.Root, error) {
-	before, err := parent.Lstat(name)
+	expected, err := parent.Lstat(name)
 	switch {
 	case err != nil:
 		return nil, err
-	case before.Mode()&fs.ModeSymlink != 0:
+	case expected.Mode()&fs.ModeSymlink != 0:
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errLink}
-	case !before.IsDir():
+	case !expected.IsDir():
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	}
 	dir, err := parent.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	is, err := dir.Stat(".")
-	if err == nil && !os.SameFile(is, before) {
+	opened, err := dir.Stat(".")
+	if err == nil && !os.SameFile(opened, expected) {
 		err = &fs.PathError{Op: "open", Path: name, Err: errLink}
 	}
 	if err != nil { // such as that of a directory that may be read, and not entered
@@ -190,7 +190,7 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 
 // inDir calls f with a directory.
 func (d *osDir) inDir(name string, f func(*os.Root) error) error {
-	return d.in(name, func(parent *os.Root, last string) error {
+	return d.withParent(name, func(parent *os.Root, last string) error {
 		if last == "." {
 			return f(parent)
 		}
@@ -204,7 +204,7 @@ func (d *osDir) inDir(name string, f func(*os.Root) error) error {
 }
 
 func (d *osDir) Sub(name string) (sub Dir, err error) {
-	return sub, d.in(name, func(parent *os.Root, last string) error {
+	return sub, d.withParent(name, func(parent *os.Root, last string) error {
 		root, err := openDir(parent, last)
 		if err == nil {
 			sub = &osDir{root: root, path: filepath.Join(d.path, filepath.FromSlash(name)), holderTime: d.holderTime}
@@ -214,21 +214,21 @@ func (d *osDir) Sub(name string) (sub Dir, err error) {
 }
 
 func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, err error) {
-	in := d.in
+	visit := d.withParent
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
-		in = d.reading
+		visit = d.reading
 	}
-	return file, in(name, func(parent *os.Root, last string) error {
-		var before fs.FileInfo
+	return file, visit(name, func(parent *os.Root, last string) error {
+		var expected fs.FileInfo
 		if flag&os.O_EXCL == 0 {
-			switch before, err = parent.Lstat(last); {
+			switch expected, err = parent.Lstat(last); {
 			case errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0:
-				before = nil
+				expected = nil
 				flag |= os.O_EXCL
 			case err != nil:
 				return err
-			case !before.Mode().IsRegular():
-				return &fs.PathError{Op: "open", Path: last, Err: NotRegular(before.Mode())}
+			case !expected.Mode().IsRegular():
+				return &fs.PathError{Op: "open", Path: last, Err: NotRegular(expected.Mode())}
 			default:
 				flag &^= os.O_CREATE
 			}
@@ -237,9 +237,9 @@ func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, er
 		if err != nil {
 			return err
 		}
-		if before != nil {
-			is, err := f.Stat()
-			if err == nil && !os.SameFile(is, before) {
+		if expected != nil {
+			opened, err := f.Stat()
+			if err == nil && !os.SameFile(opened, expected) {
 				err = &fs.PathError{Op: "open", Path: last, Err: errReplaced}
 			}
 			if err != nil {
@@ -260,19 +260,19 @@ type osFile struct {
 
 func (f osFile) Name() string { return f.path }
 
-func (f osFile) CopyRange(from File, offset, n int64) error {
-	if of, ok := from.(osFile); ok {
-		done, err := copyRange(f.File, of.File, offset, n)
+func (f osFile) CopyRange(source File, offset, n int64) error {
+	if sourceFile, ok := source.(osFile); ok {
+		copied, err := copyRange(f.File, sourceFile.File, offset, n)
 		if err != nil {
 			return &fs.PathError{Op: "copy", Path: f.path, Err: err}
 		}
-		offset, n = offset+done, n-done
+		offset, n = offset+copied, n-copied
 	}
-	return CopyBytes(f, from, offset, n)
+	return CopyBytes(f, source, offset, n)
 }
 
-// whole gives an error of a part of a name the whole path.
-func (d *osDir) whole(name string, err error) error {
+// withPath gives an error of a part of a name the whole path.
+func (d *osDir) withPath(name string, err error) error {
 	if e := new(fs.PathError); errors.As(err, &e) && !filepath.IsAbs(e.Path) {
 		return &fs.PathError{Op: e.Op, Path: filepath.Join(d.path, name), Err: e.Err}
 	}
@@ -280,16 +280,16 @@ func (d *osDir) whole(name string, err error) error {
 }
 
 func (d *osDir) Mkdir(name string, perm fs.FileMode) error {
-	return d.in(name, func(parent *os.Root, last string) error { return parent.Mkdir(last, perm) })
+	return d.withParent(name, func(parent *os.Root, last string) error { return parent.Mkdir(last, perm) })
 }
 
 // read returns what f does of the directory that a name lies in, and of its last part. It changes nothing.
-func read[T any](d *osDir, name string, f func(parent *os.Root, last string) (T, error)) (is T, err error) {
+func read[T any](d *osDir, name string, f func(parent *os.Root, last string) (T, error)) (result T, err error) {
 	err = d.reading(name, func(parent *os.Root, last string) error {
-		is, err = f(parent, last)
+		result, err = f(parent, last)
 		return err
 	})
-	return is, err
+	return result, err
 }
 
 func (d *osDir) Lstat(name string) (fs.FileInfo, error) { return read(d, name, (*os.Root).Lstat) }
@@ -305,7 +305,7 @@ func (d *osDir) ReadDir(name string) (list []fs.DirEntry, err error) {
 func (d *osDir) Readlink(name string) (string, error) { return read(d, name, (*os.Root).Readlink) }
 
 func (d *osDir) Symlink(target, name string) error {
-	return d.linkError(target, name, d.in(name, func(parent *os.Root, last string) error { return parent.Symlink(target, last) }))
+	return d.linkError(target, name, d.withParent(name, func(parent *os.Root, last string) error { return parent.Symlink(target, last) }))
 }
 
 // linkError is the error of two names.
@@ -313,50 +313,50 @@ func (d *osDir) linkError(old, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	is := &os.LinkError{Op: "link", Old: old, New: filepath.Join(d.path, name), Err: err}
+	linkErr := &os.LinkError{Op: "link", Old: old, New: filepath.Join(d.path, name), Err: err}
 	if e := new(os.LinkError); errors.As(err, &e) {
-		is.Op, is.Err = e.Op, e.Err
+		linkErr.Op, linkErr.Err = e.Op, e.Err
 	} else if e := new(fs.PathError); errors.As(err, &e) && !errors.Is(err, syscall.ENOTDIR) {
-		is.Err = e.Err
+		linkErr.Err = e.Err
 	}
-	return is
+	return linkErr
 }
 
-// between calls f with the directories that two names lie in, and their last parts.
-func (d *osDir) between(old, name string, f func(from *os.Root, old string, to *os.Root, last string) error) error {
-	err := d.in(old, func(from *os.Root, first string) error {
-		return d.in(name, func(to *os.Root, last string) error { return f(from, first, to, last) })
+// withParents calls f with the directories that two names lie in, and their last parts.
+func (d *osDir) withParents(old, name string, f func(source *os.Root, old string, target *os.Root, last string) error) error {
+	err := d.withParent(old, func(source *os.Root, first string) error {
+		return d.withParent(name, func(target *os.Root, last string) error { return f(source, first, target, last) })
 	})
 	return d.linkError(filepath.Join(d.path, old), name, err)
 }
 
-func (d *osDir) Link(old, name string) error { return d.between(old, name, d.link) }
+func (d *osDir) Link(old, name string) error { return d.withParents(old, name, d.link) }
 
 // Rename replaces no directory, not even an empty one: so does package os.
 func (d *osDir) Rename(old, name string) error {
-	return d.between(old, name, func(from *os.Root, first string, to *os.Root, last string) error {
-		if info, err := to.Lstat(last); err == nil && info.IsDir() {
-			if _, err := from.Lstat(first); err == nil {
+	return d.withParents(old, name, func(source *os.Root, first string, target *os.Root, last string) error {
+		if info, err := target.Lstat(last); err == nil && info.IsDir() {
+			if _, err := source.Lstat(first); err == nil {
 				return &os.LinkError{Op: "rename", Err: syscall.EEXIST}
 			}
 		}
-		return d.rename(from, first, to, last)
+		return d.rename(source, first, target, last)
 	})
 }
 
-func (d *osDir) Exchange(one, other string) error {
-	return d.between(one, other, func(a *os.Root, first string, b *os.Root, second string) error {
+func (d *osDir) Exchange(firstName, secondName string) error {
+	return d.withParents(firstName, secondName, func(a *os.Root, first string, b *os.Root, second string) error {
 		return exchange(a, first, b, second)
 	})
 }
 
 func (d *osDir) Remove(name string) error {
-	return d.in(name, func(parent *os.Root, last string) error { return parent.Remove(last) })
+	return d.withParent(name, func(parent *os.Root, last string) error { return parent.Remove(last) })
 }
 
 // Chmod opens a directory for it. A file's directory is not others' to write to, or they reach its neighbours at most.
 func (d *osDir) Chmod(name string, mode fs.FileMode) error {
-	return d.in(name, func(parent *os.Root, last string) error {
+	return d.withParent(name, func(parent *os.Root, last string) error {
 		info, err := parent.Lstat(last)
 		switch {
 		case err != nil:
@@ -376,21 +376,21 @@ func (d *osDir) Chmod(name string, mode fs.FileMode) error {
 }
 
 func (d *osDir) Chown(name string, uid, gid int) error {
-	return d.in(name, func(parent *os.Root, last string) error { return parent.Lchown(last, uid, gid) })
+	return d.withParent(name, func(parent *os.Root, last string) error { return parent.Lchown(last, uid, gid) })
 }
 
-func (d *osDir) SetTime(name string, at time.Time) error {
-	return d.in(name, func(parent *os.Root, last string) error { return setTime(parent, last, at) })
+func (d *osDir) SetTime(name string, modified time.Time) error {
+	return d.withParent(name, func(parent *os.Root, last string) error { return setTime(parent, last, modified) })
 }
 
 func (d *osDir) Attributes(name string) (map[string]string, error) { return read(d, name, attributes) }
 
 func (d *osDir) SetAttribute(name, attribute, value string) error {
-	return d.in(name, func(parent *os.Root, last string) error { return setAttribute(parent, last, attribute, value) })
+	return d.withParent(name, func(parent *os.Root, last string) error { return setAttribute(parent, last, attribute, value) })
 }
 
 func (d *osDir) RemoveAttribute(name, attribute string) error {
-	return d.in(name, func(parent *os.Root, last string) error { return removeAttribute(parent, last, attribute) })
+	return d.withParent(name, func(parent *os.Root, last string) error { return removeAttribute(parent, last, attribute) })
 }
 
 func (d *osDir) SyncDir(name string) error {
@@ -400,7 +400,7 @@ func (d *osDir) SyncDir(name string) error {
 func (d *osDir) SyncAll() error {
 	f, err := d.root.Open(".")
 	if err != nil {
-		return d.whole(".", err)
+		return d.withPath(".", err)
 	}
 	return errors.Join(syncAll(f), f.Close())
 }
@@ -410,8 +410,8 @@ func (d *osDir) Close() error {
 	return d.root.Close()
 }
 
-// ReadSecret returns up to most bytes of a file that only its owner, the caller or root, can read or change.
-func ReadSecret(path string, most int64) ([]byte, error) {
+// ReadSecret returns up to limit bytes of a file that only its owner, the caller or root, can read or change.
+func ReadSecret(path string, limit int64) ([]byte, error) {
 	f, info, err := OpenInput(path)
 	if err != nil {
 		return nil, err
@@ -423,12 +423,12 @@ func ReadSecret(path string, most int64) ([]byte, error) {
 	if err := ofOthers(path, info); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(io.LimitReader(f, most))
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// ReadTrusted returns up to most bytes of a file that only its owner, the caller or root, can change, or replace by
+// ReadTrusted returns up to limit bytes of a file that only its owner, the caller or root, can change, or replace by
 // another one. All may read it.
-func ReadTrusted(path string, most int64) ([]byte, error) {
+func ReadTrusted(path string, limit int64) ([]byte, error) {
 	f, info, err := OpenInput(path)
 	if err != nil {
 		return nil, err
@@ -456,15 +456,15 @@ func ReadTrusted(path string, most int64) ([]byte, error) {
 	if err := ofOthers(path, info); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(io.LimitReader(f, most))
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // changeable returns an error where others than its owner can write a file or a directory, and so do that.
-func changeable(path string, info fs.FileInfo, do string) error {
+func changeable(path string, info fs.FileInfo, action string) error {
 	if _, _, ok := Owner(info); !ok || info.Mode().Perm()&0o022 == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s has mode %#o, with which others can %s: chmod go-w %s", path, info.Mode().Perm(), do, path)
+	return fmt.Errorf("%s has mode %#o, with which others can %s: chmod go-w %s", path, info.Mode().Perm(), action, path)
 }
 
 // ofOthers returns an error where the owner of a file or a directory is neither the caller nor root.
@@ -473,9 +473,9 @@ func ofOthers(path string, info fs.FileInfo) error {
 	if !ok || owner == 0 || owner == int64(os.Geteuid()) {
 		return nil
 	}
-	what := "file"
+	noun := "file"
 	if info.IsDir() {
-		what = "directory"
+		noun = "directory"
 	}
-	return fmt.Errorf("%s is user %d's, who can change it: give a %s of your own, or root's", path, owner, what)
+	return fmt.Errorf("%s is user %d's, who can change it: give a %s of your own, or root's", path, owner, noun)
 }

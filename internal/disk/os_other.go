@@ -12,24 +12,24 @@ import (
 const nonblock, nofollow = 0, 0
 
 // setTime leaves the time of a symbolic link as it is: there is no portable call.
-func setTime(dir *os.Root, name string, at time.Time) error {
+func setTime(dir *os.Root, name string, modified time.Time) error {
 	if info, err := dir.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		return err
 	}
-	return dir.Chtimes(name, at, at)
+	return dir.Chtimes(name, modified, modified)
 }
 
-// rename gives the whole names, which in has found to lead through no links.
-func (d *osDir) rename(from *os.Root, old string, to *os.Root, name string) error {
-	return d.root.Rename(d.within(from, old), d.within(to, name))
+// rename gives the whole names, which withParent has found to lead through no links.
+func (d *osDir) rename(source *os.Root, old string, target *os.Root, name string) error {
+	return d.root.Rename(d.nameBelow(source, old), d.nameBelow(target, name))
 }
 
-func (d *osDir) link(from *os.Root, old string, to *os.Root, name string) error {
-	return d.root.Link(d.within(from, old), d.within(to, name))
+func (d *osDir) link(source *os.Root, old string, target *os.Root, name string) error {
+	return d.root.Link(d.nameBelow(source, old), d.nameBelow(target, name))
 }
 
-// within returns a name in a directory below d as one in d.
-func (d *osDir) within(dir *os.Root, name string) string {
+// nameBelow returns a name in a directory below d as one in d.
+func (d *osDir) nameBelow(dir *os.Root, name string) string {
 	rel, err := filepath.Rel(d.root.Name(), filepath.Join(dir.Name(), name))
 	if err != nil {
 		return name

@@ -14,8 +14,8 @@ import (
 
 const nonblock, nofollow = unix.O_NONBLOCK, unix.O_NOFOLLOW
 
-// at calls f with the descriptor of a directory.
-func at(dir *os.Root, op, name string, f func(fd int) error) error {
+// withDescriptor calls f with the descriptor of a directory.
+func withDescriptor(dir *os.Root, op, name string, f func(fd int) error) error {
 	d, err := dir.Open(".")
 	if err != nil {
 		return err
@@ -28,33 +28,33 @@ func at(dir *os.Root, op, name string, f func(fd int) error) error {
 }
 
 // setTime goes by the directory, as a symbolic link cannot be opened.
-func setTime(dir *os.Root, name string, to time.Time) error {
-	t, err := unix.TimeToTimespec(to)
+func setTime(dir *os.Root, name string, modified time.Time) error {
+	t, err := unix.TimeToTimespec(modified)
 	if err != nil {
 		return &os.PathError{Op: "utimensat", Path: name, Err: err}
 	}
-	return at(dir, "utimensat", name, func(fd int) error {
+	return withDescriptor(dir, "utimensat", name, func(fd int) error {
 		return unix.UtimesNanoAt(fd, name, []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
 	})
 }
 
 // two calls f with the descriptors of two directories.
-func two(op string, from, to *os.Root, f func(from, to int) error) error {
-	err := at(from, op, "", func(a int) error {
-		return at(to, op, "", func(b int) error { return f(a, b) })
+func two(op string, source, target *os.Root, f func(source, target int) error) error {
+	err := withDescriptor(source, op, "", func(a int) error {
+		return withDescriptor(target, op, "", func(b int) error { return f(a, b) })
 	})
-	if no := unix.Errno(0); errors.As(err, &no) {
-		return &os.LinkError{Op: op, Err: no}
+	if number := unix.Errno(0); errors.As(err, &number) {
+		return &os.LinkError{Op: op, Err: number}
 	}
 	return err
 }
 
-func (d *osDir) rename(from *os.Root, old string, to *os.Root, name string) error {
-	return two("rename", from, to, func(a, b int) error { return unix.Renameat(a, old, b, name) })
+func (d *osDir) rename(source *os.Root, old string, target *os.Root, name string) error {
+	return two("rename", source, target, func(a, b int) error { return unix.Renameat(a, old, b, name) })
 }
 
-func (d *osDir) link(from *os.Root, old string, to *os.Root, name string) error {
-	return two("link", from, to, func(a, b int) error { return unix.Linkat(a, old, b, name, 0) })
+func (d *osDir) link(source *os.Root, old string, target *os.Root, name string) error {
+	return two("link", source, target, func(a, b int) error { return unix.Linkat(a, old, b, name, 0) })
 }
 
 // Changed returns the time at which a file or what is known of it changed, which nobody can set.

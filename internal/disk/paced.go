@@ -37,7 +37,7 @@ func (d *pacedDir) OpenFile(name string, flag int, perm fs.FileMode) (File, erro
 
 type pacedFile struct {
 	File
-	of *pacedDir
+	dir *pacedDir
 }
 
 // mostAtOnce is how much is read in one go: a long read is many short ones, so that the disk serves others in between.
@@ -45,14 +45,14 @@ const mostAtOnce = 1 << 20
 
 func (f *pacedFile) Read(p []byte) (int, error) {
 	p = p[:min(len(p), mostAtOnce)]
-	f.of.pace.Wait(f.of.ctx, int64(len(p)))
+	f.dir.pace.Wait(f.dir.ctx, int64(len(p)))
 	return f.File.Read(p)
 }
 
 func (f *pacedFile) ReadAt(p []byte, offset int64) (n int, err error) {
 	for {
 		part := p[n:min(len(p), n+mostAtOnce)]
-		f.of.pace.Wait(f.of.ctx, int64(len(part)))
+		f.dir.pace.Wait(f.dir.ctx, int64(len(part)))
 		got, err := f.File.ReadAt(part, offset+int64(n))
 		if n += got; err != nil || n == len(p) {
 			return n, err
@@ -61,15 +61,15 @@ func (f *pacedFile) ReadAt(p []byte, offset int64) (n int, err error) {
 }
 
 // CopyRange reads what it copies, from a file that may have a pace of its own.
-func (f *pacedFile) CopyRange(from File, offset, n int64) error {
-	of, paced := from.(*pacedFile)
+func (f *pacedFile) CopyRange(source File, offset, n int64) error {
+	pacedSource, paced := source.(*pacedFile)
 	if !paced {
-		return f.File.CopyRange(from, offset, n)
+		return f.File.CopyRange(source, offset, n)
 	}
 	for end := offset + n; offset < end; offset += mostAtOnce {
 		part := min(mostAtOnce, end-offset)
-		of.of.pace.Wait(of.of.ctx, part)
-		if err := f.File.CopyRange(of.File, offset, part); err != nil {
+		pacedSource.dir.pace.Wait(pacedSource.dir.ctx, part)
+		if err := f.File.CopyRange(pacedSource.File, offset, part); err != nil {
 			return err
 		}
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 func (d *osDir) Room(name string) (free, block int64, err error) {
-	at := filepath.Join(d.path, filepath.FromSlash(name))
-	if free, _, err = Room(at); err != nil {
+	fullPath := filepath.Join(d.path, filepath.FromSlash(name))
+	if free, _, err = Room(fullPath); err != nil {
 		return 0, 0, err
 	}
 	var s unix.Statfs_t
-	if err := unix.Statfs(at, &s); err != nil {
-		return 0, 0, &os.PathError{Op: "statfs", Path: at, Err: err}
+	if err := unix.Statfs(fullPath, &s); err != nil {
+		return 0, 0, &os.PathError{Op: "statfs", Path: fullPath, Err: err}
 	}
 	// Others keep short files with their names, or compress them.
 	if slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.TMPFS_MAGIC}, int64(s.Type)) {

@@ -10,16 +10,16 @@ import (
 // A Pick says which sends of a rank a fault strikes, counted from 0 as the rank begins them.
 type Pick func(number int, send *transport.Transfer) bool
 
-// To picks the sends to rank dst with this tag.
-func To(dst int, tag transport.Tag) Pick {
+// SendsTo picks the sends to rank dst with this tag.
+func SendsTo(dst int, tag transport.Tag) Pick {
 	return func(_ int, send *transport.Transfer) bool { return send.Rank == dst && send.Tag == tag }
 }
 
 // Nth picks one send.
 func Nth(n int) Pick { return func(number int, _ *transport.Transfer) bool { return number == n } }
 
-// Every picks all sends.
-func Every(int, *transport.Transfer) bool { return true }
+// EverySend picks all sends.
+func EverySend(int, *transport.Transfer) bool { return true }
 
 // A message is the parts of one. They may be the sender's own: faults replace them, and write none.
 type message = [][]byte
@@ -54,12 +54,12 @@ func Flip(pick Pick, part, offset, bit int) Fault {
 // gone. A message of n bytes or fewer is sent as it is.
 func Truncate(pick Pick, n int) Fault {
 	return Fault{picks: pick, strike: func(m message) []message {
-		left := n
+		remaining := n
 		for i, part := range m {
-			if left < len(part) {
-				return []message{append(slices.Clone(m[:i]), part[:left])}
+			if remaining < len(part) {
+				return []message{append(slices.Clone(m[:i]), part[:remaining])}
 			}
-			left -= len(part)
+			remaining -= len(part)
 		}
 		return nil
 	}}

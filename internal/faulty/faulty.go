@@ -98,7 +98,7 @@ func (t *Transport) strike(x *transport.Transfer) []message {
 		if f.strike == nil || !f.picks(t.sends, x) {
 			continue
 		}
-		var left []message
+		var forwarded []message
 		for _, m := range messages {
 			instead := f.strike(m)
 			if instead == nil {
@@ -106,9 +106,9 @@ func (t *Transport) strike(x *transport.Transfer) []message {
 			} else {
 				t.struck[i] = true
 			}
-			left = append(left, instead...)
+			forwarded = append(forwarded, instead...)
 		}
-		messages = left
+		messages = forwarded
 	}
 	t.sends++
 	return messages

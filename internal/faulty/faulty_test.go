@@ -39,10 +39,10 @@ func TestMessages(t *testing.T) {
 	}{
 		{nil, "ab+cde fg+hij kl+mno", 0},
 		{[]faulty.Fault{faulty.Drop(second)}, "ab+cde kl+mno", 0},
-		{[]faulty.Fault{faulty.Drop(faulty.To(1, tag))}, "", 0},
-		{[]faulty.Fault{faulty.Drop(faulty.To(1, transport.Tag{}))}, "ab+cde fg+hij kl+mno", 1},
+		{[]faulty.Fault{faulty.Drop(faulty.SendsTo(1, tag))}, "", 0},
+		{[]faulty.Fault{faulty.Drop(faulty.SendsTo(1, transport.Tag{}))}, "ab+cde fg+hij kl+mno", 1},
 		{[]faulty.Fault{faulty.Flip(second, 1, 2, 5)}, "ab+cde fg+hiJ kl+mno", 0},
-		{[]faulty.Fault{faulty.Flip(faulty.Every, 0, 0, 5), faulty.Flip(first, 0, 0, 0)}, "@b+cde Fg+hij Kl+mno", 0},
+		{[]faulty.Fault{faulty.Flip(faulty.EverySend, 0, 0, 5), faulty.Flip(first, 0, 0, 0)}, "@b+cde Fg+hij Kl+mno", 0},
 		{[]faulty.Fault{faulty.Flip(first, 2, 0, 0), faulty.Flip(first, 0, 2, 0), faulty.Flip(first, 0, 0, 8)},
 			"ab+cde fg+hij kl+mno", 3},
 		{[]faulty.Fault{faulty.Truncate(first, 3)}, "[2 1] fg+hij kl+mno", 0},
@@ -184,7 +184,7 @@ func TestHangAndDie(t *testing.T) {
 func Example() {
 	group := local.New(2)
 	tag := transport.Tag{Round: 0, Port: 0}
-	sender := faulty.New(group[0], faulty.Flip(faulty.To(1, tag), 0, 4, 0))
+	sender := faulty.New(group[0], faulty.Flip(faulty.SendsTo(1, tag), 0, 4, 0))
 
 	sender.NewQueue().Post(&transport.Transfer{Rank: 1, Tag: tag, Parts: [][]byte{[]byte("good luck")}})
 	got := make([]byte, 9)

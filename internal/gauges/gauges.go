@@ -56,8 +56,8 @@ const RiskSince = "at_risk_since_timestamp_seconds"
 // LastSuccess is the gauge of when a run last ended well.
 const LastSuccess = "last_success_timestamp_seconds"
 
-// Of returns the gauges that a report has.
-func Of(report any) map[string]float64 {
+// FromReport returns the gauges that a report has.
+func FromReport(report any) map[string]float64 {
 	v := map[string]float64{}
 	nodes := func(list []group.NodeReport) {
 		v["nodes"], v["lost_nodes"], v["damaged_nodes"] = float64(len(list)), 0, 0
@@ -81,7 +81,7 @@ func Of(report any) map[string]float64 {
 	}
 	switch r := report.(type) {
 	case *group.ResizeReport:
-		return Of(r.ProtectReport)
+		return FromReport(r.ProtectReport)
 	case *group.ProtectReport:
 		v["nodes"], v["tolerated_nodes"], v["generation"] = float64(r.Nodes), float64(r.Tolerate), float64(r.Generation)
 		v["data_bytes"], v["parity_bytes"], v["sent_bytes"] = float64(r.DataBytes), float64(r.ParityBytes), float64(r.Traffic.MostSent)
@@ -131,8 +131,8 @@ func (r *Run) Note(values map[string]float64) {
 		r.values = map[string]float64{}
 	}
 	for name, x := range values {
-		switch old, more := r.values[name]; {
-		case !more:
+		switch old, known := r.values[name]; {
+		case !known:
 		case slices.Contains([]string{"generation", "tolerated_nodes", "may_lose_nodes", "read_timestamp_seconds"}, name):
 			x = min(x, old)
 		case name == RiskSince && x > 0 && old > 0:
@@ -157,19 +157,19 @@ func (r *Run) InForce() bool {
 
 // Write writes to a file the gauges of a run of a verb that has ended, over those of an earlier one, whose last success stays where the run failed.
 func (r *Run) Write(file, verb string, begun time.Time, code int) error {
-	v, now := r.Values(), float64(time.Now().Unix())
+	v, finished := r.Values(), float64(time.Now().Unix())
 	if v == nil {
 		v = map[string]float64{}
 	}
-	v["success"], v["exit_code"], v["last_run_timestamp_seconds"], v["duration_seconds"] = 0, float64(code), now, time.Since(begun).Seconds()
+	v["success"], v["exit_code"], v["last_run_timestamp_seconds"], v["duration_seconds"] = 0, float64(code), finished, time.Since(begun).Seconds()
 	if code == exit.OK {
-		v["success"], v[LastSuccess] = 1, now
+		v["success"], v[LastSuccess] = 1, finished
 	} else {
 		earlier, _ := os.ReadFile(file) // or there is none
 		for line := range strings.Lines(string(earlier)) {
-			var at float64
-			if n, _ := fmt.Sscanf(line, sample(LastSuccess, verb)+"%g", &at); n == 1 {
-				v[LastSuccess] = at
+			var instant float64
+			if n, _ := fmt.Sscanf(line, sample(LastSuccess, verb)+"%g", &instant); n == 1 {
+				v[LastSuccess] = instant
 			}
 		}
 	}

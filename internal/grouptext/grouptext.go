@@ -22,25 +22,20 @@ import (
 )
 
 // Protect writes the report of Protect, or of what it would do.
-func Protect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
+func Protect(w io.Writer, r *group.ProtectReport, dry, verbose bool) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	text := ofGroup(r.Nodes, r.Layout, r.Tolerate)
-	if all {
-		text += fmt.Sprintf(", matrix %s over %s", r.Matrix, r.Field)
+	text := ofGroup(r.Nodes, r.Tolerate)
+	if verbose {
+		text += ", over " + r.Field
 	}
 	printable.Fprintf(w, "%s\n", text)
-	if dry || all {
-		for _, c := range r.Costs {
-			if !c.Possible {
-				printable.Fprintf(w, "%-10s not possible: %s\n", c.Layout, c.Why)
-				continue
-			}
-			text := fmt.Sprintf("%s of parity at each node; the busiest node sends %s; about %s", size(c.StoredBytes), size(c.SentBytes), report.Seconds(c.Seconds))
-			if all {
-				text += fmt.Sprintf(" by the model (%s of plan %s)", printable.Count(c.Rounds, "round"), c.Plan)
-			}
-			printable.Fprintf(w, "%-10s %s\n", c.Layout, text)
+	if dry || verbose {
+		c := r.Cost
+		text := fmt.Sprintf("%s of parity at each node; the busiest node sends %s; about %s", size(c.StoredBytes), size(c.SentBytes), report.Seconds(c.Seconds))
+		if verbose {
+			text += fmt.Sprintf(" by the model (%s of plan %s)", printable.Count(c.Rounds, "round"), c.Plan)
 		}
+		printable.Fprintf(w, "estimate   %s\n", text)
 	}
 	Notes(w, r.Notes)
 	printStep(w, r.Step)
@@ -50,13 +45,13 @@ func Protect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	}
 	if dry {
 		for n, x := range r.Plan {
-			what := counts(x.Changes)
-			if what != "" {
-				what = ": " + what
+			changes := counts(x.Changes)
+			if changes != "" {
+				changes = ": " + changes
 			}
-			printable.Fprintf(w, "node %d  %s in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), what, r.Dirs[n])
-			if all {
-				printFindings(w, group.NodeReport{Findings: x.Changes}, all)
+			printable.Fprintf(w, "node %d  %s in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), changes, r.Dirs[n])
+			if verbose {
+				printFindings(w, group.NodeReport{Findings: x.Changes}, verbose)
 			}
 		}
 		return printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
@@ -71,8 +66,8 @@ func Protect(w io.Writer, r *group.ProtectReport, dry, all bool) error {
 	case r.Coded < r.Blocks:
 		coded = fmt.Sprintf("%.2g %% of it, as the rest has not changed", 100*float64(r.Coded)/float64(r.Blocks))
 	}
-	if all := r.ParityBytes * int64(r.Nodes); all > r.DataBytes && all > 1<<20 {
-		Notes(w, []string{fmt.Sprintf("all parity has %s, more than the data: more nodes, or fewer that may be lost, take less", size(all))})
+	if total := r.ParityBytes * int64(r.Nodes); total > r.DataBytes && total > 1<<20 {
+		Notes(w, []string{fmt.Sprintf("all parity has %s, more than the data: more nodes, or fewer that may be lost, take less", size(total))})
 	}
 	return printable.Fprintf(w, `parity     %s at each node, and %s of records
 coded      %s
@@ -106,14 +101,14 @@ func printStep(w io.Writer, step *int64) {
 }
 
 // Verify writes that of Verify, and all findings if asked.
-func Verify(w io.Writer, r *group.VerifyReport, all bool) error {
+func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	head, tail := "", ""
-	of := fmt.Sprintf("part %d/%d of each node, %s", r.Part, r.Parts, humanize.IBytes(uint64(r.ReadBytes)))
+	portion := fmt.Sprintf("part %d/%d of each node, %s", r.Part, r.Parts, humanize.IBytes(uint64(r.ReadBytes)))
 	switch {
 	case r.Parts > 0 && r.Whole:
-		head = "nothing is wrong in " + of + ": "
+		head = "nothing is wrong in " + portion + ": "
 	case r.Parts > 0:
-		head = "read " + of + ": "
+		head = "read " + portion + ": "
 	case r.Whole:
 		head = "whole: "
 	}
@@ -126,8 +121,8 @@ func Verify(w io.Writer, r *group.VerifyReport, all bool) error {
 			tail = "; files: " + counts(findings)
 		}
 	}
-	if all || !r.Whole {
-		printNodes(w, r.Nodes, "", all)
+	if verbose || !r.Whole {
+		printNodes(w, r.Nodes, "", verbose)
 	}
 	Notes(w, r.Notes)
 	if !r.Protected {
@@ -137,46 +132,46 @@ func Verify(w io.Writer, r *group.VerifyReport, all bool) error {
 		head += fmt.Sprintf("step-%d, ", *r.Step)
 	}
 	err := printable.Fprintf(w, "%s%s, generation %d, compared by %s%s\n",
-		head, ofGroup(len(r.Nodes), r.Layout, r.Tolerate), r.Generation, r.Digest, tail)
+		head, ofGroup(len(r.Nodes), r.Tolerate), r.Generation, r.Digest, tail)
 	if !r.Whole {
-		printMayLose(w, r, all)
+		printMayLose(w, r, verbose)
 	}
 	return err
 }
 
 // Status writes that of Status.
-func Status(w io.Writer, r *group.VerifyReport, all bool) error {
-	whole := 0
+func Status(w io.Writer, r *group.VerifyReport, verbose bool) error {
+	intact := 0
 	for _, n := range r.Nodes {
-		if n.Status == group.Whole && n.Findings == nil && len(r.Nodes) > mostLines && !all {
-			whole++
+		if n.Status == group.Whole && n.Findings == nil && len(r.Nodes) > mostLines && !verbose {
+			intact++
 			continue
 		}
-		of := counts(n.Findings)
-		if of != "" {
-			of = "  files: " + of
+		files := counts(n.Findings)
+		if files != "" {
+			files = "  files: " + files
 		}
-		if all && n.Read != nil {
-			of += "  all read since " + printable.Time(n.Read.Since)
+		if verbose && n.Read != nil {
+			files += "  all read since " + printable.Time(n.Read.Since)
 		}
-		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, of)
+		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, files)
 	}
-	if whole > 0 {
-		printable.Fprintf(w, "%s whole\n", printable.Count(whole, "node"))
+	if intact > 0 {
+		printable.Fprintf(w, "%s whole\n", printable.Count(intact, "node"))
 	}
 	Notes(w, r.Notes)
 	if !r.Protected {
 		return nil
 	}
-	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", ofGroup(len(r.Nodes), r.Layout, r.Tolerate), r.Generation, printable.Time(r.Since))
-	printMayLose(w, r, all)
+	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", ofGroup(len(r.Nodes), r.Tolerate), r.Generation, printable.Time(r.Since))
+	printMayLose(w, r, verbose)
 	printUnread(w, r)
 	return err
 }
 
 // LongestUnread returns since when all of every node was read, and the node of which something was not read since; zero:
 // something never was. Of a node that cannot be read nobody knows.
-func LongestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport) {
+func LongestUnread(r *group.VerifyReport) (oldest time.Time, node *group.NodeReport) {
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		if slices.Contains([]string{group.Lost, group.Failing, group.Unreachable, group.Foreign}, n.Status) {
@@ -186,11 +181,11 @@ func LongestUnread(r *group.VerifyReport) (at time.Time, node *group.NodeReport)
 		if n.Read != nil {
 			read = n.Read.Since
 		}
-		if node == nil || read.Before(at) {
-			at, node = read, n
+		if node == nil || read.Before(oldest) {
+			oldest, node = read, n
 		}
 	}
-	return at, node
+	return oldest, node
 }
 
 // longUnread is how long any of a node may go without being read before status says so. A group that is protected each
@@ -203,33 +198,33 @@ const (
 
 // printUnread says what was not read for long.
 func printUnread(w io.Writer, r *group.VerifyReport) {
-	at, node := LongestUnread(r)
+	oldest, node := LongestUnread(r)
 	switch {
 	case node == nil:
-	case at.IsZero() && (time.Since(r.Since) > longUnread || r.Generation > int64(longUnread/(24*time.Hour))):
+	case oldest.IsZero() && (time.Since(r.Since) > longUnread || r.Generation > int64(longUnread/(24*time.Hour))):
 		printable.Fprintf(w, "node %d was never read whole: volley verify reads it, and volley verify --part today/30 by and by\n", node.Node)
-	case !at.IsZero() && time.Since(at) > longUnread+delay:
+	case !oldest.IsZero() && time.Since(oldest) > longUnread+delay:
 		printable.Fprintf(w, "part %d/%d of node %d was last read %s, %d days ago: volley verify --part %d/%d reads it\n",
-			node.Read.Part, node.Read.Parts, node.Node, printable.Time(at), int(time.Since(at).Hours()/24), node.Read.Part, node.Read.Parts)
+			node.Read.Part, node.Read.Parts, node.Node, printable.Time(oldest), int(time.Since(oldest).Hours()/24), node.Read.Part, node.Read.Parts)
 	}
 }
 
 // ofGroup says what a group is, in every report.
-func ofGroup(nodes int, layout string, tolerate int) string {
-	return fmt.Sprintf("%s, layout %s, any %d may be lost", printable.Count(nodes, "node"), layout, tolerate)
+func ofGroup(nodes, tolerate int) string {
+	return fmt.Sprintf("%s, any %d may be lost", printable.Count(nodes, "node"), tolerate)
 }
 
 // shown are the findings that are called otherwise than in the report.
 var shown = map[string]string{group.Metadata: "other metadata"}
 
 func counts(findings []protection.Finding) string {
-	of := map[string]int{}
+	numbers := map[string]int{}
 	for _, f := range findings {
-		of[f.What]++
+		numbers[f.What]++
 	}
 	var list []string
-	for _, what := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, fmt.Sprintf("%d %s", of[what], cmp.Or(shown[what], what)))
+	for _, finding := range slices.Sorted(maps.Keys(numbers)) {
+		list = append(list, fmt.Sprintf("%d %s", numbers[finding], cmp.Or(shown[finding], finding)))
 	}
 	return strings.Join(list, ", ")
 }
@@ -245,9 +240,9 @@ func Notes(w io.Writer, notes []string) {
 const mostLines = 20
 
 // printLines prints a line for each of a list, or for the first ones.
-func printLines[T any](w io.Writer, list []T, all bool, line func(T) string) {
+func printLines[T any](w io.Writer, list []T, verbose bool, line func(T) string) {
 	for i, x := range list {
-		if i == mostLines && !all {
+		if i == mostLines && !verbose {
 			printable.Fprintf(w, "        and %d more: -v prints all\n", len(list)-i)
 			return
 		}
@@ -256,7 +251,7 @@ func printLines[T any](w io.Writer, list []T, all bool, line func(T) string) {
 }
 
 // printNodes prints what was found at each node, or that something came back there.
-func printNodes(w io.Writer, nodes []group.NodeReport, came string, all bool) {
+func printNodes(w io.Writer, nodes []group.NodeReport, came string, verbose bool) {
 	denied := false
 	for _, n := range nodes {
 		denied = denied || slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return strings.Contains(f.Why, "permission denied") })
@@ -265,15 +260,15 @@ func printNodes(w io.Writer, nodes []group.NodeReport, came string, all bool) {
 		} else {
 			printable.Fprintf(w, "%s node %d: %s  %s\n", came, n.Node, recovered(n.Recovered), n.Dir)
 		}
-		printFindings(w, n, all)
+		printFindings(w, n, verbose)
 	}
 	if denied {
 		printable.Fprintf(w, "note: run it as who may read what permission denies: the owner of the files, or root\n")
 	}
 }
 
-func printFindings(w io.Writer, n group.NodeReport, all bool) {
-	printLines(w, n.Findings, all, func(f protection.Finding) string {
+func printFindings(w io.Writer, n group.NodeReport, verbose bool) {
+	printLines(w, n.Findings, verbose, func(f protection.Finding) string {
 		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.What], f.What), n.Path(f.Path))
 		if f.To != "" {
 			text += fmt.Sprintf(" is %q now", string(f.To))
@@ -292,11 +287,11 @@ func recovered(r *protection.Recovered) string {
 		list = append(list, printable.Count(r.Files, "file"))
 	}
 	if r.Others > 0 {
-		what := "directories and links"
+		noun := "directories and links"
 		if r.Others == 1 {
-			what = "directory or link"
+			noun = "directory or link"
 		}
-		list = append(list, fmt.Sprintf("%d %s", r.Others, what))
+		list = append(list, fmt.Sprintf("%d %s", r.Others, noun))
 	}
 	if r.Parity > 0 {
 		list = append(list, humanize.IBytes(uint64(r.Parity))+" of parity")
@@ -322,7 +317,7 @@ func Broken(r *group.VerifyReport) error {
 
 // printMayLose says how many more nodes may be lost now, what would not come back where one more is than may be, and what
 // to do.
-func printMayLose(w io.Writer, r *group.VerifyReport, all bool) {
+func printMayLose(w io.Writer, r *group.VerifyReport, verbose bool) {
 	if r.TooMany() {
 		printable.Fprintf(w, "%d nodes are lost, and the group tolerates the loss of %d: find a copy of one of them\n", r.Lost(), r.Tolerate)
 	} else if r.MayLose == 0 {
@@ -331,16 +326,16 @@ func printMayLose(w io.Writer, r *group.VerifyReport, all bool) {
 		printable.Fprintf(w, "%s may be lost now\n", printable.Count(r.MayLose, "more node"))
 	}
 	if r.Risks != nil {
-		more := "1 more node is"
+		subject := "1 more node is"
 		if r.MayLose > 0 {
-			more = fmt.Sprintf("%d more nodes are", r.MayLose+1)
+			subject = fmt.Sprintf("%d more nodes are", r.MayLose+1)
 		}
-		printable.Fprintf(w, "if %s lost, these files may not come back:\n", more)
+		printable.Fprintf(w, "if %s lost, these files may not come back:\n", subject)
 	}
 	for _, x := range r.Risks {
 		printable.Fprintf(w, "node %d  %s, %s  %s\n", x.Node, printable.Count(x.Files, "file"), humanize.IBytes(uint64(x.Bytes)), x.Dir)
-		if all {
-			printLines(w, x.Names, all, func(p files.Name) string { return fmt.Sprintf("        %q", string(p)) })
+		if verbose {
+			printLines(w, x.Names, verbose, func(p files.Name) string { return fmt.Sprintf("        %q", string(p)) })
 		}
 	}
 	if x := r.RiskSince; x != nil && r.Risks != nil {
@@ -352,9 +347,9 @@ func printMayLose(w io.Writer, r *group.VerifyReport, all bool) {
 }
 
 // printLeft says that what users have done stays. The findings of the nodes have the names.
-func printLeft(w io.Writer, n int, what, way string) {
+func printLeft(w io.Writer, n int, subject, advice string) {
 	if n > 0 {
-		printable.Fprintf(w, "left as it is: %s; recover %s\n", printable.Count(n, what+" file"), way)
+		printable.Fprintf(w, "left as it is: %s; recover %s\n", printable.Count(n, subject+" file"), advice)
 	}
 }
 
@@ -366,28 +361,28 @@ func matched(n int) string {
 }
 
 // Recover writes that of Recover: of a dry run, or of files copied out.
-func Recover(w io.Writer, r *group.RecoverReport, dry, out, all bool) error {
+func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) error {
 	printStep(w, r.Step)
 	nodes := r.Nodes
-	if !dry && !all {
+	if !dry && !verbose {
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool {
 			moved := slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return f.What == group.Moved })
 			return n.Status == group.Whole && n.Recovered == nil && !moved
 		})
 	}
 	came := "recovered"
-	if out {
+	if copiedOut {
 		came = "copied out of" // which itself stays as it is
 	}
-	printNodes(w, nodes, came, all)
+	printNodes(w, nodes, came, verbose)
 	Notes(w, r.Notes)
-	printLeft(w, len(r.Kept), "changed", "--revert brings back what was protected")
-	printLeft(w, len(r.Gone), "deleted", "--deleted brings back what was deleted")
-	printLines(w, r.Replaced, all, func(p files.Name) string { return "what was there is in " + string(p) })
+	printLeft(w, len(r.Kept), "changed", "--revert changed brings back what was protected")
+	printLeft(w, len(r.Gone), "deleted", "--revert deleted brings back what was deleted")
+	printLines(w, r.Replaced, verbose, func(p files.Name) string { return "what was there is in " + string(p) })
 	for _, text := range r.Left {
 		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
-	printLines(w, r.Reverts, all, func(p files.Name) string { return "would be reverted: " + string(p) })
+	printLines(w, r.Reverts, verbose, func(p files.Name) string { return "would be reverted: " + string(p) })
 	if r.Matched > 0 {
 		printable.Fprintf(w, "matched    %s; nothing else was compared\n", matched(r.Matched))
 	}
@@ -404,11 +399,11 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, out, all bool) error {
 }
 
 // Unprotect writes that of Unprotect: yes where it has removed the protection.
-func Unprotect(w io.Writer, r *group.UnprotectReport, yes, all bool) error {
+func Unprotect(w io.Writer, r *group.UnprotectReport, yes, verbose bool) error {
 	if !r.Protected {
 		return printable.Fprintf(w, "not protected: there is nothing to remove\n")
 	}
-	printNodes(w, r.Nodes, "", all)
+	printNodes(w, r.Nodes, "", verbose)
 	Notes(w, r.Notes)
 	if !yes {
 		return printable.Fprintf(w, "in force: generation %d, any %d may be lost, %s of parity at each node\n", r.Generation, r.Tolerate, humanize.IBytes(uint64(r.ParityBytes)))
@@ -441,19 +436,19 @@ func Snapshots(w io.Writer, r *group.SnapshotsReport, _ bool) error {
 }
 
 // Resize writes the report of Resize, or of what it would do.
-func Resize(w io.Writer, r *group.ResizeReport, dry, all bool) error {
+func Resize(w io.Writer, r *group.ResizeReport, dry, verbose bool) error {
 	for _, dir := range r.Added {
 		printable.Fprintf(w, "added      %s\n", dir)
 	}
 	for _, dir := range r.Removed {
-		what := "whose files stay"
+		fate := "whose files stay"
 		switch {
 		case slices.Contains(r.Lost, dir):
-			what = "which is lost"
+			fate = "which is lost"
 		case slices.Contains(r.Remains, dir):
-			what = "which cannot be read: what it has stays, its .volley too"
+			fate = "which cannot be read: what it has stays, its .volley too"
 		}
-		printable.Fprintf(w, "removed    %s, %s\n", dir, what)
+		printable.Fprintf(w, "removed    %s, %s\n", dir, fate)
 	}
-	return Protect(w, r.ProtectReport, dry, all)
+	return Protect(w, r.ProtectReport, dry, verbose)
 }

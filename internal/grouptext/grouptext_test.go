@@ -40,9 +40,9 @@ func TestStatesPrinted(t *testing.T) {
 		{"all at risk", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Changed), node(1, group.Whole)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 2}}},
 			"no more nodes may be lost now\nif 1 more node is lost, these files may not come back:\nnode 1  2 files, 0 B  /n1\n", ""},
 	} {
-		c.r.Protected, c.r.Layout, c.r.Tolerate, c.r.Generation, c.r.Digest = true, "striped", 2, 7, "sha256"
+		c.r.Protected, c.r.Tolerate, c.r.Generation, c.r.Digest = true, 2, 7, "sha256"
 		c.r.Since = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-		group := fmt.Sprintf("%d nodes, layout striped, any 2 may be lost, generation 7, ", len(c.r.Nodes))
+		group := fmt.Sprintf("%d nodes, any 2 may be lost, generation 7, ", len(c.r.Nodes))
 		var status, verify strings.Builder
 		Status(&status, &c.r, false)
 		Verify(&verify, &c.r, false)

@@ -29,7 +29,7 @@ func (c *Confinement) Asked(command string) error {
 	case c.Only == nil || command == "" || strings.HasSuffix(command, " "+Verb):
 		return nil
 	case strings.Contains(command, "sha256sum"):
-		return exit.Usagef("this key runs the volley that is here: leave --copy-binary out")
+		return exit.Usagef("this key runs the volley that is here: leave --remote-path copy out")
 	}
 	return exit.Usagef("this key starts volley for ranks alone: %q is not run", command)
 }

@@ -285,20 +285,20 @@ func (l *Launch) begin(x *Far, start func(ssh.Address) (*ssh.Child, error)) (err
 	}
 	if err != nil {
 		if missing := new(ssh.MissingError); errors.As(err, &missing) {
-			how := "--remote-path says where volley is there, --copy-binary copies this one"
+			how := "--remote-path says where volley is there, --remote-path copy copies this one"
 			if missing.Restricted {
-				how = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley, without --copy-binary"
+				how = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley"
 			}
 			err = fmt.Errorf("%w; %s", err, how)
 		}
 		return err
 	}
 	if m.Hello == nil {
-		return &VersionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --copy-binary", x.At(), volley.Version)}
+		return &VersionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --remote-path copy", x.At(), volley.Version)}
 	}
 	if m.Hello.Version != volley.Version {
 		here, _ := os.Hostname()
-		return &VersionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --copy-binary", x.At(), m.Hello.Version, here, volley.Version)}
+		return &VersionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --remote-path copy", x.At(), m.Hello.Version, here, volley.Version)}
 	}
 	x.Hello, x.Took, x.Ahead = *m.Hello, time.Since(begun), time.Until(m.Hello.Clock)
 	return nil

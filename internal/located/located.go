@@ -33,13 +33,13 @@ func lineAt(data []byte, offset int64) int {
 }
 
 // Read returns a JSON text of at most so many bytes. The error is an *[files.FormatError] or that of r.
-func Read(r io.Reader, most int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
+func Read(r io.Reader, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(text)) > most {
-		return nil, &files.FormatError{Line: lineAt(text, most), Reason: fmt.Sprintf("longer than %d bytes", most)}
+	if int64(len(text)) > limit {
+		return nil, &files.FormatError{Line: lineAt(text, limit), Reason: fmt.Sprintf("longer than %d bytes", limit)}
 	}
 	if err := json.Unmarshal(text, new(nothing)); err != nil {
 		return nil, Wrong(text, err)
@@ -76,9 +76,9 @@ func reason(err error) string {
 	return fmt.Sprintf("%s: %s does not fit there", goNames.ReplaceAllString(kind.Field, ""), kind.Value)
 }
 
-// List calls each before each element of the list that a text has under a key, up to the first error: each takes the
+// List calls read before each element of the list that a text has under a key, up to the first error: read takes the
 // element from the decoder. The text is an object that [Read] has returned. The error is an *[files.FormatError].
-func List(text []byte, key string, each func(d *json.Decoder) error) error {
+func List(text []byte, key string, read func(d *json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	next := func() json.Token {
 		t, _ := d.Token() // is there, as the text is JSON
@@ -98,9 +98,9 @@ func List(text []byte, key string, each func(d *json.Decoder) error) error {
 			return &files.FormatError{Line: lineAt(text, d.InputOffset()), Reason: key + ": want a list"}
 		}
 		for n := 0; d.More(); n++ {
-			before := text[d.InputOffset():]
-			begin := len(text) - len(bytes.TrimLeft(before, ", \t\r\n"))
-			if err := each(d); err != nil {
+			rest := text[d.InputOffset():]
+			begin := len(text) - len(bytes.TrimLeft(rest, ", \t\r\n"))
+			if err := read(d); err != nil {
 				return &files.FormatError{Line: lineAt(text, int64(begin)), Reason: fmt.Sprintf("%s[%d]: %s", key, n, reason(err))}
 			}
 		}

@@ -11,31 +11,31 @@ import (
 // A Cache keeps values, up to so many bytes: what was used least recently goes first. The zero Cache keeps none, but has one
 // who asks wait for another that makes the value.
 type Cache struct {
-	mu          sync.Mutex
-	most, bytes int64
-	entries     map[any]*list.Element // of order
-	order       list.List             // of *Kept, the last used ones first
+	mu           sync.Mutex
+	limit, bytes int64
+	entries      map[any]*list.Element // of order
+	order        list.List             // of *Kept, the last used ones first
 }
 
 // New returns a cache of so many bytes.
-func New(most int64) *Cache { return &Cache{most: most} }
+func New(limit int64) *Cache { return &Cache{limit: limit} }
 
 // SetMost changes how many bytes it keeps.
 func (c *Cache) SetMost(n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.most = n
+	c.limit = n
 	c.evict()
 }
 
 // A Kept value is made once, by the first who asks for it. Where a context ends the making, the next who asks makes it.
 type Kept struct {
-	key    any
-	bytes  int64
-	making chan struct{} // closed once the one who makes the value has ended; nil while nobody does
-	made   bool          // or an error
-	value  any
-	err    error
+	key      any
+	bytes    int64
+	making   chan struct{} // closed once the one who makes the value has ended; nil while nobody does
+	complete bool          // or an error
+	value    any
+	err      error
 }
 
 // Get returns what there is for a key, or what is made now, which takes so many bytes. An error is not kept. Where
@@ -43,11 +43,11 @@ type Kept struct {
 // make.
 func Get[T any](ctx context.Context, c *Cache, key any, bytes int64, make func() (T, error)) (value T, x *Kept, err error) {
 	for {
-		x, others := c.ask(key)
+		x, pending := c.ask(key)
 		switch {
-		case others != nil:
+		case pending != nil:
 			select {
-			case <-others:
+			case <-pending:
 			case <-ctx.Done():
 				return value, nil, context.Cause(ctx)
 			}
@@ -65,29 +65,29 @@ func Get[T any](ctx context.Context, c *Cache, key any, bytes int64, make func()
 
 // ask returns the entry of a key and, where another one makes its value, what is closed when that has ended. Else, unless
 // there is a value, the caller is to make it.
-func (c *Cache) ask(key any) (x *Kept, others chan struct{}) {
+func (c *Cache) ask(key any) (x *Kept, pending chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, ok := c.entries[key]
+	element, ok := c.entries[key]
 	if !ok {
 		if c.entries == nil {
 			c.entries = map[any]*list.Element{}
 		}
-		at = c.order.PushFront(&Kept{key: key})
-		c.entries[key] = at
+		element = c.order.PushFront(&Kept{key: key})
+		c.entries[key] = element
 	}
-	c.order.MoveToFront(at)
-	x = at.Value.(*Kept)
-	if others = x.making; others == nil && !x.made {
+	c.order.MoveToFront(element)
+	x = element.Value.(*Kept)
+	if pending = x.making; pending == nil && !x.complete {
 		x.making = make(chan struct{})
 	}
-	return x, others
+	return x, pending
 }
 
 func (c *Cache) isMade(x *Kept) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return x.made
+	return x.complete
 }
 
 // makeValue makes a value.
@@ -95,7 +95,7 @@ func makeValue[T any](ctx context.Context, c *Cache, x *Kept, bytes int64, make 
 	x.err = errUnmade // unless make returns
 	defer func() {
 		c.mu.Lock()
-		x.made = x.err == nil || ctx.Err() == nil
+		x.complete = x.err == nil || ctx.Err() == nil
 		close(x.making)
 		x.making = nil
 		c.add(x, bytes)
@@ -117,26 +117,26 @@ func (c *Cache) Grow(x *Kept, bytes int64) {
 
 // add is Grow for who has the lock.
 func (c *Cache) add(x *Kept, bytes int64) {
-	at, ok := c.entries[x.key]
-	if !ok || at.Value != x {
+	element, ok := c.entries[x.key]
+	if !ok || element.Value != x {
 		return // dropped
 	}
 	x.bytes += bytes
 	c.bytes += bytes
 	if x.err != nil {
-		c.drop(at)
+		c.drop(element)
 	}
 	c.evict()
 }
 
 func (c *Cache) evict() {
-	for c.bytes > max(0, c.most) {
+	for c.bytes > max(0, c.limit) {
 		c.drop(c.order.Back())
 	}
 }
 
-func (c *Cache) drop(at *list.Element) {
-	x := c.order.Remove(at).(*Kept)
+func (c *Cache) drop(element *list.Element) {
+	x := c.order.Remove(element).(*Kept)
 	delete(c.entries, x.key)
 	c.bytes -= x.bytes
 }

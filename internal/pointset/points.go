@@ -32,7 +32,7 @@ type Sequence struct {
 	f        field.Field
 	first, n int
 	id       func(first, n int) string
-	at       func(k int) field.Element
+	point    func(k int) field.Element
 }
 
 func (p *Sequence) Field() field.Field { return p.f }
@@ -41,7 +41,7 @@ func (p *Sequence) ID() string         { return p.id(p.first, p.n) }
 
 func (p *Sequence) At(k int) field.Element {
 	checkPoint(k, p.n)
-	return p.at(p.first + k)
+	return p.point(p.first + k)
 }
 
 // Codes returns the points with the codes first … first+n-1, which are elements of the field.
@@ -53,13 +53,13 @@ func Codes(f field.Field, first, n int) *Sequence {
 // Negated returns the points times -1.
 func (p *Sequence) Negated() *Sequence {
 	return &Sequence{p.f, p.first, p.n, func(first, n int) string { return "-" + p.id(first, n) },
-		func(k int) field.Element { return p.f.Sub(field.Element{}, p.at(k)) }}
+		func(k int) field.Element { return p.f.Sub(field.Element{}, p.point(k)) }}
 }
 
 // Part returns n points from number first on.
 func Part(p Points, first, n int) Points {
 	if p, ok := p.(*Sequence); ok {
-		return &Sequence{p.f, p.first + first, n, p.id, p.at}
+		return &Sequence{p.f, p.first + first, n, p.id, p.point}
 	}
 	if n == p.Len() {
 		return p
@@ -68,12 +68,12 @@ func Part(p Points, first, n int) Points {
 }
 
 // wholeID returns the IDs of parts of all points that have the given one.
-func wholeID(id string, all int) func(first, n int) string {
+func wholeID(id string, total int) func(first, n int) string {
 	return func(first, n int) string {
-		if n == all {
+		if n == total {
 			return id
 		}
-		return fmt.Sprintf("%s[%d:%d of %d]", id, first, first+n, all)
+		return fmt.Sprintf("%s[%d:%d of %d]", id, first, first+n, total)
 	}
 }
 
@@ -82,26 +82,26 @@ func PowersFrom(f field.Field, first, n int) *Sequence {
 	return &Sequence{f, first, n, func(first, _ int) string { return shifted("powers", first) }, NewPowers(f, f.Generator(), first+n).At}
 }
 
-// CheckElements returns an error when f has fewer than n + more (nonzero) elements for name; what names n, as "K + R".
-func CheckElements(name string, f field.Field, what string, n, more int64, nonzero bool) error {
-	there, of, larger := f.Order(), "elements", n+more
+// CheckElements returns an error when f has fewer than n + extra (nonzero) elements for name; label names n, as "K + R".
+func CheckElements(name string, f field.Field, label string, n, extra int64, nonzero bool) error {
+	available, noun, larger := f.Order(), "elements", n+extra
 	if nonzero {
-		there, of, larger = UnitCount(f), "nonzero elements", n+more+1
+		available, noun, larger = UnitCount(f), "nonzero elements", n+extra+1
 	}
-	most := new(big.Int).Sub(there, big.NewInt(more))
-	if most.Cmp(big.NewInt(n)) >= 0 {
+	limit := new(big.Int).Sub(available, big.NewInt(extra))
+	if limit.Cmp(big.NewInt(n)) >= 0 {
 		return nil
 	}
 	return fmt.Errorf("matrix: %s over %s: %s = %d needs %d %s and there are %v: want %s <= %v%s",
-		name, f.Name(), what, n, n+more, of, there, what, most, largerField(uint64(larger)))
+		name, f.Name(), label, n, n+extra, noun, available, label, limit, largerField(uint64(larger)))
 }
 
-// CheckBoth is checkElements for the K + R + more elements of a matrix.
-func CheckBoth(name string, f field.Field, k, r int, more int64) error {
+// CheckBoth is checkElements for the K + R + extra elements of a matrix.
+func CheckBoth(name string, f field.Field, k, r int, extra int64) error {
 	if err := CheckShape(k, r); err != nil {
 		return err
 	}
-	return CheckElements(name, f, "K + R", int64(k)+int64(r), more, false)
+	return CheckElements(name, f, "K + R", int64(k)+int64(r), extra, false)
 }
 
 // largerField continues the advice of an error with a field of at least n elements, where there is one to name.
@@ -138,7 +138,7 @@ func CosetsFrom(f field.Field, n, z, first int, r Radices) *Cosets {
 		N:       n,
 		Z:       z,
 		first:   first,
-		Radices: r.Of(z),
+		Radices: r.Factors(z),
 		base:    field.ExpInt(f, f.Generator(), big.NewInt(int64(first))),
 		shifts:  NewPowers(f, f.Generator(), n/z),
 		coset:   NewPowers(f, field.ExpInt(f, f.Generator(), units.Quo(units, big.NewInt(int64(z)))), z),
@@ -193,44 +193,44 @@ func GCD(a, b int) int {
 // first. Only neighbours can be one radix of a schedule. Nil is the ascending order.
 type Radices func(z int) []int
 
-// Of returns the radices of z.
-func (r Radices) Of(z int) []int {
+// Factors returns the radices of z.
+func (r Radices) Factors(z int) []int {
 	if r == nil {
 		return PrimeFactors(z)
 	}
 	return r(z)
 }
 
-// UpTo returns the radices of which neighbours join to few that are at most most, such as p+1 for p ports: to the
+// UpTo returns the radices of which neighbours join to few that are at most limit, such as p+1 for p ports: to the
 // largest divisor of z that is as small as that, then to the largest of what is left, and so on. Where neighbours of the
 // ascending order join to as few, that is the order.
-func UpTo(most int) Radices {
+func UpTo(limit int) Radices {
 	return func(z int) []int {
 		ascending := PrimeFactors(z)
 		var list []int
 		count := 0
-		for left := z; left > 1; count++ {
-			r := min(most, left)
-			for r > 1 && left%r > 0 {
+		for remaining := z; remaining > 1; count++ {
+			r := min(limit, remaining)
+			for r > 1 && remaining%r > 0 {
 				r--
 			}
 			if r < 2 {
-				r = PrimeFactors(left)[0]
+				r = PrimeFactors(remaining)[0]
 			}
-			list, left = append(list, PrimeFactors(r)...), left/r
+			list, remaining = append(list, PrimeFactors(r)...), remaining/r
 		}
-		if count < joined(ascending, most) {
+		if count < joined(ascending, limit) {
 			return list
 		}
 		return ascending
 	}
 }
 
-// joined returns to how few radices of at most most neighbours join; a larger prime is one by itself.
-func joined(primes []int, most int) int {
-	count, r := 0, most+1
+// joined returns to how few radices of at most limit neighbours join; a larger prime is one by itself.
+func joined(primes []int, limit int) int {
+	count, r := 0, limit+1
 	for _, p := range primes {
-		if r *= p; r > most {
+		if r *= p; r > limit {
 			count, r = count+1, p
 		}
 	}
@@ -295,10 +295,10 @@ func CheckShape(k, r int) error {
 	return CheckSize("R", r)
 }
 
-// CheckSize returns an error when n is no number of rows, columns or points. What names the thing counted.
-func CheckSize(what string, n int) error {
+// CheckSize returns an error when n is no number of rows, columns or points. Label names the thing counted.
+func CheckSize(label string, n int) error {
 	if n < 1 || n > MaxSize {
-		return fmt.Errorf("matrix: %s = %d: want 1 to %d", what, n, MaxSize)
+		return fmt.Errorf("matrix: %s = %d: want 1 to %d", label, n, MaxSize)
 	}
 	return nil
 }
@@ -330,9 +330,9 @@ func ElementsOf(p *poll.Poller, points Points) []field.Element {
 }
 
 // Count writes a number of things.
-func Count(n int, what string) string {
+func Count(n int, noun string) string {
 	if n == 1 {
-		return fmt.Sprintf("%d %s", n, what)
+		return fmt.Sprintf("%d %s", n, noun)
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }

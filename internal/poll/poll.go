@@ -13,14 +13,14 @@ import (
 	"sync/atomic"
 )
 
-// every is how many steps lie between two polls. A step may examine a coefficient that takes a thousand operations
+// stepsPerPoll is how many steps lie between two polls. A step may examine a coefficient that takes a thousand operations
 // itself, and a poll takes a few nanoseconds.
-const every = 64
+const stepsPerPoll = 64
 
 // A Poller counts the steps of one goroutine. A nil Poller counts nothing and never ends.
 type Poller struct {
-	ctx  context.Context
-	left int // steps until the next poll
+	ctx       context.Context
+	remaining int // steps until the next poll
 }
 
 // New returns the poller of a context, nil for nil. It polls at its first step.
@@ -44,13 +44,13 @@ func (p *Poller) Steps(n int) {
 	if p == nil {
 		return
 	}
-	if p.left -= n; p.left < 0 {
+	if p.remaining -= n; p.remaining < 0 {
 		p.poll()
 	}
 }
 
 func (p *Poller) poll() {
-	p.left = every
+	p.remaining = stepsPerPoll
 	if p.ctx.Err() != nil {
 		panic(ended{context.Cause(p.ctx)})
 	}
@@ -80,29 +80,29 @@ func Catch(err *error) {
 // WithContext returns a plan, or whatever else has a method WithContext, bound to a context. The methods of the result poll the
 // context: those that return an error return its cause, and the others unwind to a [Catch]. What has no such method, or
 // is bound to no context, is returned as it is.
-func WithContext[P any](ctx context.Context, of P) P {
-	if u, ok := any(of).(interface{ WithContext(context.Context) P }); ok && ctx != nil {
+func WithContext[P any](ctx context.Context, bound P) P {
+	if u, ok := any(bound).(interface{ WithContext(context.Context) P }); ok && ctx != nil {
 		return u.WithContext(ctx)
 	}
-	return of
+	return bound
 }
 
 // A Once keeps a value that is made when it is first asked for. Unlike with [sync.Once], who finds the making ended by
 // its context leaves nothing behind: the next who asks makes the value.
 type Once[T any] struct {
-	made  atomic.Bool
-	mu    sync.Mutex // held by the one that makes the value
-	value T
+	complete atomic.Bool
+	mu       sync.Mutex // held by the one that makes the value
+	value    T
 }
 
 // Get returns the value, which make makes where there is none.
 func (o *Once[T]) Get(make func() T) T {
-	if !o.made.Load() {
+	if !o.complete.Load() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if !o.made.Load() {
+		if !o.complete.Load() {
 			o.value = make()
-			o.made.Store(true)
+			o.complete.Store(true)
 		}
 	}
 	return o.value
@@ -112,19 +112,19 @@ func (o *Once[T]) Get(make func() T) T {
 // nothing of ctx.
 func Lend(ctx context.Context) (lent context.Context, takeBack func()) {
 	l := &loan{}
-	l.of.Store(&ctx)
+	l.current.Store(&ctx)
 	l.Context = context.Background()
-	return l, func() { l.of.Store(&l.Context) }
+	return l, func() { l.current.Store(&l.Context) }
 }
 
 type loan struct {
 	context.Context // of which it has the deadline
-	of              atomic.Pointer[context.Context]
+	current         atomic.Pointer[context.Context]
 }
 
-func (l *loan) Err() error            { return (*l.of.Load()).Err() }
-func (l *loan) Done() <-chan struct{} { return (*l.of.Load()).Done() }
-func (l *loan) Value(key any) any     { return (*l.of.Load()).Value(key) }
+func (l *loan) Err() error            { return (*l.current.Load()).Err() }
+func (l *loan) Done() <-chan struct{} { return (*l.current.Load()).Done() }
+func (l *loan) Value(key any) any     { return (*l.current.Load()).Value(key) }
 
 // A Writer writes until its context ends: the error is then the cause.
 type Writer struct {

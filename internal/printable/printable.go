@@ -69,10 +69,10 @@ func (t text) Format(f fmt.State, verb rune) {
 
 // List lists names, the first ones if there are many.
 func List[S ~string](names []S) string {
-	const most = 8
-	var list, more string
-	if left := len(names) - most; left > 1 {
-		names, more = names[:most], fmt.Sprintf(" and %d more", left)
+	const limit = 8
+	var list, suffix string
+	if omitted := len(names) - limit; omitted > 1 {
+		names, suffix = names[:limit], fmt.Sprintf(" and %d more", omitted)
 	}
 	for i, name := range names {
 		if i > 0 {
@@ -80,18 +80,18 @@ func List[S ~string](names []S) string {
 		}
 		list += string(name)
 	}
-	return list + more
+	return list + suffix
 }
 
 // Count returns "1 packet", "2 packets", "2 processes".
-func Count(n int, what string) string {
+func Count(n int, noun string) string {
 	switch {
 	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "ss"):
-		return fmt.Sprintf("%d %ses", n, what)
+		return "1 " + noun
+	case strings.HasSuffix(noun, "ss"):
+		return fmt.Sprintf("%d %ses", n, noun)
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Time is a moment as people here read it: local, with its zone.

@@ -37,7 +37,7 @@ type Fingerprints struct {
 // Fingerprints returns the check of a run of p, which tells all ranks of t what is wrong by a communicator beside comm. The
 // seed is the same at all ranks; fingerprints are of blocks of so many symbols.
 func (c *Checker) Fingerprints(t transport.Transport, comm *collective.Comm, p plan.Plan, seed uint64, block int) *Fingerprints {
-	x := &Fingerprints{checker: c, plan: p, t: t, Comm: comm.Beside()}
+	x := &Fingerprints{checker: c, plan: p, t: t, Comm: comm.Separate()}
 	x.first, x.end = executor.Hosted(c.problem.Processors(), t.Rank(), t.Size())
 	binary.LittleEndian.PutUint64(x.seed[:], seed)
 	x.block, x.prints = block, make([]*verify.Fingerprints, x.end-x.first)

@@ -27,28 +27,28 @@ import (
 
 // A Selection is the values of the flags: the caller adds those that are wanted, which sets defaults, and parses them.
 type Selection struct {
-	Field      string
-	Matrix     string
-	Points     string
-	Omega      string
-	Alpha      string
-	Order      string // natural, reversed, reversed:R or any
-	Inverse    bool
-	Processors int
-	Sinks      int // 0: every processor is source and sink
-	Separate   bool
-	ByModel    string // network or paper
-	Network    string // a preset; empty: as measured
-	Whole      bool
-	Ports      int
-	Algorithm  string
-	Beta, Tau  string
-	Gamma      string
-	Size       string // of a packet
-	Limits     algo.Limits
-	Platform   tune.Platform // of the run that the model is for
-	Process    bool          // the run is in one process
-	Lenient    bool          // a model does without a file of volley tune that cannot be read
+	Field        string
+	Matrix       string
+	Points       string
+	Omega        string
+	Alpha        string
+	Order        string // natural, reversed, reversed:R or any
+	Inverse      bool
+	Processors   int
+	Sinks        int // 0: every processor is source and sink
+	Separate     bool
+	ByModel      string // network or paper
+	Network      string // a preset; empty: as measured
+	WholePackets bool
+	Ports        int
+	Algorithm    string
+	Beta, Tau    string
+	Gamma        string
+	Size         string // of a packet
+	Limits       algo.Limits
+	Platform     tune.Platform // of the run that the model is for
+	Process      bool          // the run is in one process
+	Lenient      bool          // a model does without a file of volley tune that cannot be read
 
 	// Open opens the files of a matrix and of its points; nil is [os.Open].
 	Open func(name string) (io.ReadCloser, error)
@@ -60,7 +60,7 @@ type Selection struct {
 	Assumed string
 
 	flags      *pflag.FlagSet // of a matrix
-	modelFlags *pflag.FlagSet // of the model
+	modelFlags *pflag.FlagSet // of the model; nil: there are none
 }
 
 // An Error says that the value of a flag is not right.
@@ -106,14 +106,14 @@ func Message(err error) string {
 
 // Wanted says what a flag takes that can be wrong by itself, such as "a whole number".
 func Wanted(flag *pflag.Flag) string {
-	what := map[string]string{"int": "a whole number", "int64": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}[flag.Value.Type()]
+	wanted := map[string]string{"int": "a whole number", "int64": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}[flag.Value.Type()]
 	switch f := flag.Value.(type) {
 	case AtLeast:
-		what += fmt.Sprintf(", %d or more", f.Least)
+		wanted += fmt.Sprintf(", %d or more", f.Least)
 	case roundsOver, Interval:
-		what += ", 0 or more"
+		wanted += ", 0 or more"
 	}
-	return what
+	return wanted
 }
 
 // UsualField is that of a matrix that has no field of its own.
@@ -158,7 +158,7 @@ func (s *Selection) AddLimits(f *pflag.FlagSet) {
 	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
 	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most `N` packets held by a processor (default: any number)")
 	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
-	f.BoolVar(&s.Whole, "whole", false, "keep packets whole: no plan cuts them into pieces")
+	f.BoolVar(&s.WholePackets, "whole", false, "keep packets whole: no plan cuts them into pieces")
 }
 
 // LimitFlag returns the flag to name where no plan keeps the limits: the first that is set.
@@ -168,7 +168,7 @@ func (s *Selection) LimitFlag() string {
 		return "max-memory"
 	case s.Limits.Compute > 0:
 		return "max-compute"
-	case s.Whole:
+	case s.WholePackets:
 		return "whole"
 	}
 	return "rounds-over"
@@ -183,17 +183,12 @@ const (
 // AddModel adds the flags of the cost model, which is the one of that name unless --model says another.
 func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
 	f.StringVar(&s.ByModel, "model", usual, "`MODEL` of costs: network, or that of the paper: paper")
-	s.AddNetwork(f)
+	s.modelFlags = f
+	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: as volley tune has measured, or "+usualNetwork+")")
 	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
 	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time (--model paper)")
 	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (--model paper; default: as measured, or "+volley.DefaultBeta.String()+")")
 	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (--model paper; default: as measured, or 0.8ns)")
-}
-
-// AddNetwork adds the flag of the network.
-func (s *Selection) AddNetwork(f *pflag.FlagSet) {
-	s.modelFlags = f
-	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: as volley tune has measured, or "+usualNetwork+")")
 }
 
 // Names of networks: that of [volley.DefaultNetwork], and that of processors in one process.
@@ -206,24 +201,24 @@ const (
 func MakeList(f *pflag.FlagSet, name string, list *string) {
 	var text pflag.FlagSet
 	text.StringVar(list, name, *list, "")
-	one := f.Lookup(name)
-	one.Value, one.DefValue = text.Lookup(name).Value, *list
-	one.Usage += "; or a list as for -k"
+	found := f.Lookup(name)
+	found.Value, found.DefValue = text.Lookup(name).Value, *list
+	found.Usage += "; or a list as for -k"
 }
 
 // checkModel returns an *Error where given flags are those of another model than --model says.
 func (s *Selection) checkModel() error {
-	others, other := []string{"ports", "beta", "tau"}, PaperModel
+	unfit, model := []string{"ports", "beta", "tau"}, PaperModel
 	switch s.ByModel {
 	case NetworkModel, "": // which verbs have that know no other
 	case PaperModel:
-		others, other = []string{"network"}, NetworkModel
+		unfit, model = []string{"network"}, NetworkModel
 	default:
 		return Markf("model", "--model %q: want %s or %s", s.ByModel, NetworkModel, PaperModel)
 	}
-	for _, name := range others {
-		if s.modelFlags.Changed(name) {
-			return Markf(name, "--%s belongs to --model %s, and this is --model %s: add --model %[2]s, or leave --%[1]s out", name, other, s.ByModel)
+	for _, name := range unfit {
+		if s.modelFlags != nil && s.modelFlags.Changed(name) {
+			return Markf(name, "--%s belongs to --model %s, and this is --model %s: add --model %[2]s, or leave --%[1]s out", name, model, s.ByModel)
 		}
 	}
 	return nil
@@ -310,7 +305,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		return m, Mark("model", err)
 	}
 	s.Assumed = ""
-	name, by := s.Network, ""
+	name, origin := s.Network, ""
 	if s.inProcess() {
 		name, s.Assumed = process, "chosen for one process, in which messages cost next to nothing"
 	}
@@ -318,7 +313,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		m.Gamma = sim.ProcessGamma
 	}
 	if measured != nil {
-		by = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Platform)
+		origin = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Platform)
 		bytes := m.Bytes
 		if s.inProcess() {
 			bytes = 0 // coded a segment at a time, which is in the cache
@@ -326,7 +321,7 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		if gamma, ok := measured.Gamma(f.Name(), bytes); ok {
 			m.Gamma = gamma
 			if s.Assumed != "" {
-				s.Assumed += ", with the γ " + by
+				s.Assumed += ", with the γ " + origin
 			}
 		}
 	}
@@ -335,14 +330,14 @@ func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 		m.Beta, m.Tau = volley.DefaultBeta, volley.DefaultTau
 		if measured != nil {
 			m.Beta, m.Tau = measured.Beta(), measured.Tau()
-			s.Assumed = "chosen for the β and τ " + by
+			s.Assumed = "chosen for the β and τ " + origin
 		}
 	case name != "":
 		if m.Network, err = sim.ParseNetwork(name); err != nil {
 			return m, Mark("network", err)
 		}
 	case measured != nil:
-		m.Network, s.Assumed = measured.Network, "chosen for the network "+by
+		m.Network, s.Assumed = measured.Network, "chosen for the network "+origin
 	default:
 		m.Network, s.Assumed = volley.DefaultNetwork(), "chosen for the network "+usualNetwork+", a preset: volley tune measures yours"
 	}
@@ -374,7 +369,7 @@ func (s *Selection) inProcess() bool {
 // Paper returns the selection by the model of the paper, with the defaults of its flags.
 func (s *Selection) Paper() *Selection {
 	paper := *s
-	paper.ByModel, paper.modelFlags = PaperModel, pflag.NewFlagSet("", pflag.ContinueOnError)
+	paper.ByModel, paper.modelFlags = PaperModel, nil
 	return &paper
 }
 
@@ -403,7 +398,7 @@ func (s *Selection) Options(m sim.Model) []volley.Option {
 	} else {
 		list = append(list, volley.WithNetwork(m.Network))
 	}
-	if s.Whole || s.inProcess() && s.Algorithm == algo.Auto { // pieces save nothing of what goes nowhere
+	if s.WholePackets || s.inProcess() && s.Algorithm == algo.Auto { // pieces save nothing of what goes nowhere
 		list = append(list, volley.WithWholePackets())
 	}
 	if s.Separate {

@@ -44,8 +44,8 @@ const (
 	LargestK    = 1 << 20
 )
 
-// ParseNumbers reads numbers from least to most and ranges a..b, separated by commas.
-func ParseNumbers(s string, least, most int) ([]int, error) {
+// ParseNumbers reads numbers from least to largest and ranges a..b, separated by commas.
+func ParseNumbers(s string, least, largest int) ([]int, error) {
 	var list []int
 	for part := range strings.SplitSeq(s, ",") {
 		first, last, isRange := strings.Cut(strings.TrimSpace(part), "..")
@@ -54,8 +54,8 @@ func ParseNumbers(s string, least, most int) ([]int, error) {
 		}
 		a, errA := strconv.Atoi(first)
 		b, errB := strconv.Atoi(last)
-		if errA != nil || errB != nil || a < least || b < a || b > most {
-			return nil, fmt.Errorf("%q: want a number or a range a..b from %d to %d", part, least, most)
+		if errA != nil || errB != nil || a < least || b < a || b > largest {
+			return nil, fmt.Errorf("%q: want a number or a range a..b from %d to %d", part, least, largest)
 		}
 		if len(list)+b-a >= MostNumbers {
 			return nil, fmt.Errorf("more than %d values", MostNumbers)
@@ -69,31 +69,31 @@ func ParseNumbers(s string, least, most int) ([]int, error) {
 
 // Names returns those of a list with commas, each once.
 func Names(list string) []string {
-	var all []string
+	var names []string
 	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); !slices.Contains(all, name) {
-			all = append(all, name)
+		if name = strings.TrimSpace(name); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return all
+	return names
 }
 
 // AlgorithmNames is Names of algorithms, whose parameters have commas too: exchange:8,8.
 func AlgorithmNames(list string) []string {
-	var all []string
+	var names []string
 	for name := range strings.SplitSeq(list, ",") {
-		if last := len(all) - 1; last >= 0 && strings.IndexAny(strings.TrimSpace(name), "0123456789") == 0 {
-			all[last] += "," + strings.TrimSpace(name)
+		if last := len(names) - 1; last >= 0 && strings.IndexAny(strings.TrimSpace(name), "0123456789") == 0 {
+			names[last] += "," + strings.TrimSpace(name)
 		} else {
-			all = append(all, strings.TrimSpace(name))
+			names = append(names, strings.TrimSpace(name))
 		}
 	}
-	for i := len(all) - 1; i > 0; i-- {
-		if slices.Contains(all[:i], all[i]) {
-			all = slices.Delete(all, i, i+1)
+	for i := len(names) - 1; i > 0; i-- {
+		if slices.Contains(names[:i], names[i]) {
+			names = slices.Delete(names, i, i+1)
 		}
 	}
-	return all
+	return names
 }
 
 // ParseProcessors reads numbers of processors and ranges a..b, separated by commas.

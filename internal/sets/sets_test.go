@@ -113,7 +113,7 @@ func TestChooseAll(t *testing.T) {
 	t.Parallel()
 	const labels = "-abc"
 	refused, kept := 0, 0
-	for k := 2; k <= verifyall.Most(6, 7); k++ {
+	for k := 2; k <= verifyall.Pick(6, 7); k++ {
 		for size := 2; size <= k; size++ {
 			sets := (k + size - 1) / size
 			var rooms []int

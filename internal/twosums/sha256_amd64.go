@@ -29,11 +29,11 @@ var lanes = [8]int{3, 2, 7, 6, 1, 0, 5, 4}
 //go:noescape
 func blocks(states *[2][8]uint32, k *[64]uint32, p, q *byte, n int)
 
-var has = cpuid.CPU.Supports(cpuid.SHA, cpuid.SSSE3)
+var supported = cpuid.CPU.Supports(cpuid.SHA, cpuid.SSSE3)
 
-// together does what SHA256 does, for messages of one length of a block or more, and reports whether it can.
-func together(x, y, a, b []byte) bool {
-	if !has {
+// sumBoth does what SHA256 does, for messages of one length of a block or more, and reports whether it can.
+func sumBoth(x, y, a, b []byte) bool {
+	if !supported {
 		return false
 	}
 	var states [2][8]uint32
@@ -51,9 +51,9 @@ func together(x, y, a, b []byte) bool {
 		binary.BigEndian.PutUint64(ends[i][n*sha256.BlockSize-8:], 8*uint64(len(a)))
 	}
 	blocks(&states, &k, &ends[0][0], &ends[1][0], n)
-	for i, to := range [2][]byte{x, y} {
+	for i, digest := range [2][]byte{x, y} {
 		for word, lane := range lanes {
-			binary.BigEndian.PutUint32(to[4*word:], states[i][lane])
+			binary.BigEndian.PutUint32(digest[4*word:], states[i][lane])
 		}
 	}
 	return true

@@ -6,5 +6,5 @@ package verifyall
 // Enabled reports whether the tag verifyall is set.
 const Enabled = false
 
-// Most returns all with the tag verifyall, and else some.
-func Most(some, all int) int { return some }
+// Pick returns full with the tag verifyall, and else few.
+func Pick(few, full int) int { return few }

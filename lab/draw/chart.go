@@ -59,8 +59,8 @@ var (
 // A scale is an axis with its place.
 type scale struct {
 	Axis
-	low, high float64 // values, of a log axis their logarithms to base 2
-	from, to  float64 // where they are
+	low, high  float64 // values, of a log axis their logarithms to base 2
+	start, end float64 // where they are
 }
 
 func newScale(a Axis) *scale { return &scale{Axis: a, low: math.Inf(1), high: math.Inf(-1)} }
@@ -75,17 +75,17 @@ func (s *scale) value(v float64) float64 {
 
 func (s *scale) shows(v float64) bool { return !math.IsNaN(s.value(v)) && !math.IsInf(s.value(v), 0) }
 
-func (s *scale) at(v float64) float64 {
-	return s.from + (s.value(v)-s.low)/(s.high-s.low)*(s.to-s.from)
+func (s *scale) position(v float64) float64 {
+	return s.start + (s.value(v)-s.low)/(s.high-s.low)*(s.end-s.start)
 }
 
 // widen keeps the data off the ends of an axis by a share of it, and an axis of one value from having no length.
 func (s *scale) widen(share float64) {
-	by := share * (s.high - s.low)
+	pad := share * (s.high - s.low)
 	if s.low == s.high {
-		by = 1
+		pad = 1
 	}
-	s.low, s.high = s.low-by, s.high+by
+	s.low, s.high = s.low-pad, s.high+pad
 }
 
 // A tick is at a value of an axis; a minor one has no label.
@@ -122,15 +122,15 @@ func (s *scale) ticks() (list []tick) {
 			add(i*step, true)
 		}
 	case s.Binary:
-		every := math.Ceil((s.high - s.low) / mostTicks)
+		stride := math.Ceil((s.high - s.low) / mostTicks)
 		for e := math.Floor(s.low); e <= math.Ceil(s.high); e++ {
-			add(math.Exp2(e), math.Mod(e, every) == 0)
+			add(math.Exp2(e), math.Mod(e, stride) == 0)
 		}
 	default:
-		every := math.Ceil(decades / mostTicks)
+		stride := math.Ceil(decades / mostTicks)
 		for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
-			add(math.Pow(10, e), math.Mod(e, every) == 0)
-			for m := 2.0; m < 10 && every == 1; m++ {
+			add(math.Pow(10, e), math.Mod(e, stride) == 0)
+			for m := 2.0; m < 10 && stride == 1; m++ {
 				add(m*math.Pow(10, e), decades <= 1 || decades <= 3 && (m == 2 || m == 5))
 			}
 		}
@@ -167,36 +167,36 @@ func (c Chart) Picture() (*Picture, error) {
 	for _, t := range y.ticks() {
 		labels = max(labels, width(t.label, fontText))
 	}
-	x.from, x.to = margin+labels+10, legend-24
-	y.from, y.to = p.height-margin-2*fontText-16, top+fontText+12
+	x.start, x.end = margin+labels+10, legend-24
+	y.start, y.end = p.height-margin-2*fontText-16, top+fontText+12
 	p.text(margin, top+fontText-2, start, fontText, ink, c.Y.Label)
-	p.text((x.from+x.to)/2, p.height-margin, middle, fontText, ink, c.X.Label)
+	p.text((x.start+x.end)/2, p.height-margin, middle, fontText, ink, c.X.Label)
 	for _, t := range x.ticks() {
-		at := x.at(t.value)
-		p.tick(t, point{at, y.to}, point{at, y.from}, point{at, y.from + 5})
-		p.text(at, y.from+8+fontText, middle, fontText, ink, t.label)
+		position := x.position(t.value)
+		p.tick(t, point{position, y.end}, point{position, y.start}, point{position, y.start + 5})
+		p.text(position, y.start+8+fontText, middle, fontText, ink, t.label)
 	}
 	for _, t := range y.ticks() {
-		at := y.at(t.value)
-		p.tick(t, point{x.to, at}, point{x.from, at}, point{x.from - 5, at})
-		p.text(x.from-9, at+4, end, fontText, ink, t.label)
+		position := y.position(t.value)
+		p.tick(t, point{x.end, position}, point{x.start, position}, point{x.start - 5, position})
+		p.text(x.start-9, position+4, end, fontText, ink, t.label)
 	}
-	p.line(ink, 0.7, point{x.from, y.to}, point{x.from, y.from}, point{x.to, y.from})
+	p.line(ink, 0.7, point{x.start, y.end}, point{x.start, y.start}, point{x.end, y.start})
 	for i, s := range list {
-		var all []point
+		var points []point
 		for _, q := range s.Points {
-			all = append(all, point{x.at(q.X), y.at(q.Y)})
+			points = append(points, point{x.position(q.X), y.position(q.Y)})
 		}
-		at := top + fontText + 20*float64(i)
-		p.text(legend+thumbnail+8, at+4, start, fontText, ink, s.Name)
-		p.series(s, all, []point{{legend, at}, {legend + thumbnail, at}})
+		row := top + fontText + 20*float64(i)
+		p.text(legend+thumbnail+8, row+4, start, fontText, ink, s.Name)
+		p.series(s, points, []point{{legend, row}, {legend + thumbnail, row}})
 		// Lines that lie on each other have their markers in different places.
-		every := 1
-		if len(all) > mostMarked && !s.Scattered {
-			every = len(all) / 8
+		stride := 1
+		if len(points) > mostMarked && !s.Scattered {
+			stride = len(points) / 8
 		}
-		for n, q := range append(all, point{legend + thumbnail/2, at}) {
-			if n%every == i%every || n == len(all) {
+		for n, q := range append(points, point{legend + thumbnail/2, row}) {
+			if n%stride == i%stride || n == len(points) {
 				p.marker(s, i, q)
 			}
 		}
@@ -228,11 +228,11 @@ func (p *Picture) series(s Series, pieces ...[]point) {
 }
 
 // marker draws a marker of a series: a polygon, and a cross for points of a reference, which has no others.
-func (p *Picture) marker(s Series, order int, at point) {
+func (p *Picture) marker(s Series, order int, centre point) {
 	if s.Reference {
 		if s.Scattered {
-			p.line(ink, 1.2, point{at.x - 3, at.y}, point{at.x + 3, at.y})
-			p.line(ink, 1.2, point{at.x, at.y - 3}, point{at.x, at.y + 3})
+			p.line(ink, 1.2, point{centre.x - 3, centre.y}, point{centre.x + 3, centre.y})
+			p.line(ink, 1.2, point{centre.x, centre.y - 3}, point{centre.x, centre.y + 3})
 		}
 		return
 	}
@@ -241,7 +241,7 @@ func (p *Picture) marker(s Series, order int, at point) {
 	sides := []int{24, 4, 3, 5}[order%4]
 	for i := range sides {
 		sin, cos := math.Sincos(2*math.Pi*(float64(i)+turn)/float64(sides) + math.Pi/2)
-		corners = append(corners, point{at.x + 3.8*cos, at.y - 3.8*sin})
+		corners = append(corners, point{centre.x + 3.8*cos, centre.y - 3.8*sin})
 	}
 	p.fill(colours[s.Colour%len(colours)], corners...)
 }

@@ -20,15 +20,15 @@ type curve struct {
 }
 
 // Cost draws one of [Costs] of the rows of a comparison against K: a curve for each algorithm, and lower bounds.
-func Cost(c *comparison.Comparison, rows []comparison.Row, what string) Chart {
+func Cost(c *comparison.Comparison, rows []comparison.Row, measure string) Chart {
 	x := Axis{Label: "processors, K", Log: true, Binary: true}
 	chart := Chart{Title: "Packets against processors", X: x, Y: Axis{Label: "C2, packets", Log: true}, Subtitle: Subtitle(c, true)}
 	value := func(p comparison.Plan, r comparison.Row) float64 { return p.Cost.PacketC2() }
 	bounds := []curve{{Series: Series{Name: "lower bound", Reference: true}, value: func(r comparison.Row) float64 { return float64(r.C2) }}}
-	if c.Given {
+	if c.HasMatrix {
 		bounds[0].Name += ", every matrix"
 	}
-	switch what {
+	switch measure {
 	case "c1":
 		chart.Title, chart.Y.Label = "Rounds against processors", "C1, rounds"
 		value = func(p comparison.Plan, _ comparison.Row) float64 { return float64(p.Cost.C1) }
@@ -58,14 +58,14 @@ func Cost(c *comparison.Comparison, rows []comparison.Row, what string) Chart {
 		}})
 	}
 	for _, x := range append(curves, bounds...) {
-		for i, at := range c.Settings {
+		for i, setting := range c.Settings {
 			line := x.Series
 			if len(c.Settings) > 1 {
 				line.Dashes = i
 			}
-			line.Name += settingName(at, c.Settings)
+			line.Name += settingName(setting, c.Settings)
 			for _, r := range rows {
-				if r.Setting == at {
+				if r.Setting == setting {
 					line.Points = append(line.Points, Point{float64(r.K), x.value(r)})
 				}
 			}
@@ -76,12 +76,12 @@ func Cost(c *comparison.Comparison, rows []comparison.Row, what string) Chart {
 }
 
 // settingName says what is special about one of several settings.
-func settingName(s comparison.Setting, all []comparison.Setting) (name string) {
-	if slices.ContainsFunc(all, func(o comparison.Setting) bool { return o.Ports != s.Ports }) {
+func settingName(s comparison.Setting, settings []comparison.Setting) (name string) {
+	if slices.ContainsFunc(settings, func(o comparison.Setting) bool { return o.Ports != s.Ports }) {
 		name += fmt.Sprintf(", p = %d", s.Ports)
 	}
-	if slices.ContainsFunc(all, func(o comparison.Setting) bool { return o.Over != s.Over }) {
-		name += fmt.Sprintf(", over = %d", s.Over)
+	if slices.ContainsFunc(settings, func(o comparison.Setting) bool { return o.Excess != s.Excess }) {
+		name += fmt.Sprintf(", over = %d", s.Excess)
 	}
 	return name
 }
@@ -89,14 +89,14 @@ func settingName(s comparison.Setting, all []comparison.Setting) (name string) {
 // Subtitle says what is compared, and for packets of which size unless the chart has several.
 func Subtitle(c *comparison.Comparison, sized bool) string {
 	text := "any matrix over " + c.Field.Name()
-	if c.Given {
+	if c.HasMatrix {
 		text = "matrix " + c.Selection.Matrix + " over " + c.Field.Name()
 		if c.Selection.Inverse {
 			text = "inverse of " + text
 		}
 	}
-	if at := c.Settings[0]; len(c.Settings) == 1 && at.Over >= 0 {
-		text += fmt.Sprintf(", rounds over the fewest ≤ %d", at.Over)
+	if setting := c.Settings[0]; len(c.Settings) == 1 && setting.Excess >= 0 {
+		text += fmt.Sprintf(", rounds over the fewest ≤ %d", setting.Excess)
 	}
 	if c.Model.Paper() {
 		if len(c.Settings) == 1 {

@@ -156,7 +156,7 @@ func TestTrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		spreads, gathers := 0, 0
-		for _, m := range s.all {
+		for _, m := range s.emphasised {
 			if m.spreads {
 				spreads++
 			}

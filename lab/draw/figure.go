@@ -157,19 +157,19 @@ func (p *Picture) node(x, y float64, text string, edge, inside uint32, dashes []
 }
 
 // bend draws an arrow that leaves a row of nodes upwards, or downwards, and comes back to it. It returns its middle.
-func (p *Picture) bend(from, to point, height float64) point {
-	up := math.Copysign(10, height) // from the middle of a node to its edge
-	from.y, to.y = from.y-up, to.y-up
+func (p *Picture) bend(source, target point, height float64) point {
+	offset := math.Copysign(10, height) // from the middle of a node to its edge
+	source.y, target.y = source.y-offset, target.y-offset
 	var points []point
 	const steps = 24
 	for i := range steps + 1 {
 		t := float64(i) / steps
-		points = append(points, point{from.x + t*(to.x-from.x), from.y - 4*t*(1-t)*height})
+		points = append(points, point{source.x + t*(target.x-source.x), source.y - 4*t*(1-t)*height})
 	}
-	last := segment{points[steps-2], to}
+	last := segment{points[steps-2], target}
 	p.line(ink, 1, points[:steps-1]...)
 	p.arrow(last, 0, 1, false, true)
-	return point{(from.x + to.x) / 2, from.y - height}
+	return point{(source.x + target.x) / 2, source.y - height}
 }
 
 // parts writes what a processor makes of packets for a column of A, those first that came the shorter way to it.
@@ -245,15 +245,15 @@ func drawPrepare(p *Picture) error {
 		return err
 	}
 	rounds := t.Messages()[:t.Common.Phases[0].Rounds]
-	type edge struct{ round, from, to int }
+	type edge struct{ round, source, target int }
 	var edges []edge
-	has := map[int]int{0: 0} // by processor: after how many rounds
+	arrival := map[int]int{0: 0} // by processor: after how many rounds
 	for round, messages := range rounds {
 		for _, m := range messages {
 			for _, slot := range m.Slots {
 				if rows := t.flow.Content(m.Src, slot).Rows; slices.Equal(rows, []int{0}) {
 					edges = append(edges, edge{round, m.Src, m.Dst})
-					has[m.Dst] = round + 1
+					arrival[m.Dst] = round + 1
 				}
 			}
 		}
@@ -262,19 +262,19 @@ func drawPrepare(p *Picture) error {
 	p.math(boxAt(0), 13, middle, ink, packet(0))
 	for round := range rounds {
 		p.text(inset, y(round)+rung/2+4, start, fontMath, ink, fmt.Sprint("round ", round+1))
-		for k := range len(has) {
-			if has[k] <= round {
+		for k := range len(arrival) {
+			if arrival[k] <= round {
 				p.line(soft, 1, point{boxAt(k), y(round) + 10}, point{boxAt(k), y(round+1) - 10})
 			}
 		}
 	}
 	for _, e := range edges {
-		p.arrow(segment{point{boxAt(e.from), y(e.round) + 10}, point{boxAt(e.to), y(e.round+1) - 10}}, 0, 1, false, true)
+		p.arrow(segment{point{boxAt(e.source), y(e.round) + 10}, point{boxAt(e.target), y(e.round+1) - 10}}, 0, 1, false, true)
 	}
 	for round := range len(rounds) + 1 {
-		for k := range len(has) {
+		for k := range len(arrival) {
 			edge, inside := uint32(soft), uint32(white)
-			if has[k] <= round {
+			if arrival[k] <= round {
 				edge, inside = ink, ink
 			}
 			p.node(boxAt(k), y(round), strconv.Itoa(k), edge, inside, nil)
@@ -286,10 +286,10 @@ func drawPrepare(p *Picture) error {
 
 // A part is what a processor has for y0 before the shoot phase, and where it goes.
 type part struct {
-	processor, to int   // the processor that has y0 sends to -1
-	round         int   // of the message, in the phase
-	distance      int   // how far it goes in all
-	rows          []int // of the packets in it, modulo K one after the other
+	processor, next int   // the processor that has y0 sends to -1
+	round           int   // of the message, in the phase
+	distance        int   // how far it goes in all
+	rows            []int // of the packets in it, modulo K one after the other
 }
 
 // partsOf returns the parts of y0, those first that go farthest. A part may be zero.
@@ -297,7 +297,7 @@ func (t *traced) partsOf() []part {
 	k := t.Common.Processors
 	sums := map[int][]int{0: t.flow.Content(0, t.Programs[0].Outputs[0]).Rows} // by processor: all that it sends on
 	distances := map[int]int{}
-	list := []part{{to: -1}}
+	list := []part{{next: -1}}
 	first := t.Common.Phases[0].Rounds
 	for round, messages := range slices.Backward(t.Messages()[first:]) {
 		for _, m := range messages {
@@ -305,14 +305,14 @@ func (t *traced) partsOf() []part {
 				if slices.Contains(t.flow.Content(m.Dst, m.Received+i).Columns, 0) {
 					distances[m.Src] = distances[m.Dst] + (m.Dst-m.Src+k)%k
 					sums[m.Src] = t.flow.Content(m.Src, slot).Rows
-					list = append(list, part{processor: m.Src, to: m.Dst, round: round, distance: distances[m.Src]})
+					list = append(list, part{processor: m.Src, next: m.Dst, round: round, distance: distances[m.Src]})
 				}
 			}
 		}
 	}
 	for i, q := range list {
 		for _, r := range sums[q.processor] {
-			if !slices.ContainsFunc(list, func(o part) bool { return o.to == q.processor && slices.Contains(sums[o.processor], r) }) {
+			if !slices.ContainsFunc(list, func(o part) bool { return o.next == q.processor && slices.Contains(sums[o.processor], r) }) {
 				list[i].rows = append(list[i].rows, r)
 			}
 		}
@@ -348,9 +348,9 @@ func drawShoot(p *Picture) error {
 	}
 	for _, q := range list {
 		last := rounds // the row of the box with all that the processor sends
-		if q.to >= 0 {
+		if q.next >= 0 {
 			last = q.round
-			p.arrow(segment{point{x(q.processor), y(last) + 10}, point{x(q.to), y(last+1) - 10}}, 0, 1, false, true)
+			p.arrow(segment{point{x(q.processor), y(last) + 10}, point{x(q.next), y(last+1) - 10}}, 0, 1, false, true)
 			p.shapes[len(p.shapes)-1].dashes = dashes(q)
 		}
 		if last > 0 {
@@ -377,9 +377,9 @@ func drawShoot(p *Picture) error {
 
 // A treeNode is written as what it is, such as "f₀₁ = x₃".
 type treeNode struct {
-	name, is string
-	rows     []int // the packets of a polynomial, the constant coefficient first
-	children []*treeNode
+	name, value string
+	rows        []int // the packets of a polynomial, the constant coefficient first
+	children    []*treeNode
 }
 
 // trees are those of polynomials and of field elements of a DFT for 9 processors, read off the packets of its plan.
@@ -405,10 +405,10 @@ func (t *traced) trees(beta field.Element) (polynomials, elements *treeNode, err
 			rows := t.flow.Content(k, slot).Rows
 			point := 0
 			if len(rows) > 1 {
-				of := func(i int) field.Element { return t.memories[k].Coefficient(slot, rows[i]) }
-				z := f.Mul(of(1), f.Inv(of(0)))
+				coefficient := func(i int) field.Element { return t.memories[k].Coefficient(slot, rows[i]) }
+				z := f.Mul(coefficient(1), f.Inv(coefficient(0)))
 				for i := range rows {
-					if of(i) != f.Mul(of(0), field.Exp(f, z, uint64(i))) {
+					if coefficient(i) != f.Mul(coefficient(0), field.Exp(f, z, uint64(i))) {
 						return nil, nil, errors.New("a packet is no value of a polynomial")
 					}
 				}
@@ -426,9 +426,9 @@ func (t *traced) trees(beta field.Element) (polynomials, elements *treeNode, err
 	}
 	var polynomial func(level int, name string, rows []int) *treeNode
 	polynomial = func(level int, name string, rows []int) *treeNode {
-		node := &treeNode{name: name, is: name, rows: rows}
+		node := &treeNode{name: name, value: name, rows: rows}
 		if level == 0 {
-			node.is += " = " + packet(rows[0])
+			node.value += " = " + packet(rows[0])
 			return node
 		}
 		for digit := range radix { // its child has every third coefficient
@@ -444,9 +444,9 @@ func (t *traced) trees(beta field.Element) (polynomials, elements *treeNode, err
 	element = func(level int, digits string, point int) *treeNode {
 		value := field.Exp(f, beta, uint64(point))
 		node := &treeNode{name: "γ" + subscript(digits)}
-		node.is = node.name + " = " + value.String()
+		node.value = node.name + " = " + value.String()
 		if level > 0 {
-			node.is = node.name + " = " + power("β", point) + " = " + value.String()
+			node.value = node.name + " = " + power("β", point) + " = " + value.String()
 		}
 		if level == levels {
 			return node
@@ -507,22 +507,22 @@ func drawTrees(p *Picture) error {
 func (p *Picture) tree(root *treeNode, levels []float64) float64 {
 	y := 14.0
 	var draw func(node *treeNode, level int) float64
-	draw = func(node *treeNode, level int) (at float64) {
+	draw = func(node *treeNode, level int) (height float64) {
 		var ends []float64
 		for _, child := range node.children {
 			ends = append(ends, draw(child, level+1))
 		}
-		if at = y; len(ends) == 0 {
+		if height = y; len(ends) == 0 {
 			y += 19
 		} else {
-			at = (ends[0] + ends[len(ends)-1]) / 2
+			height = (ends[0] + ends[len(ends)-1]) / 2
 		}
-		right := levels[level] + 1.15*formulaWidth(node.is) + 5 // LaTeX's formulas are wider
-		for _, to := range ends {
-			p.line(soft, 1, point{right, at - 4}, point{levels[level+1] - 3, to - 4})
+		right := levels[level] + 1.15*formulaWidth(node.value) + 5 // LaTeX's formulas are wider
+		for _, branch := range ends {
+			p.line(soft, 1, point{right, height - 4}, point{levels[level+1] - 3, branch - 4})
 		}
-		p.math(levels[level], at, start, ink, node.is)
-		return at
+		p.math(levels[level], height, start, ink, node.value)
+		return height
 	}
 	draw(root, 0)
 	return y

@@ -185,8 +185,8 @@ func TestFigureShoot(t *testing.T) {
 		if l%3 == 0 {
 			to, round = 0, 1
 		}
-		if l > 0 && (q.to != at(-9*to) || q.round != round) {
-			t.Errorf("%d sends to %d in round %d", q.processor, q.to, q.round+1)
+		if l > 0 && (q.next != at(-9*to) || q.round != round) {
+			t.Errorf("%d sends to %d in round %d", q.processor, q.next, q.round+1)
 		}
 	}
 	texts := shown(t, 3)

@@ -23,8 +23,8 @@ var (
 
 // math writes a formula.
 func (p *Picture) math(x, y, anchor float64, colour uint32, text string) {
-	at := point{x - anchor*formulaWidth(text), y}
-	p.shapes = append(p.shapes, shape{paths: [][]point{{at}}, colour: colour, size: fontMath, anchor: anchor, text: text, math: true})
+	place := point{x - anchor*formulaWidth(text), y}
+	p.shapes = append(p.shapes, shape{paths: [][]point{{place}}, colour: colour, size: fontMath, anchor: anchor, text: text, math: true})
 }
 
 // wide returns the width of a text.
@@ -56,7 +56,7 @@ func (p *Picture) painted() (list []shape) {
 
 // split returns the parts of a formula.
 func (s shape) split() (parts []shape) {
-	at := s.paths[0][0]
+	place := s.paths[0][0]
 	for _, text := range pieces.FindAllString(s.text, -1) {
 		part, dy := s, 0.0
 		part.math, part.text = false, plainDigits.Replace(text)
@@ -64,7 +64,7 @@ func (s shape) split() (parts []shape) {
 		case text == tilde: // above the letter before
 			letter := width("x", s.size)
 			part.text = "˜"
-			part.paths = [][]point{{{at.x - (letter+width(part.text, s.size))/2, at.y}}}
+			part.paths = [][]point{{{place.x - (letter+width(part.text, s.size))/2, place.y}}}
 			parts = append(parts, part)
 			continue
 		case strings.ContainsAny(text, low):
@@ -73,11 +73,11 @@ func (s shape) split() (parts []shape) {
 			part.size, dy = script*s.size, -0.35*s.size
 		}
 		bare := strings.TrimSpace(part.text) // SVG ignores spaces at the ends
-		before, _, _ := strings.Cut(part.text, bare)
+		indent, _, _ := strings.Cut(part.text, bare)
 		advance := width(part.text, part.size)
-		part.text, part.paths = bare, [][]point{{{at.x + width(before, part.size), at.y + dy}}}
+		part.text, part.paths = bare, [][]point{{{place.x + width(indent, part.size), place.y + dy}}}
 		parts = append(parts, part)
-		at.x += advance
+		place.x += advance
 	}
 	return parts
 }

@@ -37,17 +37,17 @@ func label(content []plan.Content, lines int, wide float64) []string {
 	packets = append(packets, slices.Repeat([]int{1}, len(sums))...)
 	for shown := min(len(texts), 16); ; shown-- { // more words never fit
 		var words []string
-		left := len(content)
+		remaining := len(content)
 		for i, text := range texts[:shown] {
-			left -= packets[i]
+			remaining -= packets[i]
 			if text = fit(text, wide*float64(lines)*0.9, fontLabel) + " "; width(text, fontLabel) > wide {
 				words = append(words, strings.SplitAfter(text, ",")...)
 			} else {
 				words = append(words, text)
 			}
 		}
-		if left > 0 {
-			words = append(words, fmt.Sprintf("+%d", left))
+		if remaining > 0 {
+			words = append(words, fmt.Sprintf("+%d", remaining))
 		}
 		if list := wrap(words, wide, fontLabel); len(list) <= lines || shown <= 1 {
 			return list

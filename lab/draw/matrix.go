@@ -60,14 +60,14 @@ func Matrix(a matrix.Matrix, title string) (*Picture, error) {
 		}
 	}
 	p.line(ink, 1, append(box{left, top, right, bottom}.corners(), point{left, top})...)
-	every := 1
-	for float64(every)*cell < wide+12 || float64(every)*high < 24 {
-		every *= 2
+	stride := 1
+	for float64(stride)*cell < wide+12 || float64(stride)*high < 24 {
+		stride *= 2
 	}
-	for j := 0; j < cols; j += every {
+	for j := 0; j < cols; j += stride {
 		p.text(left+(float64(j)+0.5)*cell, top-8, middle, fontText, ink, fmt.Sprint("y", j))
 	}
-	for i := 0; i < rows; i += every {
+	for i := 0; i < rows; i += stride {
 		p.text(left-8, top+(float64(i)+0.5)*high+4, end, fontText, ink, fmt.Sprint("x", i))
 	}
 	p.text(margin, margin+fontTitle, start, fontTitle, ink, title)

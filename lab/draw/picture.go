@@ -110,8 +110,8 @@ func covers(x, y, anchor, size float64, text string) box {
 
 func (p *Picture) text(x, y, anchor, size float64, colour uint32, text string) {
 	if text = printable.Text(text); text != "" {
-		at := point{covers(x, y, anchor, size, text).left, y}
-		p.shapes = append(p.shapes, shape{paths: [][]point{{at}}, colour: colour, size: size, anchor: anchor, text: text})
+		place := point{covers(x, y, anchor, size, text).left, y}
+		p.shapes = append(p.shapes, shape{paths: [][]point{{place}}, colour: colour, size: size, anchor: anchor, text: text})
 	}
 }
 
@@ -157,8 +157,8 @@ func (p *Picture) Write(w io.Writer, format string) error {
 	text = strings.ReplaceAll(text, "font-family:"+sans+";", "font-family:'"+sans+"',Arial,Helvetica,sans-serif;")
 	for _, s := range p.painted() {
 		if s.text != "" {
-			before, after, _ := strings.Cut(text, "<text x")
-			if _, err := fmt.Fprintf(w, `%s<text textLength="%.1f" lengthAdjust="spacingAndGlyphs" x`, before, 0.75*width(s.text, s.size)); err != nil {
+			head, after, _ := strings.Cut(text, "<text x")
+			if _, err := fmt.Fprintf(w, `%s<text textLength="%.1f" lengthAdjust="spacingAndGlyphs" x`, head, 0.75*width(s.text, s.size)); err != nil {
 				return err
 			}
 			text = after
@@ -169,23 +169,23 @@ func (p *Picture) Write(w io.Writer, format string) error {
 }
 
 func (p *Picture) paint(c vg.Canvas) {
-	at := func(q point) vg.Point { return vg.Point{X: vg.Length(q.x) * unit, Y: vg.Length(p.height-q.y) * unit} }
+	convert := func(q point) vg.Point { return vg.Point{X: vg.Length(q.x) * unit, Y: vg.Length(p.height-q.y) * unit} }
 	background := shape{paths: [][]point{box{right: p.width, bottom: p.height}.corners()}, colour: white}
 	for _, s := range append([]shape{background}, p.painted()...) {
 		c.SetColor(color.NRGBA{byte(s.colour >> 16), byte(s.colour >> 8), byte(s.colour), 255})
 		if s.text != "" {
-			c.FillString(face(s.size), at(s.paths[0][0]), s.text)
+			c.FillString(face(s.size), convert(s.paths[0][0]), s.text)
 			continue
 		}
 		var path vg.Path
 		for _, points := range s.paths {
-			first := at(points[0])
+			first := convert(points[0])
 			path.Move(vg.Point{X: first.X + vg.Length(s.radius)*unit, Y: first.Y})
 			if s.radius > 0 {
 				path.Arc(first, vg.Length(s.radius)*unit, 0, 2*math.Pi)
 			}
 			for _, q := range points[1:] {
-				path.Line(at(q))
+				path.Line(convert(q))
 			}
 		}
 		if s.width == 0 {

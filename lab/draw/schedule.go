@@ -41,14 +41,14 @@ var (
 
 // A schedule is what a picture shows of a plan, and where its columns and rows lie.
 type schedule struct {
-	info    plan.Info
-	phases  []string // by round
-	inputs  []string // by processor: "x3"
-	outputs []string // by processor: "y3"
-	rounds  [][]*message
-	source  int        // the processor that has x0, or -1
-	sink    int        // the processor that has y0 in the end, or -1
-	all     []*message // those that are emphasised last
+	info       plan.Info
+	phases     []string // by round
+	inputs     []string // by processor: "x3"
+	outputs    []string // by processor: "y3"
+	rounds     [][]*message
+	source     int        // the processor that has x0, or -1
+	sink       int        // the processor that has y0 in the end, or -1
+	emphasised []*message // those that are emphasised last
 
 	left, right float64 // the sides, half a column from the outer processors
 	column      float64
@@ -121,10 +121,10 @@ func collect(p plan.Plan) (*schedule, error) {
 		}
 		return strings.TrimSpace(text)
 	}
-	var whole plan.Info // names whole packets
+	var namer plan.Info // names whole packets
 	for k := range m.Programs {
-		s.inputs = append(s.inputs, names(whole.InitialName, m.Rows[k]))
-		s.outputs = append(s.outputs, names(whole.CodedName, m.Columns[k]))
+		s.inputs = append(s.inputs, names(namer.InitialName, m.Rows[k]))
+		s.outputs = append(s.outputs, names(namer.CodedName, m.Columns[k]))
 	}
 	for t, messages := range m.Messages() {
 		slices.SortFunc(messages, func(x, y plan.Message) int {
@@ -149,8 +149,8 @@ func collect(p plan.Plan) (*schedule, error) {
 			}
 		}
 	}
-	s.all = slices.Concat(s.rounds...)
-	slices.SortStableFunc(s.all, func(a, b *message) int { return cmp.Compare(a.width(), b.width()) })
+	s.emphasised = slices.Concat(s.rounds...)
+	slices.SortStableFunc(s.emphasised, func(a, b *message) int { return cmp.Compare(a.width(), b.width()) })
 	return s, nil
 }
 
@@ -159,9 +159,9 @@ func (s *schedule) shifts(round int) map[int]int {
 	k := s.info.Processors
 	count, far := map[[2]int]int{}, map[int]int{}
 	for _, m := range s.rounds[round] {
-		to := [2]int{m.Port, (m.Dst - m.Src + k) % k}
-		if count[to]++; count[to] == k {
-			far[m.Port] = to[1]
+		key := [2]int{m.Port, (m.Dst - m.Src + k) % k}
+		if count[key]++; count[key] == k {
+			far[m.Port] = key[1]
 		}
 	}
 	return far
@@ -171,11 +171,11 @@ func (s *schedule) shifts(round int) map[int]int {
 func (s *schedule) heading(round int) []string {
 	lines := []string{fmt.Sprint("round ", round), s.phases[round]}
 	if far := s.shifts(round); len(far) > 0 && len(far)*s.info.Processors == len(s.rounds[round]) {
-		var to []string
+		var targets []string
 		for _, port := range slices.Sorted(maps.Keys(far)) {
-			to = append(to, fmt.Sprintf("k+%d", far[port]))
+			targets = append(targets, fmt.Sprintf("k+%d", far[port]))
 		}
-		lines = append(lines, fit("k → "+strings.Join(to, ", "), 110, fontText))
+		lines = append(lines, fit("k → "+strings.Join(targets, ", "), 110, fontText))
 	}
 	return lines
 }
@@ -183,8 +183,8 @@ func (s *schedule) heading(round int) []string {
 // layOut chooses the columns by the widths of the labels, and then the rounds by the rows that the labels take.
 func (s *schedule) layOut() {
 	k := s.info.Processors
-	many := k > manyProcessors
-	crowded := many || slices.ContainsFunc(s.rounds, func(list []*message) bool { return len(list) > manyMessages })
+	narrow := k > manyProcessors
+	crowded := narrow || slices.ContainsFunc(s.rounds, func(list []*message) bool { return len(list) > manyMessages })
 	widest, headings := 0.0, 0.0
 	for t, list := range s.rounds {
 		for _, line := range s.heading(t) {
@@ -203,7 +203,7 @@ func (s *schedule) layOut() {
 	}
 	sides := 12 + width(fmt.Sprint("from ", k-1), fontLabel)
 	s.column = narrowColumn
-	if !many {
+	if !narrow {
 		s.column = max(minColumn, widest, min(maxColumn, (488-headings-2*sides)/float64(k)))
 	}
 	s.gutter = max(sides, widest-s.column/2)
@@ -271,34 +271,34 @@ func (s *schedule) departs(round int) float64 {
 func (s *schedule) arrives(round int) float64 { return s.bands[round+1] - 4 }
 
 // A segment is a straight line.
-type segment struct{ from, to point }
+type segment struct{ start, end point }
 
 // shift moves the segment sideways.
-func (s segment) shift(by float64) segment {
-	dx, dy := s.to.x-s.from.x, s.to.y-s.from.y
+func (s segment) shift(distance float64) segment {
+	dx, dy := s.end.x-s.start.x, s.end.y-s.start.y
 	n := math.Hypot(dx, dy)
-	x, y := -by*dy/n, by*dx/n
-	return segment{point{s.from.x + x, s.from.y + y}, point{s.to.x + x, s.to.y + y}}
+	x, y := -distance*dy/n, distance*dx/n
+	return segment{point{s.start.x + x, s.start.y + y}, point{s.end.x + x, s.end.y + y}}
 }
 
 // shorter cuts so much off the end of the segment.
-func (s segment) shorter(by float64) segment {
-	keep := 1 - by/math.Hypot(s.to.x-s.from.x, s.to.y-s.from.y)
-	return segment{s.from, point{s.from.x + keep*(s.to.x-s.from.x), s.from.y + keep*(s.to.y-s.from.y)}}
+func (s segment) shorter(distance float64) segment {
+	keep := 1 - distance/math.Hypot(s.end.x-s.start.x, s.end.y-s.start.y)
+	return segment{s.start, point{s.start.x + keep*(s.end.x-s.start.x), s.start.y + keep*(s.end.y-s.start.y)}}
 }
 
 // pieces returns the lines of an arrow, the last with its head. The drawing is a cylinder, cut open at the sides.
 func (s *schedule) pieces(m *message) []segment {
-	from, to := point{s.x(m.Src), s.departs(m.round)}, point{s.x(m.Dst), s.arrives(m.round)}
-	out, in := s.right, s.left
+	source, target := point{s.x(m.Src), s.departs(m.round)}, point{s.x(m.Dst), s.arrives(m.round)}
+	exitX, entryX := s.right, s.left
 	if m.Src+m.span == m.Dst {
-		return []segment{{from, to}}
+		return []segment{{source, target}}
 	}
 	if m.span < 0 {
-		out, in = s.left, s.right
+		exitX, entryX = s.left, s.right
 	}
-	y := from.y + (out-from.x)/(float64(m.span)*s.column)*(to.y-from.y)
-	return []segment{{from, point{out, y}}, {point{in, y}, to}}
+	y := source.y + (exitX-source.x)/(float64(m.span)*s.column)*(target.y-source.y)
+	return []segment{{source, point{exitX, y}}, {point{entryX, y}, target}}
 }
 
 // arrow draws a segment of an arrow.
@@ -309,11 +309,11 @@ func (p *Picture) arrow(s segment, port int, width float64, faint, head bool) {
 	}
 	if head {
 		base, half := s.shorter(5+2*width), 1.5+1.2*width
-		wing := segment{base.to, s.to}
-		p.fill(colour, s.to, wing.shift(half).from, wing.shift(-half).from)
+		wing := segment{base.end, s.end}
+		p.fill(colour, s.end, wing.shift(half).start, wing.shift(-half).start)
 		s = base
 	}
-	p.line(colour, width, s.from, s.to)
+	p.line(colour, width, s.start, s.end)
 	if n := float64(port / len(portColours)); n > 0 {
 		p.shapes[len(p.shapes)-1].dashes = []float64{2 + 3*n, 3}
 	}
@@ -335,7 +335,7 @@ func (s *schedule) draw() *Picture {
 	}
 	s.trails(p)
 	wraps := false
-	for _, m := range s.all {
+	for _, m := range s.emphasised {
 		pieces := s.pieces(m)
 		wraps = wraps || len(pieces) > 1
 		for i, piece := range pieces {
@@ -344,8 +344,8 @@ func (s *schedule) draw() *Picture {
 	}
 	for k := range s.inputs {
 		for i, y := range []float64{s.top, s.bottom} {
-			at := [][]point{{{s.x(k), y}}}
-			p.shapes = append(p.shapes, shape{paths: at, colour: white, radius: circle}, shape{paths: at, colour: 0x333333, width: 1, radius: circle})
+			place := [][]point{{{s.x(k), y}}}
+			p.shapes = append(p.shapes, shape{paths: place, colour: white, radius: circle}, shape{paths: place, colour: 0x333333, width: 1, radius: circle})
 			p.text(s.x(k), y+4, middle, fontText, ink, fmt.Sprint(k))
 			p.text(s.x(k), y+[]float64{-circle - 6, circle + fontText + 3}[i], middle, fontText, ink, fit([]string{s.inputs[k], s.outputs[k]}[i], s.column-4, fontText))
 		}
@@ -368,12 +368,12 @@ func (s *schedule) title() string {
 func (s *schedule) trails(p *Picture) {
 	for i, colour := range []uint32{spreadColour, gatherColour} {
 		side := float64(1 - 2*i)
-		from, to := slices.Repeat([]float64{math.Inf(1)}, len(s.inputs)), make([]float64, len(s.inputs))
-		for _, m := range s.all {
+		starts, ends := slices.Repeat([]float64{math.Inf(1)}, len(s.inputs)), make([]float64, len(s.inputs))
+		for _, m := range s.emphasised {
 			if !m.spreads && i == 0 || !m.gathers && i == 1 {
 				continue
 			}
-			from[m.Dst], to[m.Src] = min(from[m.Dst], s.arrives(m.round)), max(to[m.Src], s.departs(m.round))
+			starts[m.Dst], ends[m.Src] = min(starts[m.Dst], s.arrives(m.round)), max(ends[m.Src], s.departs(m.round))
 			pieces := s.pieces(m)
 			pieces[len(pieces)-1] = pieces[len(pieces)-1].shorter(5)
 			for _, piece := range pieces {
@@ -381,18 +381,18 @@ func (s *schedule) trails(p *Picture) {
 				if m.spreads && m.gathers {
 					piece, width = piece.shift(3*side), 5
 				}
-				p.line(colour, width, piece.from, piece.to)
+				p.line(colour, width, piece.start, piece.end)
 			}
 		}
 		if i == 0 && s.source >= 0 {
-			from[s.source] = s.top + circle
+			starts[s.source] = s.top + circle
 		}
 		if i == 1 && s.sink >= 0 {
-			to[s.sink] = s.bottom - circle
+			ends[s.sink] = s.bottom - circle
 		}
-		for k := range from {
-			if x := s.x(k) - 3*side; from[k] < to[k] {
-				p.line(colour, 5, point{x, from[k]}, point{x, to[k]})
+		for k := range starts {
+			if x := s.x(k) - 3*side; starts[k] < ends[k] {
+				p.line(colour, 5, point{x, starts[k]}, point{x, ends[k]})
 			}
 		}
 	}
@@ -408,23 +408,23 @@ func (s *schedule) labels(p *Picture) {
 		p.fill(bandColours[m.round%2], box{b.left - 1, b.top, b.right + 1, b.bottom}.corners()...)
 		p.text(x, y, anchor, fontLabel, portColours[m.Port%len(portColours)], text)
 	}
-	for _, m := range s.all {
+	for _, m := range s.emphasised {
 		x, anchor := s.tail(m)
 		for i, line := range m.lines {
 			put(m, x, s.departs(m.round)-4-rowHeight*float64(m.row+len(m.lines)-1-i), anchor, line)
 		}
 	}
-	for _, m := range slices.Backward(s.all) {
+	for _, m := range slices.Backward(s.emphasised) {
 		pieces := s.pieces(m)
 		if len(pieces) == 1 || len(m.lines) == 0 {
 			continue
 		}
-		for i, at := range []point{pieces[0].to, pieces[1].from} {
-			x, anchor := at.x+5, start
-			if at.x == s.left {
-				x, anchor = at.x-5, end
+		for i, place := range []point{pieces[0].end, pieces[1].start} {
+			x, anchor := place.x+5, start
+			if place.x == s.left {
+				x, anchor = place.x-5, end
 			}
-			y, text := at.y+8*float64(i), fmt.Sprint([]string{"to ", "from "}[i], []int{m.Dst, m.Src}[i])
+			y, text := place.y+8*float64(i), fmt.Sprint([]string{"to ", "from "}[i], []int{m.Dst, m.Src}[i])
 			if !slices.ContainsFunc(taken, covers(x, y, anchor, fontLabel, text).overlaps) {
 				put(m, x, y, anchor, text)
 			}
@@ -445,11 +445,11 @@ func (s *schedule) legend(p *Picture, wraps bool) {
 		x += w
 	}
 	for i, text := range []string{"where " + s.info.InitialName(0) + " goes", "where " + s.info.CodedName(0) + " comes from"} {
-		entry(text, func(at segment) { p.line([]uint32{spreadColour, gatherColour}[i], 9, at.from, at.to) })
+		entry(text, func(line segment) { p.line([]uint32{spreadColour, gatherColour}[i], 9, line.start, line.end) })
 	}
 	for port := range s.info.Ports {
 		if s.info.Ports > 1 {
-			entry(fmt.Sprint("port ", port), func(at segment) { p.arrow(at, port, 1.5, false, true) })
+			entry(fmt.Sprint("port ", port), func(line segment) { p.arrow(line, port, 1.5, false, true) })
 		}
 	}
 	notes := "Columns are processors, rows are rounds. x: initial packets; y: coded packets. y1(x0): the part of y1 that x0 makes."

@@ -28,14 +28,14 @@ func (p *Picture) tikz(w io.Writer) error {
 	for _, s := range p.shapes {
 		switch {
 		case s.text != "":
-			at, side := s.paths[0][0], []string{"base west", "base", "base east"}[int(2*s.anchor)]
+			place, side := s.paths[0][0], []string{"base west", "base", "base east"}[int(2*s.anchor)]
 			text := texEscapes.Replace(s.text)
 			if s.math {
 				text = latex(s.text)
 			}
 			size := 0.75 * s.size
 			fmt.Fprintf(&b, "\\node[anchor=%s, inner sep=0pt, text=v%06X, font=\\fontsize{%.4gbp}{%.4gbp}\\selectfont] at (%.5g,%.5g) {%s};\n",
-				side, s.colour, size, 1.2*size, at.x+s.anchor*s.wide(), at.y, text)
+				side, s.colour, size, 1.2*size, place.x+s.anchor*s.wide(), place.y, text)
 			continue
 		case s.width == 0:
 			fmt.Fprintf(&b, "\\fill[v%06X]", s.colour)

@@ -58,9 +58,9 @@ func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 			sent := 0
 			for _, s := range round.Sends {
 				sent += len(s.Slots)
-				from, to := src/a.ProcessorBin, s.Dst/a.ProcessorBin
-				a.Pairs[from][to] += len(s.Slots)
-				if first := &a.Since[from][to]; *first < 0 || r < *first {
+				source, target := src/a.ProcessorBin, s.Dst/a.ProcessorBin
+				a.Pairs[source][target] += len(s.Slots)
+				if first := &a.Since[source][target]; *first < 0 || r < *first {
 					*first = r
 				}
 				if r >= len(a.Rounds) {
@@ -76,13 +76,13 @@ func aggregateOf(ctx context.Context, p plan.Plan) (*aggregate, error) {
 			*cell = max(*cell, sent)
 		}
 	}
-	for r, of := range offsets {
-		all := []offset{}
-		for far, messages := range of {
-			all = append(all, offset{far, messages})
+	for r, counts := range offsets {
+		sorted := []offset{}
+		for far, messages := range counts {
+			sorted = append(sorted, offset{far, messages})
 		}
-		slices.SortFunc(all, func(x, y offset) int { return cmp.Or(y.Messages-x.Messages, x.Offset-y.Offset) })
-		a.Rounds[r].Offsets = all[:min(len(all), mostOffsets)]
+		slices.SortFunc(sorted, func(x, y offset) int { return cmp.Or(y.Messages-x.Messages, x.Offset-y.Offset) })
+		a.Rounds[r].Offsets = sorted[:min(len(sorted), mostOffsets)]
 	}
 	return a, nil
 }

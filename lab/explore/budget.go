@@ -31,18 +31,18 @@ var ErrBusy = errors.New("volley explore is busy: other requests take the memory
 
 // Admit waits for the share of a request, which is yet to be read and may have so many bytes. What it has of the budget
 // is its own until release is called. The error is [ErrBusy] or the cause of ctx.
-func Admit(ctx context.Context, method string) (most int64, release func(), err error) {
+func Admit(ctx context.Context, method string) (limit int64, release func(), err error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, ErrBusy)
 	defer cancel()
 	share := shares[method]
 	if memory.Acquire(waiting, share) != nil {
 		return 0, nil, context.Cause(waiting)
 	}
-	most = mostRequest
+	limit = mostRequest
 	if method == "load" {
-		most = mostBytes
+		limit = mostBytes
 	}
-	return most, func() { memory.Release(share) }, nil
+	return limit, func() { memory.Release(share) }, nil
 }
 
 // bounded returns what the flags select, for at most so many processors: for some K, or that of the flags.
@@ -59,23 +59,23 @@ func (f flags) bounded(mostK int, ks []int) (*selection.Selection, error) {
 	if err := bounded(s, mostK); err != nil {
 		return nil, err
 	}
-	most := s.Processors
+	largest := s.Processors
 	if ks != nil {
-		most = slices.Max(ks)
+		largest = slices.Max(ks)
 	}
-	return s, invertible(s, most)
+	return s, invertible(s, largest)
 }
 
 // bounded returns an error where s is larger than the page takes: K, the sinks, or both together where they are apart.
 func bounded(s *selection.Selection, mostK int) error {
-	over := func(flag string, n int, what string, most int) error {
-		return selection.Markf(flag, "%d %s: the page takes %d at most; the command line, without the page, takes more", n, what, most)
+	tooMany := func(flag string, n int, noun string, limit int) error {
+		return selection.Markf(flag, "%d %s: the page takes %d at most; the command line, without the page, takes more", n, noun, limit)
 	}
 	for _, limit := range []struct {
-		flag string
-		n    int
-		what string
-		most int
+		flag  string
+		n     int
+		noun  string
+		limit int
 	}{
 		{"processors", s.Processors, "processors", mostK},
 		{"sinks", s.Sinks, "sinks", mostK},
@@ -84,12 +84,12 @@ func bounded(s *selection.Selection, mostK int) error {
 		{"max-memory", s.Limits.Memory, "packets", math.MaxInt32},
 		{"max-compute", s.Limits.Compute, "multiply-adds", math.MaxInt32},
 	} {
-		if limit.n > limit.most {
-			return over(limit.flag, limit.n, limit.what, limit.most)
+		if limit.n > limit.limit {
+			return tooMany(limit.flag, limit.n, limit.noun, limit.limit)
 		}
 	}
 	if s.Separate && s.Processors+s.Sinks > mostK {
-		return over("sinks", s.Processors+s.Sinks, "processors with the sinks", mostK)
+		return tooMany("sinks", s.Processors+s.Sinks, "processors with the sinks", mostK)
 	}
 	bytes, err := s.Bytes()
 	if err != nil {

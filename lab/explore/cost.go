@@ -26,7 +26,7 @@ const (
 type costRequest struct {
 	Flags      flags  `json:"flags"`      // without processors; without matrix: for any
 	Processors string `json:"processors"` // a list such as 4,8,16..20; empty: 2..64
-	Only       string `json:"only"`       // names of algorithms with commas; empty: all
+	Algorithms string `json:"only"`       // names of algorithms with commas; empty: all
 }
 
 type costAnswer struct {
@@ -62,20 +62,20 @@ func compareCosts(ctx context.Context, request costRequest, _ func(any) error) (
 	if len(ks) > mostCompared {
 		return nil, selection.Markf("processors", "%d values: the page compares %d at most; volley cost takes more", len(ks), mostCompared)
 	}
-	own := flags{}
-	maps.Copy(own, request.Flags)
-	delete(own, "processors")
-	only := strings.TrimSpace(request.Only)
-	c, err := own.comparison(only, ks)
+	derived := flags{}
+	maps.Copy(derived, request.Flags)
+	delete(derived, "processors")
+	names := strings.TrimSpace(request.Algorithms)
+	c, err := derived.comparison(names, ks)
 	if err != nil {
-		return nil, onlyOf(only, err)
+		return nil, onlyOf(names, err)
 	}
 	rows, err := c.Rows(ctx)
 	if err != nil {
-		return nil, onlyOf(only, err)
+		return nil, onlyOf(names, err)
 	}
-	own["processors"] = text
-	a := &costAnswer{Command: own.costCommand(only)}
+	derived["processors"] = text
+	a := &costAnswer{Command: derived.costCommand(names)}
 	for _, x := range c.Algorithms {
 		a.Algorithms = append(a.Algorithms, x.Name)
 	}
@@ -96,17 +96,17 @@ func compareCosts(ctx context.Context, request costRequest, _ func(any) error) (
 }
 
 // onlyOf marks an error of the algorithms to compare as one of the list that names them.
-func onlyOf(only string, err error) error {
-	if fault := new(selection.Error); only != "" && errors.As(err, &fault) && fault.Flag == "algorithm" {
+func onlyOf(names string, err error) error {
+	if fault := new(selection.Error); names != "" && errors.As(err, &fault) && fault.Flag == "algorithm" {
 		return selection.Mark("only", err)
 	}
 	return err
 }
 
 type sizesRequest struct {
-	Flags flags  `json:"flags"` // without matrix: for any
-	From  string `json:"from"`  // size of a packet; empty: 1KiB
-	To    string `json:"to"`    // empty: 64MiB
+	Flags    flags  `json:"flags"` // without matrix: for any
+	Smallest string `json:"from"`  // size of a packet; empty: 1KiB
+	Largest  string `json:"to"`    // empty: 64MiB
 }
 
 type sizesAnswer struct {
@@ -128,7 +128,7 @@ type sizedPlan struct {
 
 // compareSizes answers with the times of all plans for one K over the sizes of packets.
 func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) (*sizesAnswer, error) {
-	from, to, err := request.bounds()
+	smallest, largest, err := request.bounds()
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &sizesAnswer{Sizes: comparison.Sizes(from, to)}
+	a := &sizesAnswer{Sizes: comparison.Sizes(smallest, largest)}
 	plans := rows[0].Plans
 	if p := rows[0].Chosen; p != nil {
 		i := slices.IndexFunc(plans, func(x comparison.Plan) bool { return x.Algorithm == p.Algorithm && x.Parameters == p.Parameters })
@@ -177,23 +177,23 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 }
 
 // bounds returns the smallest and the largest size, by default the usual ones, or a *selection.Error.
-func (r *sizesRequest) bounds() (from, to int64, err error) {
-	r.From, r.To = cmp.Or(strings.TrimSpace(r.From), usualFrom), cmp.Or(strings.TrimSpace(r.To), usualTo)
-	if from, err = selection.ParseSize(r.From); err != nil {
-		return 0, 0, selection.Markf("from", "%q: %w", r.From, err)
+func (r *sizesRequest) bounds() (smallest, largest int64, err error) {
+	r.Smallest, r.Largest = cmp.Or(strings.TrimSpace(r.Smallest), usualFrom), cmp.Or(strings.TrimSpace(r.Largest), usualTo)
+	if smallest, err = selection.ParseSize(r.Smallest); err != nil {
+		return 0, 0, selection.Markf("from", "%q: %w", r.Smallest, err)
 	}
-	if to, err = selection.ParseSize(r.To); err != nil {
-		return 0, 0, selection.Markf("to", "%q: %w", r.To, err)
+	if largest, err = selection.ParseSize(r.Largest); err != nil {
+		return 0, 0, selection.Markf("to", "%q: %w", r.Largest, err)
 	}
 	switch {
-	case from < 1:
-		return 0, 0, selection.Markf("from", "%q: want 1B or more", r.From)
-	case to <= from:
-		return 0, 0, selection.Markf("to", "%q: want more than %s", r.To, r.From)
-	case to > largestPacket:
-		return 0, 0, selection.Markf("to", "%q: want 1PiB at most", r.To)
+	case smallest < 1:
+		return 0, 0, selection.Markf("from", "%q: want 1B or more", r.Smallest)
+	case largest <= smallest:
+		return 0, 0, selection.Markf("to", "%q: want more than %s", r.Largest, r.Smallest)
+	case largest > largestPacket:
+		return 0, 0, selection.Markf("to", "%q: want 1PiB at most", r.Largest)
 	}
-	return from, to, nil
+	return smallest, largest, nil
 }
 
 // comparison returns a comparison of the algorithms named, or of all, for some K or that of the flags.
@@ -203,7 +203,7 @@ func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error
 		return nil, err
 	}
 	c := &comparison.Comparison{
-		Processors: ks, Selection: s, Given: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Over: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm,
+		Processors: ks, Selection: s, HasMatrix: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Excess: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm,
 	}
 	s.Algorithm = names
 	bytes, err := s.Bytes()
@@ -215,9 +215,9 @@ func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error
 
 // costCommand returns the command line of volley cost for the algorithms named. Without a matrix it is for any, unlike other verbs.
 func (f flags) costCommand(names string) string {
-	own := maps.Clone(f)
-	delete(own, "matrix")
-	delete(own, "algorithm")
+	derived := maps.Clone(f)
+	delete(derived, "matrix")
+	delete(derived, "algorithm")
 	var list []string
 	if strings.TrimSpace(f["matrix"]) != "" {
 		list = append(list, "--matrix", strings.TrimSpace(f["matrix"]))
@@ -225,5 +225,5 @@ func (f flags) costCommand(names string) string {
 	if names != "" {
 		list = append(list, "--algorithm", names)
 	}
-	return own.command("cost", list...)
+	return derived.command("cost", list...)
 }

@@ -63,7 +63,7 @@ func messagesOf(m *plan.Materialized, flow *plan.Flow) [][]message {
 type slot struct {
 	Round   int      `json:"round"` // in which it was received, or before which computed; -1: an input
 	Kind    string   `json:"kind"`  // input, computed, received
-	From    int      `json:"from"`  // of a received one, as Port
+	Source  int      `json:"from"`  // of a received one, as Port
 	Port    int      `json:"port"`
 	Formula string   `json:"formula,omitempty"` // of a computed one
 	Label   string   `json:"label"`
@@ -145,7 +145,7 @@ func (t *tracer) remember(k int) {
 		t.addComputed(k, r, round.Compute)
 		for _, v := range round.Recvs {
 			for range v.Count {
-				t.add(k, slot{Round: r, Kind: "received", From: v.Src, Port: v.Port}, nil)
+				t.add(k, slot{Round: r, Kind: "received", Source: v.Src, Port: v.Port}, nil)
 			}
 		}
 	}

@@ -76,10 +76,10 @@ func (f flags) parse() (*selection.Selection, error) {
 
 // command returns the command line of a verb with the flags that are not at their defaults, as a shell takes it, and
 // more arguments. A field or points that are given are other than the default of some matrix.
-func (f flags) command(verb string, more ...string) string {
+func (f flags) command(verb string, arguments ...string) string {
 	set, _ := newFlagSet()
 	words := []string{"volley", verb}
-	if by := strings.TrimSpace(f["model"]); verb != "cost" && (by == "" || by == selection.PaperModel) {
+	if model := strings.TrimSpace(f["model"]); verb != "cost" && (model == "" || model == selection.PaperModel) {
 		words = append(words, "--model", selection.PaperModel) // the verb's default is another
 	}
 	for _, name := range slices.Sorted(maps.Keys(f)) {
@@ -94,7 +94,7 @@ func (f flags) command(verb string, more ...string) string {
 			words = append(words, "--"+name, quoted(text))
 		}
 	}
-	for _, word := range more {
+	for _, word := range arguments {
 		words = append(words, quoted(word))
 	}
 	return strings.Join(words, " ")

@@ -145,22 +145,22 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 	wrong := func(err error) error {
 		return selection.Markf("file", "%s: %w: want a report or a trace of volley encode", name, err)
 	}
-	answer, what := &loaded{Kind: "plan"}, ""
+	answer, kind := &loaded{Kind: "plan"}, ""
 	switch head := request.Text[:min(len(request.Text), 200)]; {
 	case strings.Contains(head, `"volley-manifest"`):
-		what = "manifests"
+		kind = "manifests"
 	case strings.Contains(head, `"volley-plan"`):
-		what = "plans"
+		kind = "plans"
 	}
 	switch {
-	case what != "" && len(request.Text) > mostPlan:
-		return nil, selection.Markf("file", "%s: %d bytes: the page reads %s of %d at most", name, len(request.Text), what, mostPlan)
-	case what == "manifests":
+	case kind != "" && len(request.Text) > mostPlan:
+		return nil, selection.Markf("file", "%s: %d bytes: the page reads %s of %d at most", name, len(request.Text), kind, mostPlan)
+	case kind == "manifests":
 		if answer.Plan, err = encodedPlan(ctx, request.Text, s); err != nil && ctx.Err() == nil {
 			err = selection.Markf("file", "%s: %s", name, selection.Message(err))
 		}
 		return answer, err
-	case what == "plans":
+	case kind == "plans":
 		p, err := plan.Decode(strings.NewReader(request.Text))
 		if err == nil && p.Common.Processors > mostProcessors {
 			err = fmt.Errorf("%d processors, and the page shows %d at most", p.Common.Processors, mostProcessors)

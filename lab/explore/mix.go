@@ -32,12 +32,12 @@ type mixRequest struct {
 
 // mixAnswer is what the plan of the flags makes of words, and how lost words come back.
 type mixAnswer struct {
-	Words    []string  `json:"words"`    // their bytes, in hexadecimal
-	Mixtures []mixture `json:"mixtures"` // by processor, as the plan has computed them
-	Back     []mixture `json:"back"`     // by lost processor; empty where too many are lost
-	Needed   int       `json:"needed"`   // packets of any kind, to bring all back
-	Left     int       `json:"left"`     // that are there
-	Fold     string    `json:"fold"`     // what a bit that a shift moves out of a byte comes back as
+	Words     []string  `json:"words"`    // their bytes, in hexadecimal
+	Mixtures  []mixture `json:"mixtures"` // by processor, as the plan has computed them
+	Restored  []mixture `json:"back"`     // by lost processor; empty where too many are lost
+	Needed    int       `json:"needed"`   // packets of any kind, to bring all back
+	Remaining int       `json:"left"`     // that are there
+	Fold      string    `json:"fold"`     // what a bit that a shift moves out of a byte comes back as
 }
 
 // A mixture is a sum of products.
@@ -52,13 +52,13 @@ type mixture struct {
 type product struct {
 	Coef   string  `json:"coef"`
 	Name   string  `json:"name"` // of the packet
-	From   string  `json:"from"` // its bytes
+	Source string  `json:"from"` // its bytes
 	Bytes  string  `json:"bytes"`
 	Shifts []shift `json:"shifts"`
 }
 
 type shift struct {
-	By    int    `json:"by"`
+	Count int    `json:"by"`
 	Bytes string `json:"bytes"`
 }
 
@@ -72,15 +72,15 @@ func mix(ctx context.Context, request mixRequest, _ func(any) error) (*mixAnswer
 	if err != nil {
 		return nil, err
 	}
-	a := &mixAnswer{Mixtures: []mixture{}, Back: []mixture{}, Needed: len(data), Fold: hex.EncodeToString(times(q.matrix.Field(), []byte{1 << 7}, field.Code(2)))}
-	all := make([]int, len(data))
-	for k := range all {
-		all[k] = k
+	a := &mixAnswer{Mixtures: []mixture{}, Restored: []mixture{}, Needed: len(data), Fold: hex.EncodeToString(times(q.matrix.Field(), []byte{1 << 7}, field.Code(2)))}
+	indices := make([]int, len(data))
+	for k := range indices {
+		indices[k] = k
 	}
 	var kept, lost []int
 	for k, word := range data {
-		m := mixtureOf(q.matrix.Field(), "y"+strconv.Itoa(k), column(q.matrix, len(data), k), named("x", data, all))
-		if err := m.is(coded[k]); err != nil {
+		m := mixtureOf(q.matrix.Field(), "y"+strconv.Itoa(k), column(q.matrix, len(data), k), named("x", data, indices))
+		if err := m.check(coded[k]); err != nil {
 			return nil, err
 		}
 		a.Words, a.Mixtures = append(a.Words, hex.EncodeToString(word)), append(a.Mixtures, m)
@@ -90,21 +90,21 @@ func mix(ctx context.Context, request mixRequest, _ func(any) error) (*mixAnswer
 			kept = append(kept, k)
 		}
 	}
-	a.Left = 2 * len(kept)
-	parity, by, err := code.Solve(ctx, q.matrix, kept, lost, kept)
+	a.Remaining = 2 * len(kept)
+	parity, solution, err := code.Solve(ctx, q.matrix, kept, lost, kept)
 	if err != nil {
 		return nil, err
 	}
 	if len(parity) < len(lost) {
 		return a, nil
 	}
-	left := append(named("x", data, kept), named("y", coded, parity)...)
+	available := append(named("x", data, kept), named("y", coded, parity)...)
 	for i, k := range lost {
-		m := mixtureOf(by.Field(), "x"+strconv.Itoa(k), column(by, len(left), i), left)
-		if err := m.is(data[k]); err != nil {
+		m := mixtureOf(solution.Field(), "x"+strconv.Itoa(k), column(solution, len(available), i), available)
+		if err := m.check(data[k]); err != nil {
 			return nil, err
 		}
-		a.Back = append(a.Back, m)
+		a.Restored = append(a.Restored, m)
 	}
 	return a, nil
 }
@@ -150,41 +150,41 @@ type packet struct {
 	data []byte
 }
 
-func named(name string, data [][]byte, which []int) []packet {
+func named(name string, data [][]byte, indices []int) []packet {
 	var list []packet
-	for _, k := range which {
+	for _, k := range indices {
 		list = append(list, packet{name + strconv.Itoa(k), data[k]})
 	}
 	return list
 }
 
 // mixtureOf returns the sum of packets times coefficients. Over 2^8 packets are bytes, over other fields a number each.
-func mixtureOf(f field.Field, name string, coefs []field.Element, of []packet) mixture {
+func mixtureOf(f field.Field, name string, coefs []field.Element, packets []packet) mixture {
 	shown := func(data []byte) string { return field.Symbol(f, data).String() }
 	if f.Name() == "2^8" {
 		shown = hex.EncodeToString
 	}
-	sum := make([]byte, len(of[0].data))
+	sum := make([]byte, len(packets[0].data))
 	m := mixture{Name: name}
-	for i, x := range of {
-		all := times(f, x.data, coefs[i])
-		p := product{Coef: coefs[i].String(), Name: x.name, From: shown(x.data), Bytes: shown(all), Shifts: []shift{}}
-		for by := range 8 {
-			if f.Name() == "2^8" && coefs[i].Int().Bit(by) == 1 {
-				p.Shifts = append(p.Shifts, shift{by, shown(times(f, x.data, field.Code(1<<by)))})
+	for i, x := range packets {
+		multiplied := times(f, x.data, coefs[i])
+		p := product{Coef: coefs[i].String(), Name: x.name, Source: shown(x.data), Bytes: shown(multiplied), Shifts: []shift{}}
+		for bit := range 8 {
+			if f.Name() == "2^8" && coefs[i].Int().Bit(bit) == 1 {
+				p.Shifts = append(p.Shifts, shift{bit, shown(times(f, x.data, field.Code(1<<bit)))})
 			}
 		}
 		m.Terms = append(m.Terms, p)
 		for i := 0; i < len(sum); i += f.SymbolBytes() {
-			field.PutSymbol(f, sum[i:], f.Add(field.Symbol(f, sum[i:]), field.Symbol(f, all[i:])))
+			field.PutSymbol(f, sum[i:], f.Add(field.Symbol(f, sum[i:]), field.Symbol(f, multiplied[i:])))
 		}
 	}
 	m.Bytes, m.Text = shown(sum), readable(sum)
 	return m
 }
 
-// is compares the sum with what the plan has computed.
-func (m mixture) is(want []byte) error {
+// check compares the sum with what the plan has computed.
+func (m mixture) check(want []byte) error {
 	if text := hex.EncodeToString(want); m.Bytes != text {
 		return fmt.Errorf("%s is %s by its sum, and %s by the plan: this is a fault of the program", m.Name, m.Bytes, text)
 	}
@@ -192,18 +192,18 @@ func (m mixture) is(want []byte) error {
 }
 
 // column returns the coefficients of the first n rows of a column.
-func column(a matrix.Matrix, n, of int) []field.Element {
+func column(a matrix.Matrix, n, number int) []field.Element {
 	coefs := make([]field.Element, n)
 	for row := range coefs {
-		coefs[row] = a.At(row, of)
+		coefs[row] = a.At(row, number)
 	}
 	return coefs
 }
 
-func times(f field.Field, data []byte, by field.Element) []byte {
+func times(f field.Field, data []byte, factor field.Element) []byte {
 	product := make([]byte, len(data))
 	for i := 0; i < len(data); i += f.SymbolBytes() {
-		field.PutSymbol(f, product[i:], f.Mul(field.Symbol(f, data[i:]), by))
+		field.PutSymbol(f, product[i:], f.Mul(field.Symbol(f, data[i:]), factor))
 	}
 	return product
 }
@@ -241,7 +241,7 @@ func sums(_ context.Context, request sumsRequest, _ func(any) error) ([]mixture,
 			return nil, selection.Markf("sums", "%q has no terms: want one or more", x.Name)
 		}
 		var coefs []field.Element
-		var of []packet
+		var packets []packet
 		for _, t := range x.Terms {
 			coef, err := field.ParseElement(f, t.Coef)
 			if err != nil {
@@ -251,9 +251,9 @@ func sums(_ context.Context, request sumsRequest, _ func(any) error) ([]mixture,
 			if err != nil {
 				return nil, selection.Mark("sums", err)
 			}
-			coefs, of = append(coefs, coef), append(of, packet{t.Name, data})
+			coefs, packets = append(coefs, coef), append(packets, packet{t.Name, data})
 		}
-		answer = append(answer, mixtureOf(f, x.Name, coefs, of))
+		answer = append(answer, mixtureOf(f, x.Name, coefs, packets))
 	}
 	return answer, nil
 }

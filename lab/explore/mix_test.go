@@ -32,15 +32,15 @@ func TestMix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if enough := a.Left >= a.Needed; enough != (len(r.Lost) <= 2) || enough && len(a.Back) != len(r.Lost) || !enough && len(a.Back) > 0 {
-			t.Errorf("%v lost: %d packets left of %d needed, %d back", r.Lost, a.Left, a.Needed, len(a.Back))
+		if enough := a.Remaining >= a.Needed; enough != (len(r.Lost) <= 2) || enough && len(a.Restored) != len(r.Lost) || !enough && len(a.Restored) > 0 {
+			t.Errorf("%v lost: %d packets left of %d needed, %d back", r.Lost, a.Remaining, a.Needed, len(a.Restored))
 		}
-		for i, m := range a.Back {
+		for i, m := range a.Restored {
 			if m.Text != words[r.Lost[i]] || len(m.Terms) != len(words) {
 				t.Errorf("%v lost: %+v comes back", r.Lost, m)
 			}
 		}
-		for _, m := range append(a.Mixtures, a.Back...) {
+		for _, m := range append(a.Mixtures, a.Restored...) {
 			for _, p := range m.Terms {
 				sum := make([]byte, len(words[0]))
 				for _, s := range p.Shifts {
@@ -79,7 +79,7 @@ func TestMixIsParity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 2, Layout: "full"}); err != nil {
+	if _, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 2}); err != nil {
 		t.Fatal(err)
 	}
 	for k, dir := range dirs {

@@ -191,9 +191,9 @@ func (a *planAnswer) show(ctx context.Context, p plan.Plan, build func() (matrix
 	if slotsOf(p)*a.Info.Rows > mostCoefficients {
 		return nil
 	}
-	with, err := build()
+	coded, err := build()
 	if err == nil {
-		a.Detail, err = detailOf(ctx, m, flow, with)
+		a.Detail, err = detailOf(ctx, m, flow, coded)
 	}
 	return err
 }
@@ -238,17 +238,17 @@ func (q *question) cost(ctx context.Context, p plan.Plan) (planCost, error) {
 // candidates returns what the planner chooses from, and marks the plan that is shown.
 func (q *question) candidates(shown plan.Info) ([]candidate, []rejection) {
 	candidates, rejected := []candidate{}, []rejection{}
-	all, no := algo.Candidates(q.encoder.Problem(), q.model)
-	for _, c := range all {
+	accepted, refused := algo.Candidates(q.encoder.Problem(), q.model)
+	for _, c := range accepted {
 		i := c.Plan.Info()
-		is := i.Algorithm == shown.Algorithm && i.Parameters == shown.Parameters && i.Ports == shown.Ports
+		current := i.Algorithm == shown.Algorithm && i.Parameters == shown.Parameters && i.Ports == shown.Ports
 		candidates = append(candidates, candidate{
 			Algorithm: i.Algorithm, Parameters: i.Parameters, Ports: i.Ports, C1: c.Cost.C1, C2: c.Cost.PacketC2(), C3: c.Cost.PacketC3(),
 			Memory: c.Memory, Seconds: c.Time.Seconds(), Broken: c.Broken,
-			Chosen: is && q.Algorithm == algo.Auto, Named: is && q.Algorithm != algo.Auto,
+			Chosen: current && q.Algorithm == algo.Auto, Named: current && q.Algorithm != algo.Auto,
 		})
 	}
-	for _, r := range no {
+	for _, r := range refused {
 		rejected = append(rejected, rejection{r.Algorithm, selection.Message(r.Reason)})
 	}
 	return candidates, rejected

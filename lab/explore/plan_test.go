@@ -190,7 +190,7 @@ func checkMessages(t *testing.T, flags string, p *shownPlan) {
 				if i < mostLabels && m.Labels[i] != from.Label || len(m.Labels) != min(len(m.Slots), mostLabels) {
 					t.Fatalf("%s: round %d: %v are labels of %+v", flags, r, m.Labels, from)
 				}
-				if fmt.Sprint(from.Rows, from.Coefs) != fmt.Sprint(to.Rows, to.Coefs) || to.Kind != "received" || to.Round != r || to.From != m.Src || to.Port != m.Port {
+				if fmt.Sprint(from.Rows, from.Coefs) != fmt.Sprint(to.Rows, to.Coefs) || to.Kind != "received" || to.Round != r || to.Source != m.Src || to.Port != m.Port {
 					t.Fatalf("%s: round %d: %+v is received as %+v", flags, r, from, to)
 				}
 			}

@@ -18,7 +18,6 @@ const mostEstimated = 64
 type protectRequest struct {
 	Nodes    int    `json:"nodes"`
 	Tolerate int    `json:"tolerate"`
-	Layout   string `json:"layout"`  // striped or full
 	Size     string `json:"size"`    // of the data of a node
 	Network  string `json:"network"` // empty: the usual one
 	Lost     []int  `json:"lost"`    // nodes
@@ -26,9 +25,9 @@ type protectRequest struct {
 
 // protectAnswer is what protecting a group takes by the model of a network, and bringing back what is lost.
 type protectAnswer struct {
-	Network  string                `json:"network"`
-	Protect  protection.LayoutCost `json:"protect"`
-	Recovery protection.LayoutCost `json:"recovery"`
+	Network  string                 `json:"network"`
+	Protect  *protection.CodingCost `json:"protect"`
+	Recovery *protection.CodingCost `json:"recovery"` // null where nothing is lost, or too much
 }
 
 // estimateGroup answers with the times of a group.
@@ -50,6 +49,6 @@ func estimateGroup(_ context.Context, r protectRequest, _ func(any) error) (*pro
 		}
 	}
 	a := &protectAnswer{Network: network.String()}
-	a.Protect, a.Recovery, err = group.Estimate(r.Nodes, r.Tolerate, r.Layout, bytes, network, r.Lost)
+	a.Protect, a.Recovery, err = group.Estimate(r.Nodes, r.Tolerate, bytes, network, r.Lost)
 	return a, selection.Mark("tolerate", err)
 }

@@ -11,7 +11,7 @@ import (
 // wrong is said beside its field.
 func TestProtect(t *testing.T) {
 	t.Parallel()
-	r := protectRequest{Nodes: 8, Tolerate: 2, Layout: "striped", Size: "1GiB", Lost: []int{1, 4}}
+	r := protectRequest{Nodes: 8, Tolerate: 2, Size: "1GiB", Lost: []int{1, 4}}
 	fast, err := estimateGroup(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestProtect(t *testing.T) {
 		t.Errorf("10 Gbit/s: %+v\n100 Mbit/s: %+v", fast, slow)
 	}
 	r.Lost = []int{1, 4, 5}
-	if three, err := estimateGroup(t.Context(), r, nil); err != nil || three.Recovery.Possible || three.Protect != slow.Protect {
+	if three, err := estimateGroup(t.Context(), r, nil); err != nil || three.Recovery != nil || *three.Protect != *slow.Protect {
 		t.Errorf("three of two: %+v, %v", three, err)
 	}
 	for field, wrong := range map[string]func(*protectRequest){

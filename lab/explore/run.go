@@ -95,9 +95,9 @@ func run(ctx context.Context, request runRequest, event func(any) error) (*runAn
 	if _, err := r.recorder.WriteTo(&file); err != nil {
 		return nil, err
 	}
-	like := maps.Clone(request.Flags)
-	delete(like, "size") // of the files, for the command line
-	command := like.command("encode", "-o", "coded", "--trace", "trace.json", "packet.{rank}")
+	encodeFlags := maps.Clone(request.Flags)
+	delete(encodeFlags, "size") // of the files, for the command line
+	command := encodeFlags.command("encode", "-o", "coded", "--trace", "trace.json", "packet.{rank}")
 	return &runAnswer{command, report, timelineOf(spans), file.String()}, nil
 }
 
@@ -171,24 +171,24 @@ func (r *sampleRun) watch(ctx context.Context, event func(any) error) (report *v
 	}()
 	tick := time.NewTicker(reportsEvery)
 	defer tick.Stop()
-	for over := false; !over; {
+	for finished := false; !finished; {
 		select {
 		case <-tick.C:
 		case <-ended:
-			over = true
+			finished = true
 		}
-		more := spansOf(r.recorder.Since(len(spans)), zero)
-		if len(more) == 0 {
+		fresh := spansOf(r.recorder.Since(len(spans)), zero)
+		if len(fresh) == 0 {
 			continue
 		}
-		spans = append(spans, more...)
+		spans = append(spans, fresh...)
 		if len(spans) > mostSpans {
 			failed := selection.Markf("size", "it has more than %d messages and what goes with them, which the page does not keep: want shorter packets or fewer processors; volley encode takes more", mostSpans/4)
 			cancel(failed)
 			<-ended
 			return nil, nil, failed
 		}
-		if failed := event(runEvent{Spans: more}); failed != nil {
+		if failed := event(runEvent{Spans: fresh}); failed != nil {
 			cancel(failed)
 			<-ended
 			return nil, nil, failed

@@ -123,21 +123,21 @@ func (s central) scatter(b *schedule.Builder, g schedule.Group, slots []plan.Slo
 
 // gather is scatter transposed: it returns the slots of the packets of all processors at
 // processor 0, and elsewhere nil.
-func (s central) gather(b *schedule.Builder, g schedule.Group, in plan.Slot) []plan.Slot {
+func (s central) gather(b *schedule.Builder, g schedule.Group, input plan.Slot) []plan.Slot {
 	return b.Transposed(func(forward *schedule.Builder) ([]plan.Slot, [][]schedule.Addend) {
-		var all []plan.Slot
+		var inputs []plan.Slot
 		if g.Index == 0 {
-			all = forward.Inputs(g.Size)
+			inputs = forward.Inputs(g.Size)
 		}
-		return []plan.Slot{s.scatter(forward, g, all)}, [][]schedule.Addend{schedule.InSlot(in)}
+		return []plan.Slot{s.scatter(forward, g, inputs)}, [][]schedule.Addend{schedule.InSlot(input)}
 	})
 }
 
-func (s central) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	have := s.gather(b, g, in)
+func (s central) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
+	gathered := s.gather(b, g, input)
 	var results []plan.Slot
-	for j := range have { // at processor 0
-		results = append(results, b.Total(schedule.Weighted(have, func(i int) field.Element { return g.At(i, j) })))
+	for j := range gathered { // at processor 0
+		results = append(results, b.Total(schedule.Weighted(gathered, func(i int) field.Element { return g.At(i, j) })))
 	}
 	return s.scatter(b, g, results)
 }

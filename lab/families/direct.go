@@ -22,9 +22,9 @@ func (s direct) Phases() []plan.Phase {
 
 func (s direct) Classes() []plan.Class { return schedule.OneClass(s.Size) }
 
-func (s direct) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+func (s direct) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
 	scaled := func(j int) []schedule.Addend {
-		return schedule.Weighted([]plan.Slot{in}, func(int) field.Element { return g.At(g.Index, j) })
+		return schedule.Weighted([]plan.Slot{input}, func(int) field.Element { return g.At(g.Index, j) })
 	}
 	var received []plan.Slot
 	for first := 1; first < s.Size; first += s.Ports {

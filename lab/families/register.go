@@ -3,23 +3,10 @@ package families
 import (
 	"volley/algo"
 	"volley/algo/schedule"
-	"volley/lab/families/conditional"
 )
 
 // Algorithms are the families of this package, in the order in which people should read them.
 var Algorithms = []algo.Algorithm{
-	{
-		Name:        "windows",
-		Title:       "prepare-and-shoot with B elements more for everybody, passed on in the results of others",
-		Problem:     "any K and p; A of which K*B minors are not zero, such as Cauchy matrices",
-		C1:          "clog(m) + ceil(B/p) + clog(c+1)",
-		C2:          "ceil((m-1)/p) + ceil(B/p) + ceil(c/p) for K <= m*(1+B+c) + B*c",
-		Source:      "ours",
-		Example:     "--matrix cauchy -k 24",
-		Structured:  true,
-		Conditional: true,
-		Make:        conditional.Windows,
-	},
 	{
 		Name:       "dft-shifts",
 		Title:      "natural order without a round for it: every round shifts all processors alike",

@@ -2,12 +2,11 @@ package families
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	"volley/algo"
 	"volley/algo/algotest"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
@@ -28,17 +27,8 @@ func problem(t testing.TB, name string, k, ports int) *algo.Problem {
 	return p
 }
 
-// TestRegistered checks that the planner knows the algorithms, and says why it has no plan
-// of theirs where it has none.
+// TestRegistered checks that the planner knows the algorithms.
 func TestRegistered(t *testing.T) {
-	list, rejected := algo.Candidates(problem(t, "257", 6, 1), sim.Model{})
-	var names []string
-	for _, r := range rejected {
-		names = append(names, r.Algorithm)
-	}
-	if got := strings.Join(names, " "); len(list) == 0 || got != "windows" {
-		t.Errorf("%d candidates; rejected: %s, want windows", len(list), got)
-	}
 	for _, a := range Algorithms {
 		if err := algo.Register(a); err == nil {
 			t.Errorf("%s was registered twice", a.Name)
@@ -85,34 +75,6 @@ func TestBoundCut(t *testing.T) {
 	for _, a := range Algorithms {
 		if plans[a.Name] == 0 {
 			t.Errorf("no plan of %s was checked", a.Name)
-		}
-	}
-}
-
-// TestPhases checks the names of the rounds, which people read, and what is said of a
-// plan's parameters.
-func TestPhases(t *testing.T) {
-	info := algotest.Compile(t, "windows", "2^8", "cauchy", 24, 1).Info()
-	const want = "[{prepare 2} {window 2} {shoot 2}]B=2 m=4 c=2 stride=15[]"
-	if got := fmt.Sprint(info.Phases, info.Parameters, info.Notes); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// TestPlansAreFront checks that of the plans of an algorithm none is worse than another one
-// in both C1 and C2, the fewest rounds first.
-func TestPlansAreFront(t *testing.T) {
-	a, err := algo.Lookup("windows")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plans, err := a.Plans(problem(t, "2^8", 128, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 1; i < len(plans); i++ {
-		if x, y := costOf(plans[i-1]), costOf(plans[i]); x.C1 >= y.C1 || x.C2 <= y.C2 {
-			t.Errorf("%v before %v", x, y)
 		}
 	}
 }

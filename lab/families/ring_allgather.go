@@ -20,14 +20,14 @@ func (s ringAllgather) Phases() []plan.Phase { return []plan.Phase{{Name: "ring"
 
 func (s ringAllgather) Classes() []plan.Class { return schedule.OneClass(s.Size) }
 
-func (s ringAllgather) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
-	have := schedule.Window{in} // have[i] is the packet of the processor i places back
+func (s ringAllgather) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
+	held := schedule.Window{input} // have[i] is the packet of the processor i places back
 	for t := 1; t < s.Size; t++ {
 		if t < g.Size {
-			b.Send(0, g.Processor(g.Around(1)), have[t-1:t:t])
-			have = append(have, b.Receive(0, g.Processor(g.Around(-1)), 1)...)
+			b.Send(0, g.Processor(g.Around(1)), held[t-1:t:t])
+			held = append(held, b.Receive(0, g.Processor(g.Around(-1)), 1)...)
 		}
 		b.EndRound()
 	}
-	return b.Total(have.Sums(g, 0, 1)[0])
+	return b.Total(held.Sums(g, 0, 1)[0])
 }

@@ -76,49 +76,49 @@ type shifts struct {
 }
 
 type shift struct {
-	by, radix int
-	behind    []int // offsets of the inputs that a sender has seen
-	ahead     []int // offsets of the results that a receiver serves
-	basis     []int // indexes into ahead: columns that span all the columns
+	distance, radix int
+	behind          []int // offsets of the inputs that a sender has seen
+	ahead           []int // offsets of the results that a receiver serves
+	basis           []int // indexes into ahead: columns that span all the columns
 }
 
 // newShifts returns the step, for a DFT matrix.
-func newShifts(m matrix.Matrix, radices, by []int) *shifts {
+func newShifts(m matrix.Matrix, radices, distances []int) *shifts {
 	s := &shifts{size: m.Rows()}
 	behind := []int{0}
-	for t := range by {
+	for t := range distances {
 		ahead := []int{0}
-		for u := t + 1; u < len(by); u++ {
-			ahead = grow(ahead, by[u], radices[u], s.size)
+		for u := t + 1; u < len(distances); u++ {
+			ahead = grow(ahead, distances[u], radices[u], s.size)
 		}
-		r := shift{by: by[t], radix: radices[t], behind: behind, ahead: ahead}
+		r := shift{distance: distances[t], radix: radices[t], behind: behind, ahead: ahead}
 		// All blocks of the round are this one but for factors of rows and columns.
 		_, r.basis = matrix.DenseFunc(m.Field(), len(behind), len(ahead), func(i, j int) field.Element {
 			return m.At((s.size-behind[i])%s.size, ahead[j])
 		}).Echelon()
 		s.rounds = append(s.rounds, r)
-		behind = grow(behind, by[t], radices[t], s.size)
+		behind = grow(behind, distances[t], radices[t], s.size)
 	}
 	return s
 }
 
-// grow returns the sums of the offsets and the multiples of by below radix·by.
-func grow(offsets []int, by, radix, size int) []int {
+// grow returns the sums of the offsets and the multiples of distance below radix·distance.
+func grow(offsets []int, distance, radix, size int) []int {
 	var list []int
 	for d := range radix {
 		for _, o := range offsets {
-			list = append(list, (o+d*by)%size)
+			list = append(list, (o+d*distance)%size)
 		}
 	}
 	return list
 }
 
 func (s *shifts) Parameters() (string, []int) {
-	by, texts := make([]int, len(s.rounds)), make([]string, len(s.rounds))
+	distances, texts := make([]int, len(s.rounds)), make([]string, len(s.rounds))
 	for t, r := range s.rounds {
-		by[t], texts[t] = r.by, fmt.Sprint(r.by)
+		distances[t], texts[t] = r.distance, fmt.Sprint(r.distance)
 	}
-	return "shifts " + strings.Join(texts, ","), by
+	return "shifts " + strings.Join(texts, ","), distances
 }
 
 func (s *shifts) Phases() []plan.Phase { return []plan.Phase{{Name: "shift", Rounds: len(s.rounds)}} }
@@ -134,13 +134,13 @@ func (s *shifts) c2() int {
 	return n
 }
 
-func (s *shifts) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+func (s *shifts) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
 	var received []shiftedSums
 	// result is the sum, over the inputs seen, for the result of processor j.
 	result := func(j int) func() plan.Combination {
 		return func() plan.Combination {
 			var c schedule.Sum
-			c.Add(in, g.At(g.Index, j))
+			c.Add(input, g.At(g.Index, j))
 			for _, r := range received {
 				r.addTo(&c, j)
 			}
@@ -158,24 +158,24 @@ func (s *shifts) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) pla
 	}
 	for _, r := range s.rounds {
 		for d := 1; d < r.radix; d++ {
-			to := g.Around(d * r.by)
+			receiver := g.Around(d * r.distance)
 			slots := make([]plan.Slot, len(r.basis))
 			for e, x := range r.basis {
-				j := (to + r.ahead[x]) % g.Size
+				j := (receiver + r.ahead[x]) % g.Size
 				slots[e] = b.Compute(terms(j), result(j))
 			}
-			b.Send(d-1, g.Processor(to), slots)
+			b.Send(d-1, g.Processor(receiver), slots)
 		}
 		var arrived []shiftedSums
 		for d := 1; d < r.radix; d++ {
-			from := g.Around(-d * r.by)
-			sums := shiftedSums{slots: b.Receive(d-1, g.Processor(from), len(r.basis)), column: make(map[int]int, len(r.ahead))}
+			sender := g.Around(-d * r.distance)
+			sums := shiftedSums{slots: b.Receive(d-1, g.Processor(sender), len(r.basis)), column: make(map[int]int, len(r.ahead))}
 			for x, o := range r.ahead {
 				sums.column[g.Around(o)] = x
 			}
 			if b.Coding {
 				sums.basis, _ = matrix.DenseFunc(b.Field, len(r.behind), len(r.ahead), func(i, x int) field.Element {
-					return g.At((from+g.Size-r.behind[i])%g.Size, g.Around(r.ahead[x]))
+					return g.At((sender+g.Size-r.behind[i])%g.Size, g.Around(r.ahead[x]))
 				}).Echelon()
 			}
 			arrived = append(arrived, sums)
@@ -241,14 +241,14 @@ func findShifts(task schedule.Task) []*shifts {
 			if task.Ended() != nil {
 				return
 			}
-			by, rs := make([]int, len(order)), make([]int, len(order))
+			distances, rs := make([]int, len(order)), make([]int, len(order))
 			for t, o := range order {
-				by[t], rs[t] = weights[o], radices[o]
+				distances[t], rs[t] = weights[o], radices[o]
 			}
 			work += size
-			s := newShifts(m, rs, by)
-			if b := best[len(by)]; b == nil || s.c2() < b.c2() {
-				best[len(by)] = s
+			s := newShifts(m, rs, distances)
+			if b := best[len(distances)]; b == nil || s.c2() < b.c2() {
+				best[len(distances)] = s
 			}
 		})
 	}
@@ -261,9 +261,9 @@ func findShifts(task schedule.Task) []*shifts {
 	return list
 }
 
-// factorisations returns the lists of at most length numbers from 2 to most whose
+// factorisations returns the lists of at most length numbers from 2 to limit whose
 // product is n, in every order.
-func factorisations(n, most, length int) [][]int {
+func factorisations(n, limit, length int) [][]int {
 	if n == 1 {
 		return [][]int{nil}
 	}
@@ -271,9 +271,9 @@ func factorisations(n, most, length int) [][]int {
 		return nil
 	}
 	var list [][]int
-	for r := 2; r <= min(n, most); r++ {
+	for r := 2; r <= min(n, limit); r++ {
 		if n%r == 0 {
-			for _, rest := range factorisations(n/r, most, length-1) {
+			for _, rest := range factorisations(n/r, limit, length-1) {
 				list = append(list, append([]int{r}, rest...))
 			}
 		}
@@ -288,15 +288,15 @@ func permutations(n int, visit func([]int)) {
 		list[i] = i
 	}
 	var assign func(int)
-	assign = func(at int) {
-		if at == n {
+	assign = func(position int) {
+		if position == n {
 			visit(list)
 			return
 		}
-		for i := at; i < n; i++ {
-			list[at], list[i] = list[i], list[at]
-			assign(at + 1)
-			list[at], list[i] = list[i], list[at]
+		for i := position; i < n; i++ {
+			list[position], list[i] = list[i], list[position]
+			assign(position + 1)
+			list[position], list[i] = list[i], list[position]
 		}
 	}
 	assign(0)

@@ -11,9 +11,6 @@ import (
 	"volley/verify"
 )
 
-// TestVerifyAllClaims checks the figures of README.md that take longer.
-func TestVerifyAllClaims(t *testing.T) { claims(t, "TestVerifyAllLabClaims") }
-
 // TestVerifyAll compares the transfer matrix of every plan for K up to 130, and some more,
 // with the matrix.
 func TestVerifyAll(t *testing.T) {

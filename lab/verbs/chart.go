@@ -37,7 +37,7 @@ var plots = append(slices.Clone(draw.Costs), "size", "memory", "compute")
 // A costJob is a comparison to draw.
 type costJob struct {
 	comparison.Comparison
-	ports, over     string
+	ports, excess   string
 	processors      string
 	algorithms      string
 	plot, output    string
@@ -94,7 +94,7 @@ func (j *costJob) add(cmd *cobra.Command) {
 	s.AddLimits(f)
 	j.ports = "1"
 	selection.MakeList(f, "ports", &j.ports)
-	selection.MakeList(f, "rounds-over", &j.over)
+	selection.MakeList(f, "rounds-over", &j.excess)
 }
 
 // settle checks the flags.
@@ -107,14 +107,14 @@ func (j *costJob) settle(cmd *cobra.Command) (err error) {
 	case j.output != "" && !slices.Contains(append([]string{"csv"}, draw.Formats...), strings.TrimPrefix(end, ".")):
 		return selection.Markf("output", "-o %s: want a name that ends with .svg, .png, .pdf, .tex or .csv", j.output)
 	}
-	j.Comparison = comparison.Comparison{Selection: s, Given: f.Changed("matrix"), AllPlans: j.sweeps() || j.trades()}
+	j.Comparison = comparison.Comparison{Selection: s, HasMatrix: f.Changed("matrix"), AllPlans: j.sweeps() || j.trades()}
 	if l := &s.Limits; j.trades() && l.Memory == 0 && l.Compute == 0 { // plans, too, that only limits make worth it
 		l.Memory, l.Compute = math.MaxInt32, math.MaxInt32
 	}
 	if j.Processors, err = selection.ParseProcessors(j.processors); err != nil {
 		return selection.Markf("processors", "-k %q: %w", j.processors, err)
 	}
-	if j.Settings, err = comparison.Settings(j.ports, j.over); err != nil {
+	if j.Settings, err = comparison.Settings(j.ports, j.excess); err != nil {
 		return err
 	}
 	n := len(j.Processors) * len(j.Settings)
@@ -134,17 +134,17 @@ func (j *costJob) settle(cmd *cobra.Command) (err error) {
 
 // writePoints writes the points of a chart as CSV.
 func writePoints(w io.Writer, c draw.Chart) error {
-	out := csv.NewWriter(w)
-	out.Write([]string{"series", c.X.Label, c.Y.Label})
+	writer := csv.NewWriter(w)
+	writer.Write([]string{"series", c.X.Label, c.Y.Label})
 	for _, s := range c.Series {
 		for _, p := range s.Points {
 			if !math.IsNaN(p.Y) {
-				out.Write([]string{s.Name, strconv.FormatFloat(p.X, 'g', -1, 64), strconv.FormatFloat(p.Y, 'g', -1, 64)})
+				writer.Write([]string{s.Name, strconv.FormatFloat(p.X, 'g', -1, 64), strconv.FormatFloat(p.Y, 'g', -1, 64)})
 			}
 		}
 	}
-	out.Flush()
-	return out.Error()
+	writer.Flush()
+	return writer.Error()
 }
 
 // sweeps reports whether times are wanted for many packet sizes.
@@ -157,9 +157,9 @@ func (j *costJob) trades() bool { return j.plot == "memory" || j.plot == "comput
 const usualSizes = "1KiB..64MiB"
 
 // parseSizes sets the sizes of --plot size.
-func (j *costJob) parseSizes(given bool) error {
+func (j *costJob) parseSizes(hasSize bool) error {
 	text := usualSizes
-	if given {
+	if hasSize {
 		text = j.Selection.Size
 	}
 	first, last, _ := strings.Cut(text, "..")

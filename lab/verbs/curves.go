@@ -41,11 +41,11 @@ func (j *costJob) sizeChart(r comparison.Row) draw.Chart {
 		Y:     draw.Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }},
 	}
 	sizes := comparison.Sizes(j.firstSize, j.last)
-	colour, before := -1, ""
+	colour, previous := -1, ""
 	names := make([]string, len(r.Plans))
 	for i, p := range r.Plans {
-		if p.Algorithm != before {
-			colour, before = colour+1, p.Algorithm
+		if p.Algorithm != previous {
+			colour, previous = colour+1, p.Algorithm
 		}
 		names[i] = fmt.Sprintf("%s %s", p.Algorithm, p)
 		s := draw.Series{Name: names[i], Colour: colour, Dashes: i}
@@ -75,18 +75,18 @@ func (j *costJob) tradeChart(r comparison.Row) draw.Chart {
 		c.X.Label = "multiply-adds per symbol"
 		takes = func(p comparison.Plan) int { return p.Cost.PacketC3() }
 	}
-	most := 0
-	by := map[string][]comparison.Plan{}
+	largest := 0
+	byAlgorithm := map[string][]comparison.Plan{}
 	var names []string
 	for _, p := range r.Plans {
-		if by[p.Algorithm] == nil {
+		if byAlgorithm[p.Algorithm] == nil {
 			names = append(names, p.Algorithm)
 		}
-		by[p.Algorithm] = append(by[p.Algorithm], p)
-		most = max(most, takes(p))
+		byAlgorithm[p.Algorithm] = append(byAlgorithm[p.Algorithm], p)
+		largest = max(largest, takes(p))
 	}
 	for i, name := range names {
-		plans := by[name]
+		plans := byAlgorithm[name]
 		slices.SortStableFunc(plans, func(a, b comparison.Plan) int { return cmp.Compare(takes(a), takes(b)) })
 		s := draw.Series{Name: name, Colour: i, Dashes: i}
 		least := math.Inf(1)
@@ -101,7 +101,7 @@ func (j *costJob) tradeChart(r comparison.Row) draw.Chart {
 			least = seconds
 			s.Points = append(s.Points, draw.Point{X: float64(takes(p)), Y: least})
 		}
-		s.Points = append(s.Points, draw.Point{X: float64(most), Y: least})
+		s.Points = append(s.Points, draw.Point{X: float64(largest), Y: least})
 		c.Series = append(c.Series, s)
 	}
 	return c

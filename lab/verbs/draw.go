@@ -104,7 +104,7 @@ func formatOf(output string) (string, error) {
 
 // drawFile draws what the file has, or standard input.
 func drawFile(cmd *cobra.Command, name, format, output string) error {
-	in := cmd.InOrStdin()
+	input := cmd.InOrStdin()
 	if name == "-" {
 		name = "standard input"
 	} else {
@@ -113,9 +113,9 @@ func drawFile(cmd *cobra.Command, name, format, output string) error {
 			return selection.Markf("", "%w", err)
 		}
 		defer f.Close()
-		in = f
+		input = f
 	}
-	picture, err := picture(in)
+	picture, err := picture(input)
 	if err != nil {
 		return selection.Markf("", "%s: %s", name, selection.Message(err))
 	}
@@ -139,12 +139,12 @@ func put(cmd *cobra.Command, data []byte, file string) error {
 	return err
 }
 
-// most is the bytes of JSON that are read.
-const most = 1 << 30
+// mostBytes is the bytes of JSON that are read.
+const mostBytes = 1 << 30
 
 // picture draws a plan or a matrix.
 func picture(r io.Reader) (*draw.Picture, error) {
-	data, err := io.ReadAll(io.LimitReader(r, most))
+	data, err := io.ReadAll(io.LimitReader(r, mostBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -70,13 +70,13 @@ func runExplore(cmd *cobra.Command, o *exploreOptions) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	at := "http://" + reachable(listener.Addr().String()) + "/?token=" + token
-	if err := printable.Fprintf(cmd.OutOrStdout(), "%s\n", at); err != nil {
+	address := "http://" + reachable(listener.Addr().String()) + "/?token=" + token
+	if err := printable.Fprintf(cmd.OutOrStdout(), "%s\n", address); err != nil {
 		server.Close()
 		return err
 	}
 	if o.open && hasBrowser() {
-		_ = browser.OpenURL(at) // where it cannot, the address is printed
+		_ = browser.OpenURL(address) // where it cannot, the address is printed
 	}
 	select {
 	case err := <-served:

@@ -77,10 +77,10 @@ func guard(token string, next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-cache")
-		same := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
-		query := same(r.URL.Query().Get("token"))
+		matches := func(text string) bool { return subtle.ConstantTimeCompare([]byte(text), []byte(token)) == 1 }
+		query := matches(r.URL.Query().Get("token"))
 		cookie, err := r.Cookie(cookieName(r))
-		if !query && (err != nil || !same(cookie.Value)) {
+		if !query && (err != nil || !matches(cookie.Value)) {
 			http.Error(w, "volley explore answers only who has its token: open the address that it has printed, which ends with ?token=…", http.StatusForbidden)
 			return
 		}
@@ -112,14 +112,14 @@ func local(r *http.Request) bool {
 	if origin == "" {
 		return true
 	}
-	from, err := url.Parse(origin)
-	return err == nil && from.Host == r.Host
+	page, err := url.Parse(origin)
+	return err == nil && page.Host == r.Host
 }
 
 // answer answers a call of a method, line by line.
 func answer(w http.ResponseWriter, r *http.Request) {
 	method := r.PathValue("method")
-	most, release, err := explore.Admit(r.Context(), method)
+	limit, release, err := explore.Admit(r.Context(), method)
 	if err != nil {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // it has waited
 		w.Header().Set("Retry-After", "10")
@@ -127,7 +127,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		status := http.StatusRequestTimeout
 		if errors.As(err, new(*http.MaxBytesError)) {

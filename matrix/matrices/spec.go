@@ -66,7 +66,7 @@ func (s Spec) OrderOf(k int) string {
 	switch {
 	case word != "reversed":
 		return ""
-	case slices.IsSorted(r.Of(k)):
+	case slices.IsSorted(r.Factors(k)):
 		return word
 	case word != s.Order:
 		return s.Order

@@ -25,6 +25,7 @@ from torch.distributed.tensor import DTensor, Shard, distribute_tensor  # noqa: 
 
 import ranks  # noqa: E402
 import volley.torch  # noqa: E402
+from volley import _child  # noqa: E402
 from volley._nodes import Options  # noqa: E402
 
 SHAPES = {"a": (37, 5), "b": (8, 3, 2), "c": (64,), "d": (5, 9)}  # that no number of ranks divides
@@ -164,20 +165,22 @@ def test_async_has_a_copy(tmp_path: Path) -> None:
     assert ranks.run(train_on, 2, tmp_path) == [(1, True)] * 2
 
 
-def niced(rank: int, base: Path) -> list[str]:
+def niced(rank: int, base: Path) -> list[int]:
     at, seen = root(base, rank, 2, 2), []
-    arguments = Options.arguments
-    Options.arguments = lambda *a: [seen.append(f) or f for f in arguments(*a)]
+    lowers = Options.lowers
+    Options.lowers = lambda *a: seen.append(lowers(*a)) or seen[-1]
     dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1))
     dcp.async_save(state(2), storage_writer=volley.torch.Writer(at, 2, tolerate=1)).result()
     dcp.save(state(3), storage_writer=volley.torch.Writer(at, 3, tolerate=1, nice=3))
     volley.torch.Checkpointer(at, tolerate=1).save({}, 4).wait()
-    return [f for f in seen if f.startswith("--nice")]
+    return seen
 
 
 def test_priority(tmp_path: Path) -> None:
     """It is lower beside the training only."""
-    assert ranks.run(niced, 2, tmp_path) == [["--nice=0", "--nice=10", "--nice=3", "--nice=10"]] * 2
+    assert ranks.run(niced, 2, tmp_path) == [[0, 10, 3, 10]] * 2
+    low = subprocess.check_output([sys.executable, _child.__file__, str(os.getpid()), "3", shutil.which("nice")])
+    assert int(low) == min(os.nice(0) + 3, 19)
 
 
 def test_nothing_saved(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_wrong_uses(tmp_path: Path) -> None:
 
 
 def watched(rank: int, root: Path) -> list[Any]:
-    c = checkpointer(rank, root, nice=3, cores=1, limit_rate="50MB", flags=["--progress", "1ns"])
+    c = checkpointer(rank, root, nice=3, limit_rate="50MB", flags=["--progress", "1ns"])
     job = c.save({"more": torch.rand(250_000)}, 1)
     begun = job.progress.fraction
     job.wait()

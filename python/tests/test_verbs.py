@@ -37,11 +37,11 @@ def contents(dirs: list[Path]) -> list[dict[str, bytes]]:
 def test_lost_nodes_come_back(nodes: list[Path]) -> None:
     was = contents(nodes)
     planned = volley.protect(nodes, 2, dry_run=True)
-    assert planned.parity_bytes > 0 and {c.layout for c in planned.costs} == {"full", "striped"}
+    assert planned.parity_bytes > 0 and planned.cost.stored_bytes == planned.parity_bytes and planned.cost.rounds > 0
     assert not (nodes[0] / ".volley").exists()
     assert not volley.status(nodes).protected
-    done = volley.protect(nodes, tolerate=2, layout="striped", digest="xxh3")
-    assert (done.nodes, done.tolerate, done.layout, done.digest, done.generation, done.files) == (5, 2, "striped", "xxh3", 1, 10)
+    done = volley.protect(nodes, tolerate=2, digest="xxh3")
+    assert (done.nodes, done.tolerate, done.digest, done.generation, done.files) == (5, 2, "xxh3", 1, 10)
     assert done.places == [str(d) for d in nodes] and done.traffic.most_sent > 0
     shutil.rmtree(nodes[1])
     shutil.rmtree(nodes[3])
@@ -63,12 +63,12 @@ def test_findings(nodes: list[Path]) -> None:
     (nodes[2] / "data").write_bytes(b"another")
     os.utime(nodes[2] / "data", (1, 1))
     assert volley.recover(nodes).deleted == [str(nodes[2] / name)] and not (nodes[2] / name).exists()
-    report = volley.recover(nodes, deleted=True)
+    report = volley.recover(nodes, revert="deleted")
     assert report.kept == [str(nodes[2] / "data")] and (nodes[2] / name).read_bytes() == b"small"
-    assert volley.recover(nodes, file="data", revert=True, dry_run=True).reverts == report.kept
+    assert volley.recover(nodes, file="data", revert=["changed"], dry_run=True).reverts == report.kept
     some = volley.recover(nodes, file=["/data", "!none"])
     assert (some.matched, some.files, some.kept) == (len(nodes), 0, report.kept)
-    assert volley.recover(nodes, revert=True).replaced == [str(nodes[2] / ".volley/replaced/1/data")]
+    assert volley.recover(nodes, revert=["changed"]).replaced == [str(nodes[2] / ".volley/replaced/1/data")]
 
 
 def words(verb: str, *arguments: object) -> str:
@@ -105,7 +105,7 @@ def test_not_everything_comes_back(nodes: list[Path]) -> None:
     (nodes[2] / "data").mkdir()
     (nodes[2] / "data" / "mine").write_text("in the way")
     with pytest.raises(volley.NotWhole) as left:
-        volley.recover(nodes, revert=True)
+        volley.recover(nodes, revert=["changed"])
     (report,) = left.value.reports
     assert left.value.code == 3 and report.unrecovered and str(report.unrecovered[0]) in str(left.value)
 

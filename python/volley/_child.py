@@ -1,4 +1,4 @@
-"""Becomes the binary, as a child that ends when its parent does: PARENT BINARY ARGUMENT...
+"""Becomes the binary, as a child that ends when its parent does: PARENT NICE BINARY ARGUMENT...
 
 It is a program of its own because what runs between fork and exec in a process with threads may hang.
 """
@@ -14,4 +14,5 @@ if __name__ == "__main__":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != int(sys.argv[1]):  # it has ended before
         sys.exit("the parent has ended")
-    os.execv(sys.argv[2], sys.argv[2:])
+    os.nice(int(sys.argv[2]))
+    os.execv(sys.argv[3], sys.argv[3:])

@@ -325,10 +325,10 @@ class Ranks(Group):
         """Returns what the ranks of one node have in common, and no others."""
         return ""
 
-    def launch(self, run: Run, flags: Sequence[str], members: Sequence[Tuple[int, Sequence[str]]], files: Sequence[int] = ()) -> None:
+    def launch(self, run: Run, flags: Sequence[str], members: Sequence[Tuple[int, Sequence[str]]], files: Sequence[int] = (), nice: int = 0) -> None:
         """Starts a run. Each member is the rank whose child it is, and its own arguments.
 
-        The first one makes the secret of the run, and says where it listens. Children inherit the files of their rank.
+        The first one makes the secret of the run, and says where it listens. Children inherit the files of their rank. `nice` lowers their priority.
         """
         first = members[0][0]
         told = [("", "")]
@@ -343,7 +343,7 @@ class Ranks(Group):
                 meet, secret = f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}", secrets.token_hex(32)
             place = ["--comm", "tcp", "--rank", str(i), "--size", str(len(members)), "--meet", meet]
             common = ["--json", "--log-format", "json", *OFTEN, "--secret", "-", *([] if self._port else ["--port", ""]), *([] if i else ["--verbose"])]
-            wrapper = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), self._binary]
+            wrapper = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), str(nice), self._binary]
             child = _Child([*wrapper, run._verb, *flags, *place, *common, *self._flags, "--", *arguments], secret, files)
             run._begin(child)
             if i == 0:
@@ -467,7 +467,7 @@ class Nodes(Ranks):
     def protect(self, step: int, options: Options, job: Optional[Job] = None, waits: bool = False) -> Job:
         """Starts to protect a snapshot. The job may wait for it."""
         job = job or Job(self, step, "protect", options.retain)
-        return self.start(job, ["--root", "--step", str(step), *options.arguments(waits)])
+        return self.start(job, ["--root", "--step", str(step), *options.arguments()], nice=options.lowers(waits))
 
     def retire(self, retain: int) -> None:
         """Removes snapshots of other nodes that are not retained, and roots of nodes that were missing.
@@ -498,10 +498,10 @@ class Nodes(Ranks):
 
     # Runs of all nodes.
 
-    def start(self, job: Job, flags: Sequence[str] = (), members: Sequence[Member] = ()) -> Job:
+    def start(self, job: Job, flags: Sequence[str] = (), members: Sequence[Member] = (), nice: int = 0) -> Job:
         """Starts a run of these members, else of all nodes."""
         members = members or [(leader, "") for leader in self.nodes]
-        self.launch(job, flags, [(rank, [str(self.root / name)]) for rank, name in members])
+        self.launch(job, flags, [(rank, [str(self.root / name)]) for rank, name in members], nice=nice)
         return job
 
     def run(self, verb: str, flags: Sequence[str] = (), members: Sequence[Member] = ()) -> Any:
@@ -618,17 +618,18 @@ class Options(NamedTuple):
     retain: int = 2
     digest: Optional[str] = None
     nice: Optional[int] = None
-    cores: Optional[int] = None
     limit_rate: Union[str, int, None] = None
     port: int = 0  # those of all runs follow
     flags: Sequence[str] = ()
 
-    def arguments(self, waits: bool) -> List[str]:
-        """Returns the flags of `protect`. Where the job waits for it, no training runs beside it."""
+    def lowers(self, waits: bool) -> int:
+        """Returns by how much `protect` lowers its priority. Where the job waits for it, no training runs beside it."""
+        return self.nice if self.nice is not None else 0 if waits else 10
+
+    def arguments(self) -> List[str]:
+        """Returns the flags of `protect`."""
         of = self._asdict()
-        if self.nice is None:
-            of["nice"] = 0 if waits else 10
-        del of["port"], of["flags"]
+        del of["nice"], of["port"], of["flags"]
         return [f"--{name.replace('_', '-')}={value}" for name, value in of.items() if value is not None]
 
     def agreed(self, make: Callable[[], Nodes], **said: Any) -> Nodes:
@@ -645,8 +646,8 @@ class Options(NamedTuple):
 
     def _wrong(self) -> str:
         """Says what cannot be, or nothing."""
-        for name, value, least in ("tolerate", self.tolerate, 1), ("retain", self.retain, 0), ("nice", self.nice, 0), ("port", self.port, 0), ("cores", self.cores, 1):
-            if name in ("nice", "cores") and value is None:
+        for name, value, least in ("tolerate", self.tolerate, 1), ("retain", self.retain, 0), ("nice", self.nice, 0), ("port", self.port, 0):
+            if name == "nice" and value is None:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 return f"{name}={value!r}: want a whole number, {least} or more"

@@ -140,7 +140,6 @@ class VerifyReport:
     may_lose: int = 0
     at_risk: list[Risk] = field(default_factory=list)  # where one more is lost
     since: datetime | None = None  # when the generation came into force
-    layout: str = ""
     digest: str = ""
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -171,17 +170,14 @@ class Traffic:
 
 @dataclass
 class Cost:
-    """What a layout would take."""
+    """What making all parity would take."""
 
-    layout: str
-    possible: bool
     stored_bytes: int  # of parity, at each node
     sent_bytes: int  # by the busiest node
     messages: int  # of the busiest node
     rounds: int
     model_seconds: float
     plan: str
-    why: str = ""  # it is not possible
 
 
 @dataclass
@@ -193,9 +189,7 @@ class ProtectReport:
     hosts: list[str]  # that have them
     devices: list[str]  # their disks there
     tolerate: int
-    layout: str
     field: str
-    matrix: str
     digest: str
     generation: int
     files: int
@@ -208,7 +202,7 @@ class ProtectReport:
     coded_blocks: int  # that were not as before
     read_bytes: int  # of files, at all nodes
     traffic: Traffic
-    costs: list[Cost]
+    cost: Cost
     seconds: float
     notes: list[str] | None = None
     step: int | None = None  # of a snapshot
@@ -218,7 +212,7 @@ class ProtectReport:
 
     def __post_init__(self) -> None:
         self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]
-        self.costs = [read(Cost, c) for c in self.costs]  # type: ignore[arg-type]
+        self.cost = read(Cost, self.cost)  # type: ignore[arg-type]
         self.notes = self.notes or []
 
 

@@ -62,9 +62,9 @@ class Checkpointer:
     `address` is where others reach the host of rank 0: MASTER_ADDR, unless given. `port` is where a run meets there:
     any, unless given, and the other ports are then those of the flag `--port`.
 
-    `nice`, `cores` and `limit_rate` bound what a protection takes from the training at each node: it lowers its priority,
-    uses so many cores, and sends so many bytes a second, such as "100MB". `nice` is 10 unless given. What `load_latest`
-    does has no bound.
+    `nice` and `limit_rate` bound what a protection takes from the training at each node: it lowers its priority, and sends
+    so many bytes a second, such as "100MB". `nice` is 10 unless given. What `load_latest` does has no bound. GOMAXPROCS in
+    the environment bounds the cores of each process of Volley.
     `flags` are others of the command line, such as `["--timeout", "5m"]`.
 
     All ranks call it together, after `torch.distributed.init_process_group`, with the same arguments. Only `root` may
@@ -81,12 +81,11 @@ class Checkpointer:
         address: Optional[str] = None,
         port: int = 0,
         nice: Optional[int] = None,
-        cores: Optional[int] = None,
         limit_rate: Union[str, int, None] = None,
         flags: Sequence[str] = (),
     ) -> None:
         self.root = Path(root).absolute()
-        self._options = Options(tolerate, retain, digest, nice, cores, limit_rate, port, tuple(flags))
+        self._options = Options(tolerate, retain, digest, nice, limit_rate, port, tuple(flags))
         self._nodes = self._options.agreed(lambda: Nodes(self.root, address, port, flags))
         self._host = _Host()
         self.job: Optional[Job] = None  # the last one that was begun
@@ -256,8 +255,8 @@ def protect(
     A child of each rank maps the memory. Tensors in shared memory, such as after `share_memory_()`, and those of files,
     such as by `torch.from_file(..., shared=True)`, lie where the child can map them. The others are copied while it runs.
 
-    `digest`, `address`, `port` and `flags` are those of `Checkpointer`; the flags `--cores`, `--nice` and
-    `--limit-rate` bound what it takes. All ranks call it together, with the same arguments but the tensors.
+    `digest`, `address`, `port` and `flags` are those of `Checkpointer`; the flag `--limit-rate`
+    bounds what it sends. All ranks call it together, with the same arguments but the tensors.
 
     Raises ValueError at all ranks where one has arguments that cannot be, `volley.Refused` or `volley.RunFailed`.
     """

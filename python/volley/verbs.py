@@ -61,7 +61,6 @@ def protect(
     tolerate: int | None = None,
     *,
     group: Dir | None = None,
-    layout: str | None = None,
     digest: str | None = None,
     dry_run: bool = False,
     accept: str | Sequence[str] | None = None,
@@ -77,8 +76,7 @@ def protect(
     None as many as in the last run.
 
     `group` is a group file, in place of directories and what else it says (`volley group init` writes one).
-    `layout` is full or striped, `digest` sha256, blake3 or xxh3; without them Volley chooses. `dry_run` says what
-    it would take, and writes nothing. `accept` protects although most files of a node are "deleted", or "changed", and
+    `digest` is sha256, blake3 or xxh3, None as in the last run. `dry_run` says what it would take, and writes nothing. `accept` protects although most files of a node are "deleted", or "changed", and
     `force` although nodes are lost. With `root` or `step` each directory is a root of
     snapshots: their newest `step-N`, or this one, is protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group.
     `progress` is called from time to time with a `Progress`: bytes done and in all. `flags` are others of the command
@@ -86,7 +84,7 @@ def protect(
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
-    options: dict[str, Any] = {"group": group, "tolerate": tolerate, "layout": layout, "digest": digest, "dry_run": dry_run, "accept": accept, "force": force}
+    options: dict[str, Any] = {"group": group, "tolerate": tolerate, "digest": digest, "dry_run": dry_run, "accept": accept, "force": force}
     options.update(root=root, step=step, retain=retain, key=key)
     report: ProtectReport = _one("protect", dirs, options, flags, progress)
     return report
@@ -138,9 +136,7 @@ def recover(
     group: Dir | None = None,
     file: str | Sequence[str] | None = None,
     to: Dir | None = None,
-    revert: bool = False,
-    deleted: bool = False,
-    beyond: bool = False,
+    revert: str | Sequence[str] | None = None,
     dry_run: bool = False,
     latest: bool = False,
     step: int | None = None,
@@ -153,8 +149,8 @@ def recover(
     `file` brings back single files alone, by patterns as in `.gitignore`, also at nodes that are whole, and deleted ones.
     With `to` what was protected of these is copied there for all nodes.
 
-    `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back changed files,
-    too, and `deleted` what was deleted since. `beyond` tries although more nodes are lost than tolerated. `dry_run` says what would be done.
+    `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back, too, what users
+    have "changed" or "deleted" since. `dry_run` says what would be done.
 
     With `latest` each directory is a root of snapshots: the newest that is not lost is brought back, and those that are
     lost are set aside. `step` brings back `step-N`, and sets none aside. `group` and `progress` are those
@@ -163,7 +159,7 @@ def recover(
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
-    options: dict[str, Any] = {"group": group, "file": file, "to": to, "revert": revert, "deleted": deleted, "beyond": beyond}
+    options: dict[str, Any] = {"group": group, "file": file, "to": to, "revert": revert}
     options |= {"dry_run": dry_run, "latest": latest, "step": step, "key": key}
     report: RecoverReport = _one("recover", dirs, options, flags, progress)
     return report

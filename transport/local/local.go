@@ -26,7 +26,7 @@ type Endpoint struct {
 	group   *group
 	rank    int
 	aborted chan struct{} // one per rank: a single one for all would be fought over
-	waits   *waits.All
+	waits   *waits.Registry
 	host    *transport.Host // nil: of New
 
 	mu     sync.Mutex       // guards what follows
@@ -53,7 +53,7 @@ func New(n int) []*Endpoint {
 	g := &group{ends: make([]*Endpoint, n)}
 	for r := range g.ends {
 		aborted := make(chan struct{})
-		e := &Endpoint{group: g, rank: r, aborted: aborted, oldest: map[stream]int32{}, free: none}
+		e := &Endpoint{group: g, rank: r, aborted: aborted, oldest: map[stream]int32{}, free: noHalf}
 		e.waits = waits.New(aborted, func() error { return g.abort.Load() }, e.start)
 		g.ends[r] = e
 	}
@@ -76,7 +76,7 @@ func NewHosts(ranks ...int) []*Endpoint {
 	for h, list := range hosts {
 		for _, r := range list {
 			e := ends[r]
-			e.host = &transport.Host{Hosts: hosts, Here: h, Crowded: n > runtime.GOMAXPROCS(0), Yield: runtime.Gosched, Aborted: e.hasAborted}
+			e.host = &transport.Host{Hosts: hosts, Local: h, Crowded: n > runtime.GOMAXPROCS(0), Yield: runtime.Gosched, Aborted: e.hasAborted}
 		}
 	}
 	return ends
@@ -116,11 +116,11 @@ func (e *Endpoint) Close() error {
 	defer e.mu.Unlock()
 	e.closed = true
 	for _, i := range e.oldest {
-		for ; i != none; i = e.halves[i].next {
+		for ; i != noHalf; i = e.halves[i].next {
 			e.halves[i].finish(e.closedError())
 		}
 	}
-	e.oldest, e.halves, e.free = nil, nil, none
+	e.oldest, e.halves, e.free = nil, nil, noHalf
 	if e.host != nil {
 		e.host.Close(e.group.abort.Load() != nil)
 	}
@@ -152,55 +152,55 @@ type half struct {
 	next  int32 // of the stream, or of the free ones
 }
 
-const none = -1
+const noHalf = -1
 
 // meet returns the oldest half of a stream to this rank that goes with h; else h now waits for
 // its own.
-func (e *Endpoint) meet(key stream, h half) (other half, met bool) {
+func (e *Endpoint) meet(key stream, h half) (partner half, met bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i, waits := e.oldest[key]
 	if waits && e.halves[i].Receive != h.Receive {
-		other = e.halves[i]
-		if e.oldest[key] = other.next; other.next == none {
+		partner = e.halves[i]
+		if e.oldest[key] = partner.next; partner.next == noHalf {
 			delete(e.oldest, key)
 		}
 		e.halves[i], e.free = half{next: e.free}, i
-		return other, true
+		return partner, true
 	}
 	if e.closed {
 		h.finish(e.closedError())
 		return half{}, false
 	}
-	at := e.free
-	if at == none {
-		at, e.halves = int32(len(e.halves)), append(e.halves, half{})
+	index := e.free
+	if index == noHalf {
+		index, e.halves = int32(len(e.halves)), append(e.halves, half{})
 	} else {
-		e.free = e.halves[at].next
+		e.free = e.halves[index].next
 	}
-	e.halves[at] = h
+	e.halves[index] = h
 	if !waits {
-		e.oldest[key] = at
+		e.oldest[key] = index
 		return half{}, false
 	}
-	for e.halves[i].next != none {
+	for e.halves[i].next != noHalf {
 		i = e.halves[i].next
 	}
-	e.halves[i].next = at
+	e.halves[i].next = index
 	return half{}, false
 }
 
 // copyTo gives the message to the half that receives it, and ends both.
-func (h half) copyTo(to half, src int) {
+func (h half) copyTo(receiver half, src int) {
 	var err error
-	if slices.EqualFunc(h.Parts, to.Parts, func(a, b []byte) bool { return len(a) == len(b) }) {
+	if slices.EqualFunc(h.Parts, receiver.Parts, func(a, b []byte) bool { return len(a) == len(b) }) {
 		for i, part := range h.Parts {
-			copy(to.Parts[i], part)
+			copy(receiver.Parts[i], part)
 		}
 	} else {
-		err = &transport.LengthError{Src: src, Tag: h.Tag, Got: h.Lengths(), Want: to.Lengths()}
+		err = &transport.LengthError{Src: src, Tag: h.Tag, Got: h.Lengths(), Want: receiver.Lengths()}
 	}
-	to.finish(err)
+	receiver.finish(err)
 	h.finish(nil)
 }
 
@@ -212,17 +212,17 @@ func (e *Endpoint) NewQueue() transport.Queue { return e.waits.NewQueue() }
 
 // start starts a transfer. A message whose other half is there is copied before it returns.
 func (e *Endpoint) start(q *waits.Queue, t *transport.Transfer) {
-	h := half{t, q, none}
+	h := half{t, q, noHalf}
 	if !e.isPeer(t.Rank) {
 		h.finish(fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t, e.Size()))
 	} else if abort := e.group.abort.Load(); abort != nil { // nothing goes to those who have not heard of it
 		h.finish(abort)
 	} else if t.Receive {
-		if other, met := e.meet(stream{t.Rank, t.Tag}, h); met {
-			other.copyTo(h, t.Rank)
+		if partner, met := e.meet(stream{t.Rank, t.Tag}, h); met {
+			partner.copyTo(h, t.Rank)
 		}
-	} else if other, met := e.group.ends[t.Rank].meet(stream{e.rank, t.Tag}, h); met {
-		h.copyTo(other, e.rank)
+	} else if partner, met := e.group.ends[t.Rank].meet(stream{e.rank, t.Tag}, h); met {
+		h.copyTo(partner, e.rank)
 	}
 }
 

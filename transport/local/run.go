@@ -25,16 +25,16 @@ func Run(ctx context.Context, n int, rank func(ctx context.Context, t transport.
 		})
 	}
 	wg.Wait()
-	var own []error
-	said := map[string]bool{}
+	var failures []error
+	reported := map[string]bool{}
 	for _, err := range errs {
-		if err != nil && !errors.As(err, new(*transport.AbortError)) && !said[err.Error()] {
-			said[err.Error()] = true
-			own = append(own, err)
+		if err != nil && !errors.As(err, new(*transport.AbortError)) && !reported[err.Error()] {
+			reported[err.Error()] = true
+			failures = append(failures, err)
 		}
 	}
-	if len(own) == 0 { // aborted from outside, if at all
+	if len(failures) == 0 { // aborted from outside, if at all
 		return errors.Join(errs...)
 	}
-	return errors.Join(own...)
+	return errors.Join(failures...)
 }

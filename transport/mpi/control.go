@@ -16,13 +16,13 @@ import (
 
 // A controlMessage is between endpoints. One field is set, and of an abort or an answer those that belong to it.
 type controlMessage struct {
-	Abort   *string `json:",omitempty"` // why the sender ended the group
-	Code    int     `json:",omitempty"` // with Abort: the exit code of that error; 0: it has none
-	Clear   int     `json:",omitempty"` // clear-to-send: MPI's tag of a message to the sender
-	Ask     int     `json:",omitempty"` // a question's number: for whom does the receiver wait?
-	Answer  int     `json:",omitempty"` // that number
-	For     int     `json:",omitempty"` // for this rank, or -1: for nobody
-	Seconds float64 `json:",omitempty"` // for so long
+	Abort    *string `json:",omitempty"`    // why the sender ended the group
+	Code     int     `json:",omitempty"`    // with Abort: the exit code of that error; 0: it has none
+	Clear    int     `json:",omitempty"`    // clear-to-send: MPI's tag of a message to the sender
+	Ask      int     `json:",omitempty"`    // a question's number: for whom does the receiver wait?
+	Answer   int     `json:",omitempty"`    // that number
+	WaitsFor int     `json:"For,omitempty"` // for this rank, or -1: for nobody
+	Seconds  float64 `json:",omitempty"`    // for so long
 }
 
 // A heardError is an error of another rank, of which its text and exit code have come.
@@ -87,7 +87,7 @@ func (e *Endpoint) postControl() {
 }
 
 // ended reads the control message that has come.
-func (r *controlReceive) ended(_, bytes, from int, err error) {
+func (r *controlReceive) ended(_, bytes, sender int, err error) {
 	e := r.e
 	if e.closed {
 		r.pins.Unpin()
@@ -104,17 +104,17 @@ func (r *controlReceive) ended(_, bytes, from int, err error) {
 	e.postControl()
 	switch {
 	case m.Abort != nil:
-		e.end(&transport.AbortError{Rank: from, Cause: m.cause()})
+		e.end(&transport.AbortError{Rank: sender, Cause: m.cause()})
 	case m.Clear != 0:
-		e.clears[destination{from, m.Clear}]++
+		e.clears[destination{sender, m.Clear}]++
 		e.release()
 	case m.Ask != 0:
 		rank, since := e.oldestWait()
-		e.sendControl(from, controlMessage{Answer: m.Ask, For: rank, Seconds: since.Seconds()})
+		e.sendControl(sender, controlMessage{Answer: m.Ask, WaitsFor: rank, Seconds: since.Seconds()})
 	case m.Answer != 0:
-		if to := e.answers[m.Answer]; to != nil {
+		if reply := e.answers[m.Answer]; reply != nil {
 			delete(e.answers, m.Answer)
-			to <- answer{m.For, time.Duration(m.Seconds * float64(time.Second))}
+			reply <- answer{m.WaitsFor, time.Duration(m.Seconds * float64(time.Second))}
 		}
 	}
 }
@@ -124,18 +124,18 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 	if rank < 0 || rank >= e.size || rank == e.rank {
 		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.size)
 	}
-	to := make(chan answer, 1)
+	reply := make(chan answer, 1)
 	var number int
 	call(func() {
 		e.questions++
 		number = e.questions
-		e.answers[number] = to
+		e.answers[number] = reply
 		e.sendControl(rank, controlMessage{Ask: number})
 		e.post()
 	})
 	for {
 		select {
-		case a := <-to:
+		case a := <-reply:
 			return a.rank, a.time, nil
 		default:
 			sleep(leastSleep)
@@ -196,8 +196,8 @@ func (e *Endpoint) fail(cause error) {
 	text := cause.Error()
 	text = strings.ToValidUTF8(text[:min(len(text), controlBytes/8)], "")
 	m := controlMessage{Abort: &text}
-	if own := interface{ ExitCode() int }(nil); errors.As(cause, &own) {
-		m.Code = own.ExitCode()
+	if coder := interface{ ExitCode() int }(nil); errors.As(cause, &coder) {
+		m.Code = coder.ExitCode()
 	}
 	for r := range e.size {
 		if r != e.rank {

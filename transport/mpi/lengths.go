@@ -60,10 +60,10 @@ func (e *Endpoint) checkLengths() {
 		seen[key] = true
 		tag, ok, err := e.peek(t.Rank)
 		tag &^= moreBit
-		if err != nil || !ok || tag == controlTag || tag == t.mpiTag || tag>>e.streamShift != t.mpiTag>>e.streamShift || t.other != 0 {
+		if err != nil || !ok || tag == controlTag || tag == t.mpiTag || tag>>e.streamShift != t.mpiTag>>e.streamShift || t.misfitTag != 0 {
 			continue
 		}
-		t.other = tag
+		t.misfitTag = tag
 		for i, index := range t.requests {
 			if e.all[index] != (request{t, i}) {
 				continue // it is over
@@ -87,8 +87,8 @@ func (t *transfer) discard() bool {
 		got, failure = got+n, cmp.Or(failure, err)
 		return ok && err == nil
 	}
-	last := take(t.other)
-	for take(t.other | moreBit) {
+	last := take(t.misfitTag)
+	for take(t.misfitTag | moreBit) {
 	}
 	if t.wrong(got); failure != nil {
 		t.fail(failure)

@@ -189,11 +189,11 @@ func TestInquire(t *testing.T) {
 			t.Fatalf("rank %d: %v", e.Rank(), err)
 		}
 	}
-	until(func() bool { return len(q.over) > 0 })
+	until(func() bool { return len(q.finished) > 0 })
 	if e.Rank() > 1 {
 		send(e.Rank()-1, chain)
 	}
-	until(func() bool { return len(ends.over) > 0 })
+	until(func() bool { return len(ends.finished) > 0 })
 }
 
 // TestInquireAborted asks after an abort: who timed out at the same time is not to be waited for.
@@ -267,7 +267,7 @@ func TestHosts(t *testing.T) {
 	for r := range e.Size() {
 		hosts[r%2] = append(hosts[r%2], r)
 	}
-	e.host.Hosts, e.host.Here = hosts, e.Rank()%2
+	e.host.Hosts, e.host.Local = hosts, e.Rank()%2
 	f, err := field.Parse("2^8")
 	if err != nil {
 		t.Fatal(err)

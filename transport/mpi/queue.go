@@ -15,7 +15,7 @@ import (
 // A queue is a [transport.Queue]. The engine's lock guards it.
 type queue struct {
 	e        *Endpoint
-	over     []result
+	finished []result
 	underWay int
 	pins     runtime.Pinner // of what is under way
 	wake     chan struct{}  // ends a wait in which another goroutine polls
@@ -26,7 +26,7 @@ type queue struct {
 	ctx   context.Context
 	since time.Time
 	ends  result
-	done  bool
+	ended bool
 	polls bool // this goroutine does
 }
 
@@ -73,7 +73,7 @@ const mostPatience = 8
 func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
 	q.ctx = ctx
 	for {
-		if call(q.step); q.done {
+		if call(q.step); q.ended {
 			return q.ends.transfer, q.ends.err
 		}
 		if q.polls {
@@ -90,7 +90,7 @@ func (q *queue) Wait(ctx context.Context) (*transport.Transfer, error) {
 // tryWait looks whether the wait is over, and polls for a while unless it is or another goroutine does.
 func (q *queue) tryWait() {
 	e := q.e
-	if q.next(); q.done {
+	if q.next(); q.ended {
 		q.stop()
 		return
 	}
@@ -108,7 +108,7 @@ func (q *queue) tryWait() {
 		gather = 0
 	}
 	e.wait(time.Since(q.since), gather)
-	if q.next(); q.done {
+	if q.next(); q.ended {
 		q.stop()
 	}
 }
@@ -116,18 +116,18 @@ func (q *queue) tryWait() {
 // next notes what ends the wait, if something does.
 func (q *queue) next() {
 	e := q.e
-	q.done = true
+	q.ended = true
 	switch {
 	case e.abort != nil:
 		q.ends = result{nil, e.abort}
-	case len(q.over) > 0:
-		q.ends = q.over[0]
-		q.over = slices.Delete(q.over, 0, 1)
+	case len(q.finished) > 0:
+		q.ends = q.finished[0]
+		q.finished = slices.Delete(q.finished, 0, 1)
 	case q.ctx.Err() != nil:
 		e.broken = true // messages may be left that nobody takes
 		q.ends = result{nil, context.Cause(q.ctx)}
 	default:
-		q.done = false
+		q.ended = false
 	}
 }
 
@@ -148,9 +148,9 @@ func (q *queue) stop() {
 	engine.waits.Add(-1)
 	if e.poller == q || e.poller == nil {
 		e.poller = nil
-		for other, waits := range e.waits {
+		for waiting, waits := range e.waits {
 			if waits {
-				other.signal()
+				waiting.signal()
 				break
 			}
 		}
@@ -199,10 +199,10 @@ type transfer struct {
 	mpiTag    int
 	fragments []fragment
 	posted    int   // of the fragments
-	over      int   // of those posted
+	finished  int   // of those posted
 	requests  []int // of a receive
 	long      bool  // it needs a clear-to-send
-	other     int   // MPI's tag of a message of other lengths that came instead
+	misfitTag int   // MPI's tag of a message of other lengths that came instead
 	refuse    bool  // that one is to be taken
 	err       error
 }
@@ -235,10 +235,10 @@ const eagerFragments = 2
 
 // cut cuts a message into fragments, none of them empty unless it is the only one. Fragments have no more
 // than so many bytes, and those that are packed are made of parts of up to pack bytes.
-func (t *transfer) cut(most, pack int) {
+func (t *transfer) cut(limit, pack int) {
 	for i := 0; i < len(t.Parts); {
 		first, n := i, 0
-		for ; i < len(t.Parts) && len(t.Parts[i]) <= pack && n+len(t.Parts[i]) <= most; i++ {
+		for ; i < len(t.Parts) && len(t.Parts[i]) <= pack && n+len(t.Parts[i]) <= limit; i++ {
 			n += len(t.Parts[i])
 		}
 		if i > first+1 {
@@ -254,8 +254,8 @@ func (t *transfer) cut(most, pack int) {
 			continue
 		}
 		i = first + 1
-		for part := t.Parts[first]; len(part) > 0; part = part[min(len(part), most):] {
-			t.fragments = append(t.fragments, fragment{memory: part[:min(len(part), most)]})
+		for part := t.Parts[first]; len(part) > 0; part = part[min(len(part), limit):] {
+			t.fragments = append(t.fragments, fragment{memory: part[:min(len(part), limit)]})
 		}
 	}
 	t.fragments = slices.DeleteFunc(t.fragments, func(p fragment) bool { return len(p.memory) == 0 })
@@ -275,12 +275,12 @@ func (e *Endpoint) buffer(n int) []byte {
 	return make([]byte, n)
 }
 
-func (e *Endpoint) start(q *queue, what *transport.Transfer) {
+func (e *Endpoint) start(q *queue, request *transport.Transfer) {
 	t := new(transfer)
 	if n := len(e.idleTransfers); n > 0 {
 		t, e.idleTransfers = e.idleTransfers[n-1], e.idleTransfers[:n-1]
 	}
-	t.Transfer, t.queue = what, q
+	t.Transfer, t.queue = request, q
 	switch {
 	case t.Rank < 0 || t.Rank >= e.size || t.Rank == e.rank:
 		t.err = fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t.Transfer, e.size)
@@ -330,13 +330,13 @@ func (e *Endpoint) release() {
 		if blocked[key] {
 			return false
 		}
-		if to := (destination{t.Rank, t.mpiTag}); t.long && e.clears[to] == 0 {
+		if target := (destination{t.Rank, t.mpiTag}); t.long && e.clears[target] == 0 {
 			blocked[key] = true
 			t.post(eagerFragments)
 			return false
 		} else if t.long {
-			if e.clears[to]--; e.clears[to] == 0 {
-				delete(e.clears, to)
+			if e.clears[target]--; e.clears[target] == 0 {
+				delete(e.clears, target)
 			}
 		}
 		t.post(len(t.fragments))
@@ -366,9 +366,9 @@ func (t *transfer) post(end int) {
 }
 
 // ended notes that a fragment is over.
-func (t *transfer) ended(i, bytes, from int, err error) {
+func (t *transfer) ended(i, bytes, source int, err error) {
 	e := t.queue.e
-	t.over++
+	t.finished++
 	p := t.fragments[i]
 	switch {
 	case err != nil:
@@ -385,11 +385,11 @@ func (t *transfer) ended(i, bytes, from int, err error) {
 			rest = rest[copy(part, rest):]
 		}
 	}
-	if t.over < len(t.fragments) {
+	if t.finished < len(t.fragments) {
 		return
 	}
 	if t.refuse && t.err == nil {
-		e.sendControl(t.Rank, controlMessage{Clear: t.other}) // it may be a long one
+		e.sendControl(t.Rank, controlMessage{Clear: t.misfitTag}) // it may be a long one
 		e.refused = append(e.refused, t)
 		return
 	}
@@ -398,7 +398,7 @@ func (t *transfer) ended(i, bytes, from int, err error) {
 
 func (t *transfer) end() {
 	q, e := t.queue, t.queue.e
-	q.over = append(q.over, result{t.Transfer, t.err})
+	q.finished = append(q.finished, result{t.Transfer, t.err})
 	if q.underWay--; q.underWay == 0 {
 		q.pins.Unpin()
 	}

@@ -33,15 +33,15 @@ type numbering struct {
 	count       int // streams that have one
 }
 
-// numberingOf returns the numbering for a library whose largest tag is most: MPI_TAG_UB.
-func numberingOf(most int) numbering {
-	shift := 1 + max(1, min(mostHashBits, bits.Len(uint(most))-bits.Len(streams)-1))
-	return numbering{shift, min(streams, (most-1<<shift+1)>>shift)}
+// numberingOf returns the numbering for a library whose largest tag is largest: MPI_TAG_UB.
+func numberingOf(largest int) numbering {
+	shift := 1 + max(1, min(mostHashBits, bits.Len(uint(largest))-bits.Len(streams)-1))
+	return numbering{shift, min(streams, (largest-1<<shift+1)>>shift)}
 }
 
-// Limits returns for which tags there is room in a library whose largest tag is most, MPI_TAG_UB: where that is 2^23-1
+// Limits returns for which tags there is room in a library whose largest tag is largest, MPI_TAG_UB: where that is 2^23-1
 // or more for 8,192 rounds of 64 ports, and 512 of 1,024.
-func Limits(most int) transport.Limits { return numberingOf(most).limits() }
+func Limits(largest int) transport.Limits { return numberingOf(largest).limits() }
 
 func (n numbering) limits() transport.Limits {
 	return transport.Limits{

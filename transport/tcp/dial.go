@@ -19,8 +19,8 @@ const (
 
 // An UnreachedError says that TCP does not connect to a rank that listens, or has listened.
 type UnreachedError struct {
-	From, To string // addresses of ranks
-	Err      error
+	Source, Target string // addresses of ranks
+	Err            error
 }
 
 func (e *UnreachedError) Error() string { return e.Err.Error() }
@@ -32,8 +32,8 @@ func (e *UnreachedError) Refused() bool { return errors.Is(e.Err, syscall.ECONNR
 
 // advice says which port to open, or nothing where it is no firewall.
 func (e *UnreachedError) advice() string {
-	source, _, _ := net.SplitHostPort(e.From)
-	host, port, err := net.SplitHostPort(e.To)
+	source, _, _ := net.SplitHostPort(e.Source)
+	host, port, err := net.SplitHostPort(e.Target)
 	if err != nil || errors.As(e.Err, new(*net.DNSError)) {
 		return ""
 	}
@@ -77,7 +77,7 @@ func (l *Listener) dial(ctx context.Context, address string, call frame, listene
 			c, err = l.call(try, raw, call)
 		case listened && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ETIMEDOUT) || !connected && time.Now().After(end)):
 			cancel()
-			return nil, &UnreachedError{To: address, Err: err}
+			return nil, &UnreachedError{Target: address, Err: err}
 		}
 		cancel()
 		if err == nil || errors.Is(err, ErrStranger) {
@@ -113,7 +113,7 @@ func (l *Listener) call(ctx context.Context, raw net.Conn, call frame) (*conn, e
 
 // connect calls the peer where there is no connection with it.
 func (p *peer) connect() {
-	if p.link == nil && !p.connecting && !p.left {
+	if p.link == nil && !p.connecting && !p.closed {
 		p.connecting = true
 		p.e.running.Go(p.dial)
 	}
@@ -212,13 +212,13 @@ func (p *peer) write(c *conn) {
 		defer p.e.mu.Unlock()
 		p.writing = false
 		p.urgent = append(c.batch.frames, p.urgent...)
-		if p.left {
+		if p.closed {
 			p.fail()
 		}
 	}()
 	for {
 		p.e.mu.Lock()
-		if p.left {
+		if p.closed {
 			p.fail()
 		}
 		p.collect(&c.batch)

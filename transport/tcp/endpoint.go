@@ -26,7 +26,7 @@ type Endpoint struct {
 	end       context.CancelFunc
 	running   sync.WaitGroup
 	aborted   chan struct{}
-	waits     *waits.All
+	waits     *waits.Registry
 
 	mu        sync.Mutex // guards what follows, and what lies in peers and transfers
 	peers     []*peer    // nil: this rank
@@ -64,9 +64,9 @@ func (e *Endpoint) Overlaps() bool {
 
 // neighbours returns how many ranks have the host of this one.
 func (e *Endpoint) neighbours() (count int) {
-	own, _, _ := net.SplitHostPort(e.addresses[e.rank])
+	local, _, _ := net.SplitHostPort(e.addresses[e.rank])
 	for _, address := range e.addresses {
-		if host, _, _ := net.SplitHostPort(address); host == own {
+		if host, _, _ := net.SplitHostPort(address); host == local {
 			count++
 		}
 	}
@@ -75,12 +75,12 @@ func (e *Endpoint) neighbours() (count int) {
 
 type transfer struct {
 	*transport.Transfer
-	queue   *waits.Queue
-	size    int
-	moved   int          // bytes that were put into frames, or whose frames have come
-	left    atomic.Int64 // bytes that are not written, or not read, and one for the head
-	number  uint32       // how many of its tag were before it
-	cleared bool         // of a receive: its sender was told clear-to-send
+	queue     *waits.Queue
+	size      int
+	moved     int          // bytes that were put into frames, or whose frames have come
+	remaining atomic.Int64 // bytes that are not written, or not read, and one for the head
+	number    uint32       // how many of its tag were before it
+	cleared   bool         // of a receive: its sender was told clear-to-send
 }
 
 var transfers = sync.Pool{New: func() any { return new(transfer) }}
@@ -112,7 +112,7 @@ func (t *transfer) fill(c *conn, offset, size int) error {
 
 // passed notes that so many bytes have been written, or read to where they belong.
 func (t *transfer) passed(size int) {
-	if t.left.Add(-int64(size)) == 0 {
+	if t.remaining.Add(-int64(size)) == 0 {
 		t.queue.Finish(t.Transfer, nil)
 		t.Transfer, t.queue = nil, nil
 		transfers.Put(t)
@@ -137,7 +137,7 @@ func (e *Endpoint) start(q *waits.Queue, wanted *transport.Transfer) {
 		err = fmt.Errorf("rank %d: %w", e.rank, transport.ErrClosed)
 	case min(tag.Round, tag.Port) < 0 || uint64(max(tag.Round, tag.Port)) > math.MaxUint32:
 		err = fmt.Errorf("rank %d cannot %v: %v is not a tag", e.rank, wanted, tag)
-	case p.left && !wanted.Receive:
+	case p.closed && !wanted.Receive:
 		err = errLeft(p.rank)
 	}
 	if err != nil {
@@ -146,7 +146,7 @@ func (e *Endpoint) start(q *waits.Queue, wanted *transport.Transfer) {
 	}
 	t := transfers.Get().(*transfer)
 	t.Transfer, t.queue, t.size, t.moved, t.cleared = wanted, q, wanted.Bytes(), 0, false
-	t.left.Store(int64(t.size) + 1)
+	t.remaining.Store(int64(t.size) + 1)
 	if wanted.Receive {
 		p.receive(t)
 	} else {
@@ -191,7 +191,7 @@ func (e *Endpoint) ask(rank int, reply chan answer) (number uint64, err error) {
 		return 0, err
 	case e.abort != nil:
 		return 0, e.abort
-	case p.left || e.closed:
+	case p.closed || e.closed:
 		return 0, errLeft(rank)
 	}
 	e.questions++
@@ -215,7 +215,7 @@ func (e *Endpoint) stop(cause error) {
 	}
 	e.heard(&transport.AbortError{Rank: e.rank, Cause: cause})
 	for _, p := range e.peers {
-		if p != nil && !p.left {
+		if p != nil && !p.closed {
 			p.connect()
 			p.tellAbort()
 		}
@@ -249,7 +249,7 @@ func (e *Endpoint) Close() error {
 	e.closed = true
 	var read []<-chan struct{}
 	for _, p := range e.peers {
-		if p != nil && !p.left && (p.link != nil || p.connecting) {
+		if p != nil && !p.closed && (p.link != nil || p.connecting) {
 			p.rests = nil
 			if e.abort != nil { // the peer may hear of the bye first, and take it for the cause
 				p.tellAbort()
@@ -280,13 +280,13 @@ func (e *Endpoint) lost(p *peer, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.readAll()
-	if p.left || e.closed {
+	if p.closed || e.closed {
 		return
 	}
-	own, advice := e.addresses[e.rank], ""
+	local, advice := e.addresses[e.rank], ""
 	if unreached := new(UnreachedError); errors.As(err, &unreached) {
-		unreached.From = own
+		unreached.Source = local
 		advice = unreached.advice()
 	}
-	e.stop(fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w%s", p.rank, e.addresses[p.rank], e.rank, own, err, advice))
+	e.stop(fmt.Errorf("rank %d, at %s, is gone or cannot be reached from rank %d, at %s: %w%s", p.rank, e.addresses[p.rank], e.rank, local, err, advice))
 }

@@ -27,10 +27,10 @@ type caller struct {
 
 // A gathering is one at rank 0.
 type gathering struct {
-	callers []*caller // nil: it has not come
-	texts   [][]byte
-	over    bool
-	err     error
+	callers  []*caller // nil: it has not come
+	texts    [][]byte
+	complete bool
+	err      error
 }
 
 // answered is what rank 0 answers. Texts of ranks that have not come are null.
@@ -74,17 +74,17 @@ func (l *Listener) Gather(ctx context.Context, address string, mine Contribution
 	if err != nil {
 		return nil, fmt.Errorf("cannot meet rank 0 at %s: %w", address, err)
 	}
-	var said answered
-	if err := json.Unmarshal(text, &said); err != nil || len(said.Texts) != mine.Size && said.Error == "" {
+	var reply answered
+	if err := json.Unmarshal(text, &reply); err != nil || len(reply.Texts) != mine.Size && reply.Error == "" {
 		return nil, fmt.Errorf("rank 0 at %s answers what is no table of %d ranks", address, mine.Size)
 	}
 	switch {
-	case said.Input:
-		return said.Texts, Inputf("%s", said.Error)
-	case said.Error != "":
-		return said.Texts, errors.New(said.Error)
+	case reply.Input:
+		return reply.Texts, Inputf("%s", reply.Error)
+	case reply.Error != "":
+		return reply.Texts, errors.New(reply.Error)
 	}
-	return said.Texts, nil
+	return reply.Texts, nil
 }
 
 // ask returns what rank 0 answers to a contribution. It connects the first time; a context that ends breaks the
@@ -120,10 +120,10 @@ func (l *Listener) await(ctx context.Context, holds func() bool) error {
 	for {
 		err := context.Cause(ctx) // what holds by then counts
 		l.mu.Lock()
-		done, changed := holds(), l.changed
+		satisfied, changed := holds(), l.changed
 		l.mu.Unlock()
 		switch {
-		case done:
+		case satisfied:
 			return nil
 		case err != nil:
 			return err
@@ -147,11 +147,11 @@ func (l *Listener) lead(ctx context.Context, mine Contribution, limit time.Durat
 		l.gathered[mine.Name] = g
 		l.add(g, &caller{context.Background(), "rank 0"}, mine)
 	})
-	err := l.await(ctx, func() bool { return g.over || l.absent(g) == nil })
+	err := l.await(ctx, func() bool { return g.complete || l.absent(g) == nil })
 	l.update(func() {
 		absent := l.absent(g)
 		switch {
-		case g.over:
+		case g.complete:
 		case absent == nil && l.met == nil:
 			l.met = g.callers
 		case absent == nil:
@@ -160,7 +160,7 @@ func (l *Listener) lead(ctx context.Context, mine Contribution, limit time.Durat
 		default:
 			g.err = err
 		}
-		g.over = true
+		g.complete = true
 	})
 	return g.texts, g.err
 }
@@ -224,21 +224,21 @@ func (l *Listener) answer(rank *caller, text []byte) ([]byte, error) {
 		return nil, err
 	}
 	l.update(func() { l.add(g, rank, r) })
-	if err := l.await(rank, func() bool { return g.over }); err != nil {
+	if err := l.await(rank, func() bool { return g.complete }); err != nil {
 		return nil, err
 	}
-	said := answered{Texts: g.texts}
+	reply := answered{Texts: g.texts}
 	if g.err != nil {
-		said.Error, said.Input = g.err.Error(), errors.As(g.err, new(*InputError))
+		reply.Error, reply.Input = g.err.Error(), errors.As(g.err, new(*InputError))
 	}
-	return json.Marshal(said)
+	return json.Marshal(reply)
 }
 
 // add takes a contribution. A contradiction ends the gathering for all.
 func (l *Listener) add(g *gathering, rank *caller, r Contribution) {
 	size := len(g.callers)
 	switch {
-	case g.over:
+	case g.complete:
 	case r.Protocol != Protocol:
 		g.err = Inputf("rank %d, at %s, speaks protocol %d and rank 0 protocol %d: run the same version of Volley everywhere", r.Rank, rank.address, r.Protocol, Protocol)
 	case r.Size != size || r.Rank >= size:
@@ -248,5 +248,5 @@ func (l *Listener) add(g *gathering, rank *caller, r Contribution) {
 	default:
 		g.callers[r.Rank], g.texts[r.Rank] = rank, r.Data
 	}
-	g.over = g.over || g.err != nil
+	g.complete = g.complete || g.err != nil
 }

@@ -117,7 +117,7 @@ func (l *Listener) serve(raw net.Conn) {
 	l.mu.Unlock()
 	c, call, err := l.welcome(raw)
 	l.mu.Lock()
-	l.handshakes = slices.DeleteFunc(l.handshakes, func(other net.Conn) bool { return other == raw })
+	l.handshakes = slices.DeleteFunc(l.handshakes, func(pending net.Conn) bool { return pending == raw })
 	l.mu.Unlock()
 	if err == nil { // from here on the connection does not end for others: the caller would take it for the end of this rank
 		err = errors.Join(c.send(frame{kind: readyFrame}), raw.SetDeadline(time.Time{}))
@@ -188,16 +188,16 @@ func (l *Listener) Close() error {
 
 // refusals are connections that were refused, of which the log has not told. Who scans ports makes hundreds.
 type refusals struct {
-	count     int
-	from, why string // of the first
+	count           int
+	address, reason string // of the first
 }
 
 // refuse has the log tell of a connection, in a line with those that follow soon.
-func (l *Listener) refuse(from, why string) {
+func (l *Listener) refuse(address, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refused.count == 0 {
-		l.refused = refusals{from: from, why: why}
+		l.refused = refusals{address: address, reason: reason}
 		time.AfterFunc(l.limits.Refused, l.tellRefused)
 	}
 	l.refused.count++
@@ -209,6 +209,6 @@ func (l *Listener) tellRefused() {
 	l.refused = refusals{}
 	l.mu.Unlock()
 	if r.count > 0 {
-		l.log.Warn("refused connections", "count", r.count, "first", r.from, "because", r.why)
+		l.log.Warn("refused connections", "count", r.count, "first", r.address, "because", r.reason)
 	}
 }

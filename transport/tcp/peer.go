@@ -21,7 +21,7 @@ type peer struct {
 	accepted   bool // it has called, and was admitted
 	turns      bool // this rank connects them soon, if the lower one does not
 	writing    bool // parts of sends may be read now
-	left       bool // it has closed
+	closed     bool // it has closed
 	read       chan struct{}
 	readAll    func() // closes read: Close need not wait for the peer
 	wake       chan struct{}
@@ -121,9 +121,9 @@ func (p *peer) clear(t *transfer) {
 }
 
 func (p *peer) tellAbort() {
-	why := p.e.abort.Cause.Error()
-	why = strings.ToValidUTF8(why[:min(len(why), nameBytes)], "")
-	p.push(frame{kind: abortFrame, a: uint32(p.e.abort.Rank), text: []byte(why)})
+	reason := p.e.abort.Cause.Error()
+	reason = strings.ToValidUTF8(reason[:min(len(reason), nameBytes)], "")
+	p.push(frame{kind: abortFrame, a: uint32(p.e.abort.Rank), text: []byte(reason)})
 }
 
 // use connects the pair: the lower rank does it, as the other one gets to it as well. Where it has not for a while, a
@@ -378,10 +378,10 @@ func (p *peer) takeControl(f frame, text []byte) error {
 
 // leave notes that the peer has closed.
 func (p *peer) leave() {
-	if p.left {
+	if p.closed {
 		return
 	}
-	p.left = true
+	p.closed = true
 	p.readAll()
 	p.push(frame{kind: goneFrame})
 	if !p.writing {

@@ -79,7 +79,7 @@ func TestFirewall(t *testing.T) {
 		if aborted := new(transport.AbortError); !errors.As(err, &aborted) || !strings.HasPrefix(aborted.Cause.Error(), want) {
 			t.Errorf("%s: %v, want %s", c.peer, err, want)
 		}
-		if unreached := new(UnreachedError); !errors.As(err, &unreached) || unreached.From != e.addresses[c.rank] || unreached.To != c.peer {
+		if unreached := new(UnreachedError); !errors.As(err, &unreached) || unreached.Source != e.addresses[c.rank] || unreached.Target != c.peer {
 			t.Errorf("%s: %+v", c.peer, unreached)
 		}
 	}

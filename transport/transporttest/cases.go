@@ -70,13 +70,13 @@ type failure struct{ error }
 
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-func must(err error) {
+func require(err error) {
 	if err != nil {
 		fail("%w", err)
 	}
 }
 
-// mustDo is must that says what failed.
+// mustDo is require that says what failed.
 func mustDo(doing string, err error) {
 	if err != nil {
 		fail("%s: %w", doing, err)
@@ -87,19 +87,19 @@ func everyRank(d endpoint) {
 	if d.Size() < 1 || d.Rank() < 0 || d.Rank() >= d.Size() {
 		fail("it is rank %d of %d", d.Rank(), d.Size())
 	}
-	must(d.meet(transport.Tag{}))
+	require(d.meet(transport.Tag{}))
 }
 
 // meet trades a message with every other rank.
 func (d endpoint) meet(tag transport.Tag) error {
-	var all []message
+	var messages []message
 	for r := range d.Size() {
 		if r != d.Rank() {
 			// The sizes of the group as both ends see them go into the message.
-			all = append(all, message{r, d.Rank(), tag, d.Size(), []int{8}}, message{d.Rank(), r, tag, d.Size(), []int{8}})
+			messages = append(messages, message{r, d.Rank(), tag, d.Size(), []int{8}}, message{d.Rank(), r, tag, d.Size(), []int{8}})
 		}
 	}
-	return d.trade(all...)
+	return d.trade(messages...)
 }
 
 func partSizes(d endpoint) {
@@ -124,7 +124,7 @@ func manyParts(d endpoint) {
 	for i := range lengths {
 		lengths[i] = i % 13
 	}
-	must(d.pass(transport.Tag{}, lengths...))
+	require(d.pass(transport.Tag{}, lengths...))
 }
 
 func tagsInAnyOrder(d endpoint) {
@@ -140,9 +140,9 @@ func tagsInAnyOrder(d endpoint) {
 		coming = append(coming, d.post(d.fromPrev(tag(i), 0, i)))
 	}
 	slices.Reverse(coming)
-	must(d.finish(coming...))
+	require(d.finish(coming...))
 	slices.Reverse(going)
-	must(d.finish(going...))
+	require(d.finish(going...))
 }
 
 func orderWithinTag(d endpoint) {
@@ -158,33 +158,33 @@ func orderWithinTag(d endpoint) {
 	for i := count / 2; i < count; i++ {
 		coming = append(coming, d.post(d.fromPrev(transport.Tag{}, i, 10)))
 	}
-	must(d.finish(coming...))
-	must(d.finish(going...))
+	require(d.finish(coming...))
+	require(d.finish(going...))
 }
 
 // lastTags takes the last tags for which a transport says that it has room.
 func lastTags(d endpoint) {
 	for _, b := range transport.LimitsOf(d.Transport) {
 		if b.Rounds > 0 {
-			must(d.pass(transport.Tag{Round: b.Rounds - 1, Port: b.Ports - 1}, 10))
+			require(d.pass(transport.Tag{Round: b.Rounds - 1, Port: b.Ports - 1}, 10))
 		}
 	}
 }
 
 func allPairs(d endpoint) {
 	for round := range 3 {
-		var out, in []message
+		var outgoing, incoming []message
 		for port := range 3 {
 			tag := transport.Tag{Round: round, Port: port}
 			for r := range d.Size() {
 				if r != d.Rank() {
-					out = append(out, message{d.Rank(), r, tag, 0, []int{10 * r, 17*port + 1}})
-					in = append(in, message{r, d.Rank(), tag, 0, []int{10 * d.Rank(), 17*port + 1}})
+					outgoing = append(outgoing, message{d.Rank(), r, tag, 0, []int{10 * r, 17*port + 1}})
+					incoming = append(incoming, message{r, d.Rank(), tag, 0, []int{10 * d.Rank(), 17*port + 1}})
 				}
 			}
 		}
-		slices.Reverse(in) // so that tags matter
-		must(d.trade(append(in, out...)...))
+		slices.Reverse(incoming) // so that tags matter
+		require(d.trade(append(incoming, outgoing...)...))
 	}
 }
 
@@ -194,38 +194,38 @@ func sendFirst(d endpoint) {
 		tag, ready := transport.Tag{Round: round}, transport.Tag{Round: round, Port: 1}
 		going := d.post(d.toNext(tag, 0, 1000))
 		begun := d.post(d.toNext(ready, 0, 1))
-		must(d.finish(d.post(d.fromPrev(ready, 0, 1))))
-		must(d.finish(d.post(d.fromPrev(tag, 0, 1000))))
-		must(d.finish(going, begun))
+		require(d.finish(d.post(d.fromPrev(ready, 0, 1))))
+		require(d.finish(d.post(d.fromPrev(tag, 0, 1000))))
+		require(d.finish(going, begun))
 	}
 }
 
 func largeBothWays(d endpoint) {
 	const size = 1<<20 + 3 // more than a socket takes in before its peer reads
-	var all []message
+	var messages []message
 	for port, r := range []int{d.next(), d.prev()} {
 		// What leaves for the next rank on port 0 comes from its previous one.
-		all = append(all, message{r, d.Rank(), transport.Tag{Port: 1 - port}, 0, []int{size}}, message{d.Rank(), r, transport.Tag{Port: port}, 0, []int{size}})
+		messages = append(messages, message{r, d.Rank(), transport.Tag{Port: 1 - port}, 0, []int{size}}, message{d.Rank(), r, transport.Tag{Port: port}, 0, []int{size}})
 	}
-	must(d.trade(all...))
+	require(d.trade(messages...))
 }
 
 func bufferFree(d endpoint) {
-	other, ok := d.partner()
+	partner, ok := d.partner()
 	if !ok {
 		return
 	}
 	for round, size := range []int{1, 1000, 1 << 18} {
-		l := message{min(d.Rank(), other), max(d.Rank(), other), transport.Tag{Round: round}, 0, []int{size}}
+		l := message{min(d.Rank(), partner), max(d.Rank(), partner), transport.Tag{Round: round}, 0, []int{size}}
 		if d.Rank() == l.src {
 			parts := l.parts()
-			must(d.finish(d.start(l, &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: parts})))
+			require(d.finish(d.start(l, &transport.Transfer{Rank: l.dst, Tag: l.tag, Parts: parts})))
 			clear(parts[0])
 			parts[0] = nil
 			continue
 		}
 		coming := d.post(l)
-		must(d.finish(coming))
+		require(d.finish(coming))
 		time.Sleep(pause)
 		mustDo("changed after Wait", l.check(coming.Parts))
 	}
@@ -235,21 +235,21 @@ func bufferFree(d endpoint) {
 func oneByOne(d endpoint) {
 	const count = 5
 	q := d.NewQueue()
-	var all []*transport.Transfer
+	var transfers []*transport.Transfer
 	for i := range count {
 		for _, n := range []int{10, 1 << 18} {
 			t := d.transfer(d.fromPrev(transport.Tag{Round: i}, 0, n))
 			t.ID = i
-			all = append(all, t)
+			transfers = append(transfers, t)
 			q.Post(t)
 		}
 	}
-	given, giveUp := context.WithTimeout(d.ctx, time.Millisecond)
+	brief, giveUp := context.WithTimeout(d.ctx, time.Millisecond)
 	defer giveUp()
-	if t, err := q.Wait(given); t != nil || err == nil {
+	if t, err := q.Wait(brief); t != nil || err == nil {
 		fail("a transfer is over before it was sent: %v, error %w", t, err)
 	}
-	must(d.meet(transport.Tag{Round: count})) // no rank sends before all have waited
+	require(d.meet(transport.Tag{Round: count})) // no rank sends before all have waited
 	wait := func(receive bool, round int) {
 		t, err := q.Wait(d.ctx)
 		mustDo(fmt.Sprintf("wait for a message of round %d", round), err)
@@ -257,32 +257,32 @@ func oneByOne(d endpoint) {
 			fail("wait for a message of round %d: got that of %v (received: %v)", round, t.Tag, t.Receive)
 		}
 		if receive {
-			must(d.fromPrev(t.Tag, 0, t.Lengths()...).check(t.Parts))
+			require(d.fromPrev(t.Tag, 0, t.Lengths()...).check(t.Parts))
 		}
 	}
 	for i := range count {
 		i = count - 1 - i
-		going := []pending{d.post(d.toNext(all[2*i].Tag, 0, 10)), d.post(d.toNext(all[2*i].Tag, 0, 1<<18))}
+		going := []pending{d.post(d.toNext(transfers[2*i].Tag, 0, 10)), d.post(d.toNext(transfers[2*i].Tag, 0, 1<<18))}
 		for range going {
 			wait(true, i)
 		}
-		must(d.finish(going...))
-		must(d.meet(transport.Tag{Round: count + 1 + i}))
+		require(d.finish(going...))
+		require(d.meet(transport.Tag{Round: count + 1 + i}))
 	}
 	delayed := d.toNext(transport.Tag{Round: 3 * count}, 0, 100)
 	coming := d.post(d.fromPrev(delayed.tag, 0, 100))
 	defer time.AfterFunc(pause, func() { q.Post(d.transfer(delayed)) }).Stop()
 	wait(false, delayed.tag.Round)
-	must(d.finish(coming))
+	require(d.finish(coming))
 }
 
 // sideBySide has goroutines of one rank trade by tags of their own, and one wait for what another sends only later.
 func sideBySide(d endpoint) {
 	const goroutines, rounds = 4, 25
 	errs := make([]error, goroutines+2)
-	var all sync.WaitGroup
+	var running sync.WaitGroup
 	for g := range goroutines {
-		all.Go(func() {
+		running.Go(func() {
 			for round := range rounds {
 				tag := transport.Tag{Round: g*rounds + round, Port: round % 2}
 				if errs[g] = d.pass(tag, round, 3000*g); errs[g] != nil {
@@ -292,13 +292,13 @@ func sideBySide(d endpoint) {
 		})
 	}
 	tag := transport.Tag{Round: goroutines * rounds}
-	all.Go(func() { errs[goroutines] = d.finish(d.post(d.fromPrev(tag, 0, 10))) })
-	all.Go(func() {
+	running.Go(func() { errs[goroutines] = d.finish(d.post(d.fromPrev(tag, 0, 10))) })
+	running.Go(func() {
 		time.Sleep(pause)
 		errs[goroutines+1] = d.finish(d.post(d.toNext(tag, 0, 10)))
 	})
-	all.Wait()
-	must(errors.Join(errs...))
+	running.Wait()
+	require(errors.Join(errs...))
 }
 
 func wrongLengths(d endpoint) {
@@ -355,7 +355,7 @@ func wrongRanks(d endpoint) {
 		}
 	}
 	if d.Size() > 1 {
-		must(d.pass(transport.Tag{}, 10))
+		require(d.pass(transport.Tag{}, 10))
 	}
 }
 
@@ -371,8 +371,8 @@ func ctxEnds(d endpoint) {
 	end(cause)
 
 	for i, c := range []struct {
-		how string
-		ctx context.Context
+		name string
+		ctx  context.Context
 	}{
 		{"cancelled during Wait", cancelled},
 		{"with a deadline during Wait", expiring},
@@ -380,12 +380,12 @@ func ctxEnds(d endpoint) {
 	} {
 		tag := transport.Tag{Round: never.Round + i}
 		if err := transport.Receive(c.ctx, d, d.prev(), tag, []byte{1}); !errors.Is(err, cause) {
-			fail("receive, ctx %s: %w", c.how, unwanted(err, "the cause of ctx"))
+			fail("receive, ctx %s: %w", c.name, unwanted(err, "the cause of ctx"))
 		}
 		// A small message may be on its way in a copy.
 		tag.Port = 1
 		if err := transport.Send(c.ctx, d, d.next(), tag, []byte{1}); err != nil && !errors.Is(err, cause) {
-			fail("send, ctx %s: %w", c.how, unwanted(err, "nil or the cause of ctx"))
+			fail("send, ctx %s: %w", c.name, unwanted(err, "nil or the cause of ctx"))
 		}
 	}
 	mustDo("after a wait that was given up", d.pass(transport.Tag{}, 10))
@@ -436,7 +436,7 @@ func (d endpoint) aborted(rank int) error {
 
 func abortUnderWay(d endpoint) {
 	last := d.Size() - 1
-	must(d.connect())
+	require(d.connect())
 	cause := stop(d.Rank())
 	if d.Rank() == last {
 		defer time.AfterFunc(pause, func() { d.Abort(cause) }).Stop()
@@ -448,34 +448,34 @@ func abortUnderWay(d endpoint) {
 		fail("the error %q does not wrap this rank's cause", err)
 	}
 	mustDo("send begun before", stoppedBy(last, send.Wait(d.ctx)))
-	must(d.aborted(last))
+	require(d.aborted(last))
 }
 
 func abortLater(d endpoint) {
-	must(d.connect())
+	require(d.connect())
 	receive := d.post(d.fromPrev(transport.Tag{Round: never.Round, Port: 1}, 0, 1))
 	if d.Rank() == 0 {
 		d.Abort(stop(0))
-		must(d.aborted(0)) // here it holds at once
+		require(d.aborted(0)) // here it holds at once
 	}
 	time.Sleep(pause)
 	mustDo("receive begun before", stoppedBy(0, receive.Wait(d.ctx)))
-	must(d.aborted(0))
+	require(d.aborted(0))
 }
 
 func firstAbort(d endpoint) {
-	must(d.connect())
+	require(d.connect())
 	if d.Rank() == 0 {
 		d.Abort(stop(0))
 		d.Abort(errors.New("second thoughts"))
 	}
-	must(d.aborted(0))
+	require(d.aborted(0))
 	d.Abort(stop(d.Rank()))
 	mustDo("after a second abort", d.aborted(0))
 }
 
 func abortsAtOnce(d endpoint) {
-	must(d.connect())
+	require(d.connect())
 	var aborts sync.WaitGroup
 	defer aborts.Wait()
 	for range 4 {
@@ -484,11 +484,11 @@ func abortsAtOnce(d endpoint) {
 	err := transport.Receive(d.ctx, d, d.prev(), never, []byte{1})
 	first, ok := errors.AsType[*transport.AbortError](err)
 	if !ok {
-		must(unwanted(err, "an AbortError"))
+		require(unwanted(err, "an AbortError"))
 	}
-	must(stoppedBy(first.Rank, err))
+	require(stoppedBy(first.Rank, err))
 	time.Sleep(pause)
-	must(d.aborted(first.Rank)) // and no other one, whatever still comes in
+	require(d.aborted(first.Rank)) // and no other one, whatever still comes in
 }
 
 func closeEarly(d endpoint) {
@@ -499,11 +499,11 @@ func closeEarly(d endpoint) {
 				going = append(going, d.post(message{0, r, transport.Tag{}, i, []int{10, 1000 * i}}))
 			}
 		}
-		must(d.finish(going...)) // and then it closes
+		require(d.finish(going...)) // and then it closes
 		return
 	}
 	time.Sleep(pause)
 	for i := range 10 {
-		must(d.finish(d.post(message{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})))
+		require(d.finish(d.post(message{0, d.Rank(), transport.Tag{}, i, []int{10, 1000 * i}})))
 	}
 }

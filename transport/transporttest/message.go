@@ -43,11 +43,11 @@ func (l message) check(parts [][]byte) error {
 			return fmt.Errorf("%v: part %d: got %d bytes, want %d", l, i, len(got), len(want))
 		}
 		if !bytes.Equal(got, want) {
-			at := 0
-			for got[at] == want[at] {
-				at++
+			index := 0
+			for got[index] == want[index] {
+				index++
 			}
-			return fmt.Errorf("%v: part %d: byte %d of %d: got %#02x, want %#02x", l, i, at, len(got), got[at], want[at])
+			return fmt.Errorf("%v: part %d: byte %d of %d: got %#02x, want %#02x", l, i, index, len(got), got[index], want[index])
 		}
 	}
 	return nil
@@ -117,15 +117,15 @@ func (p pending) Wait(ctx context.Context) error {
 // finish waits for messages in turn, and checks what has come.
 func (d endpoint) finish(messages ...pending) error {
 	for _, p := range messages {
-		if err := p.over(p.Transfer, p.Wait(d.ctx)); err != nil {
+		if err := p.problem(p.Transfer, p.Wait(d.ctx)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// over returns what is wrong with a transfer of the message that has ended with an error, or nil.
-func (l message) over(t *transport.Transfer, err error) error {
+// problem returns what is wrong with a transfer of the message that has ended with an error, or nil.
+func (l message) problem(t *transport.Transfer, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%v: %v: %w", l, t, err)
@@ -137,23 +137,23 @@ func (l message) over(t *transport.Transfer, err error) error {
 
 // trade sends and receives all at once, in one queue.
 func (d endpoint) trade(messages ...message) error {
-	q, all := d.NewQueue(), make([]*transport.Transfer, len(messages))
+	q, transfers := d.NewQueue(), make([]*transport.Transfer, len(messages))
 	for i, l := range messages {
-		all[i] = d.transfer(l)
+		transfers[i] = d.transfer(l)
 	}
-	q.Post(all...)
-	for left := len(all); left > 0; left-- {
+	q.Post(transfers...)
+	for remaining := len(transfers); remaining > 0; remaining-- {
 		t, err := q.Wait(d.ctx)
 		if t == nil {
-			first := slices.IndexFunc(all, func(t *transport.Transfer) bool { return t != nil })
-			return fmt.Errorf("%d of %d messages under way, such as %v: %w", left, len(all), messages[first], err)
+			first := slices.IndexFunc(transfers, func(t *transport.Transfer) bool { return t != nil })
+			return fmt.Errorf("%d of %d messages under way, such as %v: %w", remaining, len(transfers), messages[first], err)
 		}
-		i := slices.Index(all, t)
+		i := slices.Index(transfers, t)
 		if i < 0 {
 			return fmt.Errorf("a transfer that was not posted, or is named twice: %+v", *t)
 		}
-		all[i] = nil
-		if err := messages[i].over(t, err); err != nil {
+		transfers[i] = nil
+		if err := messages[i].problem(t, err); err != nil {
 			return err
 		}
 	}

@@ -49,10 +49,10 @@ func Free(t testing.TB) string {
 // FreeAddress returns an address of loopback at which nobody listens, with a port that the kernel gives to no connection.
 func FreeAddress() (string, error) {
 	for {
-		at, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 		if err == nil {
-			defer at.Close()
-			return at.Addr().String(), nil
+			defer listener.Close()
+			return listener.Addr().String(), nil
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			return "", err
@@ -112,7 +112,7 @@ func (c Case) run(ctx context.Context, tr transport.Transport, limit, grace time
 // parallel test; the cases are.
 func Run(t *testing.T, factory func(t *testing.T, n int) []transport.Transport) {
 	t.Helper()
-	before := runtime.NumGoroutine()
+	goroutines := runtime.NumGoroutine()
 	t.Run("suite", func(t *testing.T) { // which ends with its parallel tests
 		for _, c := range Cases() {
 			t.Run(c.Name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func Run(t *testing.T, factory func(t *testing.T, n int) []transport.Transport) 
 	if t.Failed() {
 		return // a rank that hangs is no news
 	}
-	if stacks := leak(before, Limit); stacks != "" {
+	if stacks := leak(goroutines, Limit); stacks != "" {
 		t.Errorf("goroutines are left after Close:\n%s", stacks)
 	}
 }
@@ -173,9 +173,9 @@ func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, g
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// leak waits until no more than before goroutines run. After the patience it returns the stacks of all that do.
-func leak(before int, patience time.Duration) string {
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+// leak waits until no more goroutines run than the limit. After the patience it returns the stacks of all that do.
+func leak(limit int, patience time.Duration) string {
+	for end := time.Now().Add(patience); runtime.NumGoroutine() > limit; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			stacks := make([]byte, 1<<20)
 			return string(stacks[:runtime.Stack(stacks, true)])

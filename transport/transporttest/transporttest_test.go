@@ -44,12 +44,12 @@ func TestBrokenTransports(t *testing.T) {
 		},
 		{
 			how:     "flips a bit",
-			wrap:    withFault(faulty.Flip(faulty.Every, 0, 1<<20, 7)),
+			wrap:    withFault(faulty.Flip(faulty.EverySend, 0, 1<<20, 7)),
 			noticed: []string{"parts of all sizes", "large messages both ways"},
 		},
 		{
 			how:     "cuts long messages off",
-			wrap:    withFault(faulty.Truncate(faulty.Every, 1<<16)),
+			wrap:    withFault(faulty.Truncate(faulty.EverySend, 1<<16)),
 			noticed: []string{"parts of all sizes", "large messages both ways", "a sent buffer is free after Wait"},
 		},
 		{

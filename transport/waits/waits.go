@@ -16,8 +16,8 @@ import (
 	"volley/transport"
 )
 
-// All are the waits under way at a rank.
-type All struct {
+// A Registry has the waits under way at a rank.
+type Registry struct {
 	aborted <-chan struct{}
 	cause   func() error
 	start   func(*Queue, *transport.Transfer)
@@ -28,12 +28,12 @@ type All struct {
 
 // New returns no waits. All waits end with the cause once aborted is closed. Start starts a transfer that was
 // posted to a queue, and has [Queue.Finish] called when it is over, also where it cannot be started.
-func New(aborted <-chan struct{}, cause func() error, start func(*Queue, *transport.Transfer)) *All {
-	return &All{aborted: aborted, cause: cause, start: start}
+func New(aborted <-chan struct{}, cause func() error, start func(*Queue, *transport.Transfer)) *Registry {
+	return &Registry{aborted: aborted, cause: cause, start: start}
 }
 
 // Oldest returns whom the rank has waited for the longest, and for how long; -1 is nobody. Waits given up count, too.
-func (w *All) Oldest() (rank int, waited time.Duration) {
+func (w *Registry) Oldest() (rank int, waited time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, q := range w.queues {
@@ -48,13 +48,13 @@ func (w *All) Oldest() (rank int, waited time.Duration) {
 
 // A Queue is a [transport.Queue].
 type Queue struct {
-	all   *All
-	wake  chan struct{} // has a value when something is over
-	since time.Time     // of the wait under way
+	registry *Registry
+	wake     chan struct{} // has a value when something is over
+	since    time.Time     // of the wait under way
 
-	mu     sync.Mutex // guards what follows; it is locked last
-	posted []*transport.Transfer
-	over   []result
+	mu       sync.Mutex // guards what follows; it is locked last
+	posted   []*transport.Transfer
+	finished []result
 }
 
 type result struct {
@@ -63,7 +63,7 @@ type result struct {
 }
 
 // NewQueue returns an empty queue.
-func (w *All) NewQueue() *Queue { return &Queue{all: w, wake: make(chan struct{}, 1)} }
+func (w *Registry) NewQueue() *Queue { return &Queue{registry: w, wake: make(chan struct{}, 1)} }
 
 // Post starts transfers.
 func (q *Queue) Post(transfers ...*transport.Transfer) {
@@ -71,7 +71,7 @@ func (q *Queue) Post(transfers ...*transport.Transfer) {
 	q.posted = append(q.posted, transfers...)
 	q.mu.Unlock()
 	for _, t := range transfers {
-		q.all.start(q, t)
+		q.registry.start(q, t)
 	}
 }
 
@@ -80,7 +80,7 @@ func (q *Queue) Finish(t *transport.Transfer, err error) {
 	q.mu.Lock()
 	if i := slices.Index(q.posted, t); i >= 0 {
 		q.posted = slices.Delete(q.posted, i, i+1)
-		q.over = append(q.over, result{t, err})
+		q.finished = append(q.finished, result{t, err})
 	}
 	q.mu.Unlock()
 	select {
@@ -91,10 +91,10 @@ func (q *Queue) Finish(t *transport.Transfer, err error) {
 
 // Wait waits as [transport.Queue] says.
 func (q *Queue) Wait(ctx context.Context) (t *transport.Transfer, err error) {
-	if t, err, done := q.next(ctx); done {
+	if t, err, ended := q.next(ctx); ended {
 		return t, err
 	}
-	w := q.all
+	w := q.registry
 	w.mu.Lock()
 	if !slices.Contains(w.queues, q) {
 		q.since = time.Now()
@@ -116,24 +116,24 @@ func (q *Queue) Wait(ctx context.Context) (t *transport.Transfer, err error) {
 		case <-w.aborted:
 		case <-ctx.Done():
 		}
-		if t, err, done := q.next(ctx); done {
+		if t, err, ended := q.next(ctx); ended {
 			return t, err
 		}
 	}
 }
 
 // next returns what ends a wait, if something does.
-func (q *Queue) next(ctx context.Context) (t *transport.Transfer, err error, done bool) {
+func (q *Queue) next(ctx context.Context) (t *transport.Transfer, err error, ended bool) {
 	select {
-	case <-q.all.aborted:
-		return nil, q.all.cause(), true
+	case <-q.registry.aborted:
+		return nil, q.registry.cause(), true
 	default:
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.over) > 0 {
-		r := q.over[0]
-		q.over = slices.Delete(q.over, 0, 1)
+	if len(q.finished) > 0 {
+		r := q.finished[0]
+		q.finished = slices.Delete(q.finished, 0, 1)
 		return r.transfer, r.err, true
 	}
 	if ctx.Err() != nil {

@@ -60,7 +60,7 @@ func TestExchangeCost(t *testing.T) {
 // sink.
 func TestExchangeSquare(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	for k := 2; k <= verifyall.Most(12, 20); k++ {
+	for k := 2; k <= verifyall.Pick(12, 20); k++ {
 		for ports := 1; ports <= 3; ports++ {
 			checkSinks(t, sinksFamilies[1], sinksProblem(t, randomMatrix(t, f, k, k), false, ports))
 		}
@@ -77,7 +77,7 @@ func TestExchangeLayers(t *testing.T) {
 	for _, c := range []struct{ field, matrix string }{
 		{"257", "dft"}, {"7681", "dft"}, {"257", "lagrange"}, {"257", "cauchy"}, {"2^8", "lch"}, {"2^8", "cauchy"}, {"257", "vandermonde"},
 	} {
-		for k := 4; k <= 40; k += verifyall.Most(2, 1) {
+		for k := 4; k <= 40; k += verifyall.Pick(2, 1) {
 			spec, err := matrices.ParseSpec(c.matrix)
 			if err != nil {
 				t.Fatal(err)

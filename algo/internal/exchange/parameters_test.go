@@ -24,7 +24,7 @@ func TestParameters(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	plans := map[string]int{}
 	for _, k := range list {
-		if k > verifyall.Most(40, 256) {
+		if k > verifyall.Pick(40, 256) {
 			continue
 		}
 		r := 1 + rng.IntN(k)

@@ -123,7 +123,7 @@ func TestSinksTransfer(t *testing.T) {
 // transposed problems.
 func TestSinksManyProcessors(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	for k := 1; k <= verifyall.Most(12, 24); k++ {
+	for k := 1; k <= verifyall.Pick(12, 24); k++ {
 		for _, n := range []int{4 * k, 3*k + 1} {
 			ports := 1 + (k+n)%3
 			for _, shape := range [][2]int{{k, n}, {n, k}} {
@@ -194,7 +194,7 @@ func checkSinksCost(t *testing.T, k, r int, separate bool, ports int) {
 
 // TestSinksCost compares counted costs with the formulas.
 func TestSinksCost(t *testing.T) {
-	everySinks(verifyall.Most(14, 24), 3, func(k, r int, separate bool, ports int) { checkSinksCost(t, k, r, separate, ports) })
+	everySinks(verifyall.Pick(14, 24), 3, func(k, r int, separate bool, ports int) { checkSinksCost(t, k, r, separate, ports) })
 	for _, c := range []struct {
 		k, r     int
 		separate bool

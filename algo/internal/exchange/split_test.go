@@ -71,7 +71,7 @@ func TestSplitFormula(t *testing.T) {
 func TestSplitTransfer(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for k := 4; k <= 40; k++ {
-		for more := range verifyall.Most(1, 4) {
+		for more := range verifyall.Pick(1, 4) {
 			ports := 1 + (k+more)%4
 			p := sinksProblem(t, randomMatrix(t, f, k, k), false, ports)
 			n := checkSinks(t, sinksFamily{"split", SplitPlans}, p)

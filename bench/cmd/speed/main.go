@@ -212,20 +212,20 @@ func (o *options) measure(ctx context.Context, stderr io.Writer, list []measurem
 	var results []bench.Result
 	var unsuited error
 	for _, m := range list {
-		say := func(done int) {
+		say := func(completed int) {
 			if terminal {
-				fmt.Fprintf(stderr, "%s%s, K = %d: %d of %d", begin, m.Name, m.k, done, o.iterations)
+				fmt.Fprintf(stderr, "%s%s, K = %d: %d of %d", begin, m.Name, m.k, completed, o.iterations)
 			}
 		}
 		say(0)
-		some, err := m.Measure(ctx, m.k, m.size, bench.Options{Algorithms: algorithms, Iterations: o.iterations, Progress: say, Profiles: o.profiles})
+		measured, err := m.Measure(ctx, m.k, m.size, bench.Options{Algorithms: algorithms, Iterations: o.iterations, Progress: say, Profiles: o.profiles})
 		switch {
 		case errors.Is(err, algo.ErrStructure):
 			unsuited = err
 		case err != nil:
 			return nil, err
 		}
-		results = append(results, some...)
+		results = append(results, measured...)
 	}
 	if len(results) == 0 {
 		return nil, usageError{unsuited}

@@ -34,24 +34,24 @@ func (o *options) measureSets(ctx context.Context, stderr io.Writer, f *pflag.Fl
 	var results []bench.Result
 	for _, set := range selection.Names(o.sets) {
 		program := self
-		if set == instructions.None && instructions.Current() != set {
+		if set == instructions.Portable && instructions.Current() != set {
 			dir, err := os.MkdirTemp("", "speed")
 			if err != nil {
 				return nil, err
 			}
 			defer os.RemoveAll(dir)
 			program = filepath.Join(dir, "speed")
-			this := reflect.TypeFor[bench.Result]().PkgPath() + "/cmd/speed" // whatever the module's path
-			build := exec.CommandContext(ctx, "go", "build", "-o", program, "-tags", instructions.Tags, this)
+			target := reflect.TypeFor[bench.Result]().PkgPath() + "/cmd/speed" // whatever the module's path
+			build := exec.CommandContext(ctx, "go", "build", "-o", program, "-tags", instructions.Tags, target)
 			if build.Stderr = stderr; build.Run() != nil {
 				return nil, fmt.Errorf("cannot build speed for --instructions %s: run it in the checkout, with the go command", set)
 			}
 		}
-		some, err := measureSet(ctx, stderr, program, set, args)
+		measured, err := measureSet(ctx, stderr, program, set, args)
 		if err != nil {
 			return nil, fmt.Errorf("instructions %s: %w", set, err)
 		}
-		results = append(results, some...)
+		results = append(results, measured...)
 	}
 	return results, nil
 }

@@ -157,7 +157,7 @@ static void requests(void) {
 		for (int i = 0; i < open; i++) recovers(MPI_COMM_WORLD, b[i], parity[i], room[i], turn, size > 2, turn == 1);
 	}
 	expect("start, other numbers", volley_protect_buffers_start(MPI_COMM_WORLD, b[0], buffers, 1 + rank % 2, parity[0], room[0], NULL, &request[0]), VOLLEY_OK, "");
-	expect("its end", volley_wait(&request[0]), VOLLEY_USAGE, "other arguments");
+	expect("its end", volley_wait(&request[0]), VOLLEY_USAGE, "give all the same");
 	int none = rank == size - 1;
 	expect("start without a path", volley_protect_start(MPI_COMM_WORLD, none ? "" : "/nowhere", 1, NULL, &request[0]), VOLLEY_OK, "");
 	expect("its end", volley_wait(&request[0]), VOLLEY_USAGE, "path: none");

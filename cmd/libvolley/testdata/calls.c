@@ -32,7 +32,7 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		else expect("protect, another without a path", rc, VOLLEY_USAGE, "path: none");
 		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_USAGE, "no run has said yet");
 		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size, NULL), VOLLEY_USAGE, "want 1 to");
-		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "process 1 has other arguments than process 0: tolerate is 2, and 1");
+		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "rank 1 differs from rank 0 in tolerate (2, not 1)");
 		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "not protected");
 		expect("protect", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_OK, "");
 		expect("protect, as in the last call", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_OK, "");
@@ -48,7 +48,7 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		volley_group_options o = {.digest = "md5"};
 		expect("a digest that there is not", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "digest \"md5\"");
 		o.digest = rank == 1 ? "blake3" : "xxh3";
-		expect("two digests", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "other arguments");
+		expect("two digests", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "give all the same");
 		o.digest = "xxh3";
 		expect("protect with a digest", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
 	} else if (strcmp(what, "key") == 0) { /* of a group that has none */
@@ -113,7 +113,7 @@ static void decodes(const unsigned char *x, size_t bytes, unsigned char *coded, 
 	}
 	if (size > 1) {
 		o.matrix = rank == 1 ? "random:1" : "random:2";
-		expect("decode, disagreement", volley_decode(MPI_COMM_WORLD, back, longest, 1, coded, longest, &o), VOLLEY_USAGE, "in the matrix");
+		expect("decode, disagreement", volley_decode(MPI_COMM_WORLD, back, longest, 1, coded, longest, &o), VOLLEY_USAGE, "in matrix");
 	}
 	free(back);
 }

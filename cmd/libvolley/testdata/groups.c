@@ -104,7 +104,7 @@ static void snapshots(void) {
 	expect("a root here and none there", rc, VOLLEY_USAGE, "");
 	long long mine = 4 + last;
 	o.step = &mine;
-	expect("other steps", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_USAGE, "other arguments");
+	expect("other steps", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_USAGE, "give all the same");
 	o.step = &step;
 	o.retain = last ? -1 : 0;
 	expect("retain below 0", volley_protect(MPI_COMM_WORLD, root, R, &o), VOLLEY_USAGE, "retain: -1");
@@ -220,11 +220,11 @@ static void in_sets(void) {
 	bad.set_size = 1;
 	expect("sets of one", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "in sets of at most 1");
 	bad.set_size = last ? 0 : 2;
-	expect("other sizes", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "set_size, domain");
+	expect("other sizes", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "in set_size (");
 	bad = (volley_group_options){.domain = domain};
 	expect("a domain without sets", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "domain: \"rack");
 	bad = (volley_group_options){.domain = last ? NULL : domain, .set_size = 2};
-	expect("a domain for some", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "set_size, domain");
+	expect("a domain for some", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "in domain given (");
 	bad.domain = "the only rack";
 	expect("all in one domain", volley_protect(MPI_COMM_WORLD, path, 1, &bad), VOLLEY_USAGE, "failure domain the only rack");
 	expect("too many to tolerate", volley_protect(MPI_COMM_WORLD, path, 2, &o), VOLLEY_USAGE, "set");

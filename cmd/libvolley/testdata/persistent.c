@@ -114,7 +114,7 @@ static void misuse(void) {
 	expect("NULL for data", volley_alloc(world, 10, last ? NULL : &data), VOLLEY_USAGE, "data: NULL");
 	if (!last && data != NULL) expect("memory of a call that failed", -1, 0, "");
 	expect("too long", volley_alloc(world, last ? (size_t)-1 : 10, &data), VOLLEY_USAGE, "no memory is as long");
-	if (size > 1) expect("different lengths", volley_alloc(world, 10 + last, &data), VOLLEY_USAGE, "bytes: 10 at process 0, and 11");
+	if (size > 1) expect("different lengths", volley_alloc(world, 10 + last, &data), VOLLEY_USAGE, "in bytes (11, not 10)");
 	expect("NULL for the request", volley_encode_init(world, mine, 10, other, 10, NULL, last ? NULL : &request), VOLLEY_USAGE, "request: NULL");
 	if (!last && request != VOLLEY_REQUEST_NULL) expect("a request of a call that failed", -1, 0, "");
 	expect("NULL for a packet", volley_encode_init(world, last ? NULL : mine, 10, other, 10, NULL, &request), VOLLEY_USAGE, "packet: NULL");

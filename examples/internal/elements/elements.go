@@ -8,12 +8,12 @@ import (
 )
 
 // Lagrange returns the matrix that turns the values of a polynomial at some elements into those at others.
-func Lagrange(f field.Field, from, to []field.Element) (matrix.Matrix, error) {
-	omega, err := matrix.NewPoints(f, from)
+func Lagrange(f field.Field, source, target []field.Element) (matrix.Matrix, error) {
+	omega, err := matrix.NewPoints(f, source)
 	if err != nil {
 		return nil, err
 	}
-	alpha, err := matrix.NewPoints(f, to)
+	alpha, err := matrix.NewPoints(f, target)
 	if err != nil {
 		return nil, err
 	}

@@ -72,8 +72,8 @@ func TestCompiled(t *testing.T) {
 			for _, s := range x.Steps {
 				for _, op := range s.Operations {
 					operations++
-					reads += len(op.In)
-					writes += len(op.Out)
+					reads += len(op.Inputs)
+					writes += len(op.Outputs)
 					switch {
 					case op.Map != nil:
 						different[op.Map] = true

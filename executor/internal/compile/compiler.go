@@ -57,21 +57,21 @@ var passes = []func(*compiler){
 
 // A value is an element: an input, one received, or a sum of others.
 type value struct {
-	kind      valueKind
-	convert   Conversion // of its one source
-	kept      bool       // in the memory of the segment
-	uses      int32      // in sums
-	from      int32      // of its terms, the first
-	count     int32      // of these
-	receive   int32      // with which it comes
-	step      int32      // in which it is computed, or -1
-	depth     int32      // operations that it is from what needs none
-	last      int32      // batch that needs it
-	converted int32      // the value that it is converted to, or 0
-	batch     int32      // that computes it
-	same      int32      // the next value of its batch, or 0
-	first     int32      // a batch of which it is the first source, or 0
-	at        Location
+	kind        valueKind
+	convert     Conversion // of its one source
+	kept        bool       // in the memory of the segment
+	uses        int32      // in sums
+	firstTerm   int32      // of its terms, the first
+	count       int32      // of these
+	receive     int32      // with which it comes
+	step        int32      // in which it is computed, or -1
+	depth       int32      // operations that it is from what needs none
+	last        int32      // batch that needs it
+	converted   int32      // the value that it is converted to, or 0
+	batch       int32      // that computes it
+	nextInBatch int32      // the next value of its batch, or 0
+	first       int32      // a batch of which it is the first source, or 0
+	location    Location
 }
 
 type valueKind uint8
@@ -91,7 +91,7 @@ type term struct {
 func (c *compiler) termsOf(id int32) []term {
 	v := &c.values[id]
 	c.poller.Steps(1 + int(v.count))
-	return c.terms[v.from:][:v.count:v.count]
+	return c.terms[v.firstTerm:][:v.count:v.count]
 }
 
 // A coef stands for a coefficient: its code where that is short, which keeps terms short.
@@ -138,15 +138,15 @@ func (c *compiler) add(v value) int32 {
 }
 
 // followTogether follows what all processors compute together. It subtracts what their own programs leave out.
-func (c *compiler) followTogether(ctx context.Context, all *plan.JointProgram) error {
+func (c *compiler) followTogether(ctx context.Context, joint *plan.JointProgram) error {
 	x := c.x
-	x.Work = all.Terms
-	c.makeRoom(x.Inputs + all.Combinations)
-	slots := make([]int32, 0, x.Inputs+all.Combinations)
+	x.Work = joint.Terms
+	c.makeRoom(x.Inputs + joint.Combinations)
+	slots := make([]int32, 0, x.Inputs+joint.Combinations)
 	for range x.Inputs {
 		slots = append(slots, c.add(value{kind: inputValue, kept: true}))
 	}
-	outputs, zeros, err := all.Walk(ctx, func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
+	outputs, zeros, err := joint.Walk(ctx, func(sum plan.Combination) { slots = append(slots, c.sum(sum, slots)) })
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 	type port struct{ dst, port int }
 	x := c.x
 	k := x.Plan.Info().Processors
-	here := map[port][]int32{} // messages between processors here
+	local := map[port][]int32{} // messages between processors here
 	r := round{number: t}
 	for i, program := range c.programs {
 		if t >= len(program.Rounds) {
@@ -242,7 +242,7 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 			if rank := RankOf(s.Dst, k, x.Ranks); rank != x.Rank {
 				r.sends = append(r.sends, Send{Message: messageOf(x.First+i, s.Dst, rank, t, s.Port), Slots: values})
 			} else {
-				here[port{s.Dst, s.Port}] = values
+				local[port{s.Dst, s.Port}] = values
 			}
 		}
 	}
@@ -260,17 +260,17 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 				}
 				continue
 			}
-			values := here[port{proc, v.Port}]
+			values := local[port{proc, v.Port}]
 			if len(values) != v.Count {
 				return r, fmt.Errorf("processor %d: round %d: %d elements from processor %d on port %d, which sends %d: the plan is wrong",
 					proc, t, v.Count, v.Src, v.Port, len(values))
 			}
 			slots[i] = append(slots[i], values...)
-			delete(here, port{proc, v.Port})
+			delete(local, port{proc, v.Port})
 		}
 	}
-	if len(here) > 0 {
-		return r, fmt.Errorf("round %d: %d messages that nobody receives: the plan is wrong", t, len(here))
+	if len(local) > 0 {
+		return r, fmt.Errorf("round %d: %d messages that nobody receives: the plan is wrong", t, len(local))
 	}
 	// Messages of one round, port and pair of ranks arrive in order: that of their senders. Both
 	// ranks have to find the same one first.
@@ -282,22 +282,22 @@ func (c *compiler) followRound(t int, slots [][]int32) (round, error) {
 // sum returns the value of a combination of the values in slots.
 func (c *compiler) sum(x plan.Combination, slots []int32) int32 {
 	c.poller.Steps(1 + len(x))
-	from := len(c.terms)
+	start := len(c.terms)
 	for _, t := range x {
 		c.terms = append(c.terms, term{slots[t.Slot], c.coefOf(t.Coef)})
 	}
-	terms := c.tidy(c.terms[from:])
-	c.terms = c.terms[:from+len(terms)]
+	terms := c.tidy(c.terms[start:])
+	c.terms = c.terms[:start+len(terms)]
 	switch {
 	case len(terms) == 0 && c.zero >= 0:
 		return c.zero
 	case len(terms) == 0:
 		c.zero = int32(len(c.values))
 	case len(terms) == 1 && terms[0].coef == oneCoef:
-		c.terms = c.terms[:from]
+		c.terms = c.terms[:start]
 		return terms[0].value
 	}
-	return c.add(value{kind: sumValue, from: int32(from), count: int32(len(terms))})
+	return c.add(value{kind: sumValue, firstTerm: int32(start), count: int32(len(terms))})
 }
 
 // byValue is the order of terms.

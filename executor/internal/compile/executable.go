@@ -76,9 +76,9 @@ type Span struct{ First, End int }
 
 // An Output says which element is an output.
 type Output struct {
-	Proc  int  // that it is of, of those here
-	At    int  // in the memory of the segment
-	First bool // of the outputs that are the element, which is no input
+	Proc    int  // that it is of, of those here
+	Element int  // in the memory of the segment
+	First   bool // of the outputs that are the element, which is no input
 }
 
 // A Step computes, and then sends to other ranks, as soon as what it needs is received. The last
@@ -93,9 +93,9 @@ type Step struct {
 
 // An Operation computes elements from others.
 type Operation struct {
-	Map     field.Map // nil: the one output is zero, or the converted input
-	Out, In []Location
-	Convert Conversion
+	Map             field.Map // nil: the one output is zero, or the converted input
+	Outputs, Inputs []Location
+	Convert         Conversion
 }
 
 // A Location is one of an element: in the memory of the segment, or ^i in block i of the
@@ -133,8 +133,8 @@ type Send struct {
 // A Receive is one that comes.
 type Receive struct {
 	Message
-	At, Count int32 // in memory
-	Wakes     []int // steps that need it, in order
+	Element, Count int32 // in memory
+	Wakes          []int // steps that need it, in order
 }
 
 // Share takes the lists of another executable that are equal, until the context ends. By measurement 4,096 ranks of a
@@ -145,30 +145,30 @@ func (x *Executable) Share(ctx context.Context, y *Executable) (err error) {
 	for i := range x.Steps[:min(len(x.Steps), len(y.Steps))] {
 		s, t := &x.Steps[i], &y.Steps[i]
 		steps.Steps(1 + len(s.Wakes))
-		s.Wakes = either(s.Wakes, t.Wakes)
+		s.Wakes = deduplicate(s.Wakes, t.Wakes)
 		for k := range s.Operations[:min(len(s.Operations), len(t.Operations))] {
 			a, b := &s.Operations[k], &t.Operations[k]
-			steps.Steps(len(a.Out) + len(a.In))
-			a.Out, a.In = either(a.Out, b.Out), either(a.In, b.In)
+			steps.Steps(len(a.Outputs) + len(a.Inputs))
+			a.Outputs, a.Inputs = deduplicate(a.Outputs, b.Outputs), deduplicate(a.Inputs, b.Inputs)
 		}
 	}
 	for i := range x.Sends[:min(len(x.Sends), len(y.Sends))] {
 		steps.Steps(len(x.Sends[i].Slots))
-		x.Sends[i].Slots = either(x.Sends[i].Slots, y.Sends[i].Slots)
+		x.Sends[i].Slots = deduplicate(x.Sends[i].Slots, y.Sends[i].Slots)
 	}
 	for i := range x.Receives[:min(len(x.Receives), len(y.Receives))] {
 		steps.Steps(len(x.Receives[i].Wakes))
-		x.Receives[i].Wakes = either(x.Receives[i].Wakes, y.Receives[i].Wakes)
+		x.Receives[i].Wakes = deduplicate(x.Receives[i].Wakes, y.Receives[i].Wakes)
 	}
 	return nil
 }
 
-// either returns the other list where it is equal.
-func either[T comparable](own, other []T) []T {
-	if slices.Equal(own, other) {
-		return other
+// deduplicate returns the shared list where it is equal.
+func deduplicate[T comparable](current, shared []T) []T {
+	if slices.Equal(current, shared) {
+		return shared
 	}
-	return own
+	return current
 }
 
 // compilers are those of compact executables: the lists of thousands of ranks would keep the garbage collector busy. By
@@ -202,19 +202,19 @@ func Prepare(ctx context.Context, p plan.Plan, rank, ranks int, compact bool) (x
 	}
 	c.poller = poll.New(ctx)
 	c.x, c.field, c.short, c.zero = x, info.Field, info.Field.SymbolBytes() <= 4, -1
-	var all *plan.JointProgram
+	var joint *plan.JointProgram
 	if j, ok := p.(plan.Joint); ok && ranks == 1 {
-		all = j.Joint()
+		joint = j.Joint()
 	}
-	if all != nil {
-		alike := 1
+	if joint != nil {
+		count := 1
 		if len(p.Classes()) == 1 {
-			alike = end
+			count = end
 		}
-		for proc := 0; proc < end; proc += alike {
-			x.addProcessors(p.Schedule(proc), alike)
+		for proc := 0; proc < end; proc += count {
+			x.addProcessors(p.Schedule(proc), count)
 		}
-		if err := c.followTogether(ctx, all); err != nil {
+		if err := c.followTogether(ctx, joint); err != nil {
 			return nil, err
 		}
 	} else {
@@ -241,7 +241,7 @@ func (x *Executable) Bytes() int64 {
 	n := 300 * len(x.Processors)
 	for _, s := range x.Steps {
 		for _, op := range s.Operations {
-			n += 150 + 8*(len(op.Out)+len(op.In)) + 80*len(op.Out)*len(op.In)
+			n += 150 + 8*(len(op.Outputs)+len(op.Inputs)) + 80*len(op.Outputs)*len(op.Inputs)
 		}
 	}
 	return int64(n)
@@ -298,7 +298,7 @@ func (x *Executable) Elements() int { return x.Inputs + len(x.Outputs) }
 func (x *Executable) Direct() bool {
 	for _, s := range x.Steps {
 		for i := range s.Operations {
-			if slices.ContainsFunc(s.Operations[i].In, func(l Location) bool { return int(l) >= x.Inputs }) {
+			if slices.ContainsFunc(s.Operations[i].Inputs, func(l Location) bool { return int(l) >= x.Inputs }) {
 				return false
 			}
 		}
@@ -308,21 +308,21 @@ func (x *Executable) Direct() bool {
 
 // Apply computes an operation on packets, in the order of its locations. With stream what it computes passes by the
 // caches, where it can.
-func (x *Executable) Apply(op *Operation, out, in [][]byte, stream bool) {
+func (x *Executable) Apply(op *Operation, outputs, inputs [][]byte, stream bool) {
 	switch {
 	case op.Convert == Copied:
-		copy(out[0], in[0])
+		copy(outputs[0], inputs[0])
 	case op.Convert == ToPlanes:
-		x.Planar.ToPlanes(out[0], in[0])
+		x.Planar.ToPlanes(outputs[0], inputs[0])
 	case op.Convert == FromPlanes:
-		x.Planar.FromPlanes(out[0], in[0])
+		x.Planar.FromPlanes(outputs[0], inputs[0])
 	case op.Map == nil:
-		clear(out[0])
+		clear(outputs[0])
 	default:
 		if past, ok := op.Map.(field.Streamer); ok && stream {
-			past.Stream(out, in)
+			past.Stream(outputs, inputs)
 			return
 		}
-		op.Map.Apply(out, in, false)
+		op.Map.Apply(outputs, inputs, false)
 	}
 }

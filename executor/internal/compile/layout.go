@@ -22,11 +22,11 @@ func (c *compiler) assignMemory() {
 		for id := range c.values {
 			c.poller.Steps(1)
 			if v := &c.values[id]; v.kind == kind && v.kept && (kind != sumValue || v.step >= 0) {
-				if kind == receivedValue && x.Receives[v.receive].First && int(x.Receives[v.receive].At) == int(id) {
+				if kind == receivedValue && x.Receives[v.receive].First && int(x.Receives[v.receive].Element) == int(id) {
 					x.Headers++
 					count++
 				}
-				v.at = Location(first + count)
+				v.location = Location(first + count)
 				count++
 			}
 		}
@@ -43,31 +43,31 @@ func (c *compiler) locate() {
 	for _, m := range x.Sends {
 		c.poller.Steps(1 + len(m.Slots))
 		for n, id := range m.Slots {
-			m.Slots[n] = int32(c.values[id].at)
+			m.Slots[n] = int32(c.values[id].location)
 		}
 	}
 	for _, s := range x.Steps {
 		for k := s.Sends.First + 1; k < s.Sends.End; k++ {
 			c.poller.Steps(1 + len(x.Sends[k].Slots))
-			before, m := &x.Sends[k-1], &x.Sends[k]
-			if m.Again = m.First == before.First && slices.Equal(m.Slots, before.Slots); m.Again {
-				m.Slots = before.Slots
+			previous, m := &x.Sends[k-1], &x.Sends[k]
+			if m.Again = m.First == previous.First && slices.Equal(m.Slots, previous.Slots); m.Again {
+				m.Slots = previous.Slots
 			}
 		}
 	}
 	for i := range x.Receives {
 		c.poller.Steps(1)
 		m := &x.Receives[i]
-		m.At = int32(c.values[m.At].at)
+		m.Element = int32(c.values[m.Element].location)
 	}
 	x.Between = x.Received + x.Computed
 	put := make([]bool, x.Inputs+x.Headers+x.Between) // out already
 	for o, id := range c.ends {
 		c.poller.Steps(1)
 		r := &x.Outputs[o]
-		r.At = int(c.values[id].at)
-		if r.First = r.At >= x.Inputs && !put[r.At]; r.First {
-			put[r.At] = true
+		r.Element = int(c.values[id].location)
+		if r.First = r.Element >= x.Inputs && !put[r.Element]; r.First {
+			put[r.Element] = true
 			x.Between--
 		}
 	}
@@ -93,7 +93,7 @@ func (c *compiler) order() {
 func (c *compiler) valuesOf(b *batch) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for id := b.head; yield(id) && id != b.tail; {
-			id = c.values[id].same
+			id = c.values[id].nextInBatch
 		}
 	}
 }
@@ -101,13 +101,13 @@ func (c *compiler) valuesOf(b *batch) iter.Seq[int32] {
 // orderStep orders what a step computes, back from what it has to compute: an element is
 // made just before it is first needed, while what it takes is likely to be in the cache.
 func (c *compiler) orderStep(step int32) (order []int32) {
-	var all []int32 // that another may take the sources of
-	same := func(a, b int32) bool {
+	var batches []int32 // that another may take the sources of
+	interchangeable := func(a, b int32) bool {
 		return c.values[a].convert == c.values[b].convert && c.values[a].step == c.values[b].step &&
 			slices.EqualFunc(c.termsOf(a), c.termsOf(b), func(a, b term) bool { return a.value == b.value })
 	}
 	var nothing int32 // the sums of no terms
-	before := len(c.batches)
+	firstBatch := len(c.batches)
 	for id := range int32(len(c.values)) {
 		c.poller.Steps(1)
 		v := &c.values[id]
@@ -116,10 +116,10 @@ func (c *compiler) orderStep(step int32) (order []int32) {
 		}
 		first := &nothing
 		if v.count > 0 {
-			first = &c.values[c.terms[v.from].value].first
+			first = &c.values[c.terms[v.firstTerm].value].first
 		}
 		b := *first
-		for b != 0 && !same(c.batches[b].head, id) {
+		for b != 0 && !interchangeable(c.batches[b].head, id) {
 			b = c.batches[b].next
 		}
 		if b == 0 {
@@ -127,16 +127,16 @@ func (c *compiler) orderStep(step int32) (order []int32) {
 			c.batches = append(c.batches, batch{head: id, tail: id, next: *first})
 			*first = b
 			if v.count > fewSources {
-				all = append(all, b)
+				batches = append(batches, b)
 			}
 		}
-		in := &c.batches[b]
-		c.values[in.tail].same = id
-		in.tail, v.batch = id, b
-		in.count++
+		joined := &c.batches[b]
+		c.values[joined.tail].nextInBatch = id
+		joined.tail, v.batch = id, b
+		joined.count++
 	}
-	c.join(all)
-	order = make([]int32, 0, len(c.batches)-before)
+	c.join(batches)
+	order = make([]int32, 0, len(c.batches)-firstBatch)
 	var visit func(id int32)
 	visit = func(id int32) {
 		c.poller.Steps(1)
@@ -168,45 +168,45 @@ func (c *compiler) join(batches []int32) {
 	slices.SortStableFunc(batches, func(a, b int32) int { return len(terms(b)) - len(terms(a)) })
 	hosts := map[int32][]int32{} // by source
 	for _, b := range batches {
-		own := terms(b)
-		i := slices.IndexFunc(hosts[own[0].value], func(h int32) bool {
-			return len(terms(h))*7 <= len(own)*8 && includes(terms(h), own) && c.values[head(b)].depth == c.values[head(h)].depth
+		wanted := terms(b)
+		i := slices.IndexFunc(hosts[wanted[0].value], func(h int32) bool {
+			return len(terms(h))*7 <= len(wanted)*8 && includes(terms(h), wanted) && c.values[head(b)].depth == c.values[head(h)].depth
 		})
 		if i < 0 {
-			for _, t := range own {
+			for _, t := range wanted {
 				hosts[t.value] = append(hosts[t.value], b)
 			}
 			continue
 		}
-		h := hosts[own[0].value][i]
-		to, joining := &c.batches[h], &c.batches[b]
+		h := hosts[wanted[0].value][i]
+		host, joining := &c.batches[h], &c.batches[b]
 		for id := range c.valuesOf(joining) {
 			c.spread(id, terms(h))
 			c.values[id].batch = h
 		}
-		c.values[to.tail].same, to.tail = joining.head, joining.tail
-		to.count += joining.count
+		c.values[host.tail].nextInBatch, host.tail = joining.head, joining.tail
+		host.count += joining.count
 	}
 }
 
 // includes reports whether all the values of some terms are among those of others, both
 // being sorted.
-func includes(all, some []term) bool {
-	for _, t := range all {
-		if len(some) > 0 && some[0].value == t.value {
-			some = some[1:]
+func includes(set, subset []term) bool {
+	for _, t := range set {
+		if len(subset) > 0 && subset[0].value == t.value {
+			subset = subset[1:]
 		}
 	}
-	return len(some) == 0
+	return len(subset) == 0
 }
 
 // spread gives a value terms of the values of others, which include all its own.
-func (c *compiler) spread(id int32, over []term) {
+func (c *compiler) spread(id int32, wider []term) {
 	terms := c.termsOf(id)
 	v := &c.values[id]
-	c.poller.Steps(len(over))
-	v.from, v.count = int32(len(c.terms)), int32(len(over))
-	for _, t := range over {
+	c.poller.Steps(len(wider))
+	v.firstTerm, v.count = int32(len(c.terms)), int32(len(wider))
+	for _, t := range wider {
 		t.coef = zeroCoef
 		if len(terms) > 0 && terms[0].value == t.value {
 			t, terms = terms[0], terms[1:]
@@ -235,33 +235,33 @@ func (c *compiler) operations(order []int32) []Operation {
 		c.poller.Steps(1)
 		b := &c.batches[number]
 		head, terms := &c.values[b.head], c.termsOf(b.head)
-		op := Operation{Out: locations[:0:b.count]}
+		op := Operation{Outputs: locations[:0:b.count]}
 		locations = locations[b.count:]
-		op.In, locations = locations[:0:len(terms)], locations[len(terms):]
+		op.Inputs, locations = locations[:0:len(terms)], locations[len(terms):]
 		for id := range c.valuesOf(b) {
 			v := &c.values[id]
 			switch {
 			case v.kept:
 			case len(free) > 0:
-				v.at = free[len(free)-1]
+				v.location = free[len(free)-1]
 				free = free[:len(free)-1]
 			default:
-				v.at = ^Location(blocks)
+				v.location = ^Location(blocks)
 				blocks++
 			}
-			op.Out = append(op.Out, v.at)
+			op.Outputs = append(op.Outputs, v.location)
 		}
 		for _, t := range terms {
 			v := &c.values[t.value]
-			op.In = append(op.In, v.at)
+			op.Inputs = append(op.Inputs, v.location)
 			if c.scratch(v) && int(v.last) == n {
-				free = append(free, v.at)
+				free = append(free, v.location)
 			}
 		}
 		if op.Convert = head.convert; len(terms) > 0 && op.Convert == NotConverted {
 			op.Map = c.newMap(b)
 		}
-		x.Widest = max(x.Widest, len(op.Out)+len(op.In))
+		x.Widest = max(x.Widest, len(op.Outputs)+len(op.Inputs))
 		operations = append(operations, op)
 	}
 	x.Scratch = max(x.Scratch, blocks)
@@ -341,30 +341,30 @@ func (c *compiler) newCompactMap(entries []coef) field.Map {
 }
 
 // Apply is that of [field.Map].
-func (m *compactMap) Apply(out, in [][]byte, _ bool) {
+func (m *compactMap) Apply(outputs, inputs [][]byte, _ bool) {
 	f := m.x.Plan.Info().Field
 	n := f.SymbolBytes()
-	columns := min(len(in), compactBlock)
-	rows := min(len(out), compactBlock/columns)
-	short := len(out[0]) <= compactBytes
+	columns := min(len(inputs), compactBlock)
+	rows := min(len(outputs), compactBlock/columns)
+	short := len(outputs[0]) <= compactBytes
 	if short {
-		columns, rows = len(in), 1
+		columns, rows = len(inputs), 1
 	}
 	entries := make([]field.Element, 0, rows*columns)
-	for top := 0; top < len(out); top += rows {
-		bottom := min(top+rows, len(out))
-		for left := 0; left < len(in); left += columns {
-			right := min(left+columns, len(in))
+	for top := 0; top < len(outputs); top += rows {
+		bottom := min(top+rows, len(outputs))
+		for left := 0; left < len(inputs); left += columns {
+			right := min(left+columns, len(inputs))
 			entries = entries[:0]
 			for row := top; row < bottom; row++ {
-				for symbol := range slices.Chunk(m.entries[(row*len(in)+left)*n:(row*len(in)+right)*n], n) {
+				for symbol := range slices.Chunk(m.entries[(row*len(inputs)+left)*n:(row*len(inputs)+right)*n], n) {
 					entries = append(entries, field.Symbol(f, symbol))
 				}
 			}
 			if short {
-				f.Combine(out[top], entries, in)
+				f.Combine(outputs[top], entries, inputs)
 			} else {
-				m.x.newMap(func(int) {}, entries, right-left).Apply(out[top:bottom], in[left:right], left > 0)
+				m.x.newMap(func(int) {}, entries, right-left).Apply(outputs[top:bottom], inputs[left:right], left > 0)
 			}
 		}
 	}

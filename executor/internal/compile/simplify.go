@@ -40,7 +40,7 @@ func (c *compiler) inlineSums() {
 		if !slices.ContainsFunc(old, inlined) {
 			continue
 		}
-		from := len(c.terms)
+		start := len(c.terms)
 		for _, t := range old {
 			if !inlined(t) {
 				c.terms = append(c.terms, t)
@@ -50,10 +50,10 @@ func (c *compiler) inlineSums() {
 				c.terms = append(c.terms, term{u.value, c.coefOf(c.field.Mul(c.element(t.coef), c.element(u.coef)))})
 			}
 		}
-		terms := c.tidy(c.terms[from:])
-		c.terms = c.terms[:from+len(terms)]
+		terms := c.tidy(c.terms[start:])
+		c.terms = c.terms[:start+len(terms)]
 		v := &c.values[id]
-		v.from, v.count = int32(from), int32(len(terms))
+		v.firstTerm, v.count = int32(start), int32(len(terms))
 	}
 }
 
@@ -87,23 +87,23 @@ func (c *compiler) convert() {
 			}
 		}
 	}
-	ofInputs, often := Copied, copyPays
+	ofInputs, leastUses := Copied, copyPays
 	if f, ok := c.field.(field.Planar); ok && operands >= planesPay*conversions {
-		c.planar, ofInputs, often = f, ToPlanes, 1
+		c.planar, ofInputs, leastUses = f, ToPlanes, 1
 	}
-	convert := func(id int32, to Conversion) int32 {
+	convert := func(id int32, target Conversion) int32 {
 		if c.values[id].converted == 0 {
 			c.terms = append(c.terms, term{id, oneCoef})
-			v := value{kind: sumValue, convert: to, kept: to == FromPlanes, from: int32(len(c.terms) - 1), count: 1}
+			v := value{kind: sumValue, convert: target, kept: target == FromPlanes, firstTerm: int32(len(c.terms) - 1), count: 1}
 			c.values[id].converted = c.add(v)
 		}
 		return c.values[id].converted
 	}
 	for id := range int32(len(c.values)) {
 		for n, t := range c.termsOf(id) {
-			if c.values[t.value].kind == inputValue && uses[t.value] >= often {
-				as := convert(t.value, ofInputs)
-				c.termsOf(id)[n].value = as
+			if c.values[t.value].kind == inputValue && uses[t.value] >= leastUses {
+				converted := convert(t.value, ofInputs)
+				c.termsOf(id)[n].value = converted
 			}
 		}
 		sortTerms(c.termsOf(id))

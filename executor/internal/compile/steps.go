@@ -61,7 +61,7 @@ func (c *compiler) assignSteps() {
 		for _, m := range r.receives {
 			c.poller.Steps(1 + int(m.Count))
 			for k := range m.Count {
-				c.values[m.At+k].receive = int32(len(x.Receives))
+				c.values[m.Element+k].receive = int32(len(x.Receives))
 			}
 			x.Receives = append(x.Receives, m)
 		}
@@ -92,11 +92,11 @@ func (c *compiler) assignSteps() {
 			}
 			ahead = append(ahead, due)
 		}
-		before := make([][]int, len(c.ends)) // what they need as the round begins
+		earlier := make([][]int, len(c.ends)) // what they need as the round begins
 		c.poller.Steps(len(c.ends))
 		for k, id := range c.ends {
 			if len(order) > 0 && c.waits(id) {
-				before[k] = c.sortedSources(nil, id)
+				earlier[k] = c.sortedSources(nil, id)
 			}
 		}
 		for len(order) > 0 {
@@ -114,8 +114,8 @@ func (c *compiler) assignSteps() {
 			c.poller.Steps(len(c.ends))
 			for k, id := range c.ends { // of the same sources, so that these are read once
 				// Steps of this round add sources that no message of it has: what differed before differs still.
-				same := slices.Equal(before[k], needs[order[0]])
-				if same && c.waits(id) && slices.Equal(c.sortedSources(nil, id), needs[order[0]]) {
+				unchanged := slices.Equal(earlier[k], needs[order[0]])
+				if unchanged && c.waits(id) && slices.Equal(c.sortedSources(nil, id), needs[order[0]]) {
 					values = append(values, id)
 				}
 			}
@@ -123,11 +123,11 @@ func (c *compiler) assignSteps() {
 			order = order[n:]
 		}
 	}
-	var all []int
+	var received []int
 	for n := range x.Receives {
-		all = append(all, n)
+		received = append(received, n)
 	}
-	c.addStep(Step{Round: int32(x.Rounds), Sends: Span{len(x.Sends), len(x.Sends)}}, c.ends, all)
+	c.addStep(Step{Round: int32(x.Rounds), Sends: Span{len(x.Sends), len(x.Sends)}}, c.ends, received)
 	x.Steps = slices.Clone(x.Steps) // without room for more
 }
 

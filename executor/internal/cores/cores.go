@@ -16,21 +16,21 @@ var computing atomic.Int32
 // in a process all others wait.
 var cores = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// On does something when there is a place, one for each core of the process. The stack that it takes is not the
+// Run does something when there is a place, one for each core of the process. The stack that it takes is not the
 // caller's, which waits with it. Where the context ends before there is a place, it does nothing: the error is its cause.
-func On(ctx context.Context, do func()) error {
+func Run(ctx context.Context, work func()) error {
 	select {
 	case cores <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	done := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		do()
+		work()
 		<-cores
-		close(done)
+		close(ended)
 	}()
-	<-done
+	<-ended
 	return nil
 }
 
@@ -44,7 +44,7 @@ type Pool struct {
 	start   chan struct{} // a value for each helper wanted
 	helpers int           // that exist
 	working sync.WaitGroup
-	gone    sync.WaitGroup
+	ended   sync.WaitGroup
 }
 
 // Share calls body for all items in [0, items), by one goroutine for each idle core, but
@@ -69,7 +69,7 @@ func (p *Pool) Share(items int, body func(worker, item int)) {
 	}
 	for ; p.helpers < wanted; p.helpers++ {
 		worker := p.helpers
-		p.gone.Go(func() {
+		p.ended.Go(func() {
 			for range p.start {
 				p.work(worker)
 				p.working.Done()
@@ -94,6 +94,6 @@ func (p *Pool) work(worker int) {
 func (p *Pool) Stop() {
 	if p.start != nil {
 		close(p.start)
-		p.gone.Wait()
+		p.ended.Wait()
 	}
 }

@@ -35,20 +35,20 @@ func New(x *compile.Executable) *Machine {
 	}
 }
 
-// What is to be done.
-type What uint8
+// An Action is what is to be done.
+type Action uint8
 
 // What a [Machine] may ask for.
 const (
-	Wait    What = iota // for a message to arrive, or a send to be over
-	Receive             // ask for a message, of [compile.Executable].Receives
-	Compute             // a step, at once: sends of what it makes follow
-	Send                // send a message, of [compile.Executable].Sends
+	Wait    Action = iota // for a message to arrive, or a send to be over
+	Receive               // ask for a message, of [compile.Executable].Receives
+	Compute               // a step, at once: sends of what it makes follow
+	Send                  // send a message, of [compile.Executable].Sends
 )
 
-// A Do is what is to be done next with a receive, a step or a send, by its number.
-type Do struct {
-	What   What
+// A Task is what is to be done next with a receive, a step or a send, by its number.
+type Task struct {
+	Action Action
 	Number int
 }
 
@@ -66,24 +66,24 @@ func (m *Machine) Begin() {
 
 // Next returns what is to be done next. Each receive, step and send of the segment is named once, and a step after the
 // sends of the one before.
-func (m *Machine) Next() Do {
-	switch all := m.x.Receives; {
-	case m.asked < len(all) && all[m.asked].Round < all[m.oldest].Round+compile.RoundsAhead:
+func (m *Machine) Next() Task {
+	switch receives := m.x.Receives; {
+	case m.asked < len(receives) && receives[m.asked].Round < receives[m.oldest].Round+compile.RoundsAhead:
 		m.asked++
 		m.receiving++
-		return Do{Receive, m.asked - 1}
+		return Task{Receive, m.asked - 1}
 	case m.sends.First < m.sends.End:
 		m.sends.First++
 		m.sending++
-		return Do{Send, m.sends.First - 1}
+		return Task{Send, m.sends.First - 1}
 	case m.begun < len(m.ready):
 		s := m.ready[m.begun]
 		m.begun++
 		m.sends = m.x.Steps[s].Sends
 		m.wake(m.x.Steps[s].Wakes)
-		return Do{Compute, s}
+		return Task{Compute, s}
 	}
-	return Do{}
+	return Task{}
 }
 
 // wake tells steps that something they need is there.
@@ -111,8 +111,8 @@ func (m *Machine) Sent(k int) {
 	m.sending--
 }
 
-// Done reports, where Next says to wait, whether all outputs are there.
-func (m *Machine) Done() bool { return m.oldest == len(m.arrived) }
+// Complete reports, where Next says to wait, whether all outputs are there.
+func (m *Machine) Complete() bool { return m.oldest == len(m.arrived) }
 
 // Settled reports, when all outputs are there, whether the memory of the segment may be used again.
 func (m *Machine) Settled() bool { return m.sending == 0 }
@@ -132,16 +132,16 @@ func (m *Machine) Enough() int {
 }
 
 // Missing returns the receive that has been waited for the longest, or else the send; Wait is none.
-func (m *Machine) Missing() Do {
-	if !m.Done() {
-		return Do{Receive, m.oldest}
+func (m *Machine) Missing() Task {
+	if !m.Complete() {
+		return Task{Receive, m.oldest}
 	}
 	if m.sending > 0 {
-		for k, over := range m.sent {
-			if !over {
-				return Do{Send, k}
+		for k, finished := range m.sent {
+			if !finished {
+				return Task{Send, k}
 			}
 		}
 	}
-	return Do{}
+	return Task{}
 }

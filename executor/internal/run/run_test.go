@@ -86,14 +86,14 @@ func (g *group) begin(p plan.Plan) {
 
 // do has a rank do what its machine says until it is to wait.
 func (g *group) do(r *rank) {
-	once := func(list []bool, what run.Do) {
+	once := func(list []bool, what run.Task) {
 		if list[what.Number] {
 			g.t.Fatalf("rank %d: %+v for the second time", r.x.Rank, what)
 		}
 		list[what.Number] = true
 	}
 	for {
-		switch do := r.m.Next(); do.What {
+		switch do := r.m.Next(); do.Action {
 		case run.Wait:
 			return
 		case run.Receive:
@@ -117,7 +117,7 @@ func (g *group) do(r *rank) {
 			}
 			for i := range r.x.Steps[do.Number].Operations {
 				op := &r.x.Steps[do.Number].Operations[i]
-				r.x.Apply(op, at(op.Out), at(op.In), false)
+				r.x.Apply(op, at(op.Outputs), at(op.Inputs), false)
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func (g *group) events() (list []func()) {
 						g.t.Fatalf("rank %d: a message of %d elements, want %d", r.x.Rank, len(slots), m.Count)
 					}
 					for k, slot := range slots {
-						copy(r.memory[int(m.At)+k], from.memory[slot])
+						copy(r.memory[int(m.Element)+k], from.memory[slot])
 					}
 					r.arrived[i] = true
 					r.m.Received(i)
@@ -174,7 +174,7 @@ func (g *group) check(p plan.Plan) {
 	f := p.Info().Field
 	n := f.SymbolBytes()
 	for _, r := range g.ranks {
-		if !r.m.Done() || !r.m.Settled() || r.m.Missing() != (run.Do{}) || r.m.Receiving() != 0 {
+		if !r.m.Complete() || !r.m.Settled() || r.m.Missing() != (run.Task{}) || r.m.Receiving() != 0 {
 			g.t.Fatalf("rank %d waits for %+v, and nothing more happens", r.x.Rank, r.m.Missing())
 		}
 		for what, list := range map[string][]bool{"receives": r.asked, "sends": r.sent, "steps": r.steps} {
@@ -187,7 +187,7 @@ func (g *group) check(p plan.Plan) {
 				k := r.x.First + i
 				slot := m.Programs[k].Outputs[o-proc.Outputs.First]
 				for row := range m.Common.Rows {
-					got, want := field.Symbol(f, r.memory[r.x.Outputs[o].At][row*n:][:n]), memories[k].Coefficient(slot, row)
+					got, want := field.Symbol(f, r.memory[r.x.Outputs[o].Element][row*n:][:n]), memories[k].Coefficient(slot, row)
 					if got != want {
 						g.t.Fatalf("processor %d, output %d: %v times packet %d, want %v", k, o, got, row, want)
 					}
@@ -251,20 +251,20 @@ func TestEnough(t *testing.T) {
 				m.Begin()
 				var asked []int
 				next := func() (did bool) {
-					for do := m.Next(); do.What != run.Wait; do = m.Next() {
-						if do.What == run.Receive {
+					for do := m.Next(); do.Action != run.Wait; do = m.Next() {
+						if do.Action == run.Receive {
 							asked = append(asked, do.Number)
 						}
-						did = did || do.What != run.Receive
+						did = did || do.Action != run.Receive
 					}
 					return did
 				}
-				for next(); !m.Done(); {
+				for next(); !m.Complete(); {
 					enough := m.Enough()
 					if enough < 1 || enough > len(asked) || m.Receiving() != len(asked) {
 						t.Fatalf("%s at %d ranks: %d messages are enough, of %d that are asked for", c.algorithm, ranks, enough, len(asked))
 					}
-					if got := m.Missing(); got != (run.Do{What: run.Receive, Number: slices.Min(asked)}) {
+					if got := m.Missing(); got != (run.Task{Action: run.Receive, Number: slices.Min(asked)}) {
 						t.Fatalf("%s at %d ranks: it waits for %+v, and %v are asked for", c.algorithm, ranks, got, asked)
 					}
 					for n := range enough {
@@ -280,7 +280,7 @@ func TestEnough(t *testing.T) {
 					if m.Settled() {
 						t.Errorf("%s at %d ranks: settled with %d sends under way", c.algorithm, ranks, len(x.Sends)-k)
 					}
-					if got := m.Missing(); got != (run.Do{What: run.Send, Number: k}) {
+					if got := m.Missing(); got != (run.Task{Action: run.Send, Number: k}) {
 						t.Errorf("%s at %d ranks: it waits for %+v, want send %d", c.algorithm, ranks, got, k)
 					}
 					m.Sent(k)
@@ -317,7 +317,7 @@ func TestAhead(t *testing.T) {
 		if c.received >= 0 {
 			m.Received(c.received)
 		}
-		for do := m.Next(); do.What == run.Receive; do = m.Next() {
+		for do := m.Next(); do.Action == run.Receive; do = m.Next() {
 			asked++
 		}
 		if asked != c.want {
@@ -338,10 +338,10 @@ func TestAllocates(t *testing.T) {
 		m.Begin()
 		for {
 			do := m.Next()
-			if do.What == run.Wait && m.Done() {
+			if do.Action == run.Wait && m.Complete() {
 				break
 			}
-			if do.What == run.Wait {
+			if do.Action == run.Wait {
 				m.Received(m.Missing().Number)
 			}
 		}

@@ -113,7 +113,7 @@ func TestDecideHostile(t *testing.T) {
 			list := forgeries(k, r)
 			for _, alphabet := range honest {
 				for _, letters := range words(alphabet, k-1) {
-					for range verifyall.Most(2, 6) {
+					for range verifyall.Pick(2, 6) {
 						var some []store.Held
 						if rng.IntN(3) == 0 { // what others have
 							some = append(some, stateOf('2', 0, k, r).Held...)

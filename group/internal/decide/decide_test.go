@@ -95,7 +95,7 @@ func support(states []*store.State, g int64) supportOf {
 // of 4 in some orders. With the tag verifyall it takes up to 5, in all orders.
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	decideAll(t, verifyall.Most(4, 5), verifyall.Most(3, 5))
+	decideAll(t, verifyall.Pick(4, 5), verifyall.Pick(3, 5))
 }
 
 // decideAll checks all groups of up to most nodes, those of more than ordered only with their

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 
-	"volley"
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
@@ -27,101 +26,62 @@ type Codeword struct{ Data, Parity []content.Symbol }
 // A Code says what the parity of K nodes is, that may lose R.
 type Code struct {
 	K            int
-	layout       string
 	Field        field.Field
 	Matrix       matrix.Matrix // of every codeword
 	Data, Parity int           // chunks of every node
 	Words        []Codeword
 
-	encoder *volley.Encoder // of Full, once parity was asked for
-	made    *Repair         // what makes all parity, once it was
-	of      int64           // bytes of a chunk, for which Full has made
+	made *Repair // what makes all parity, once it was asked for
 }
 
-// Making returns what makes all parity, for chunks of so many bytes. The setting is the same each time.
-func (c *Code) Making(ctx context.Context, set *Setting, bytes int64) (_ *Repair, err error) {
-	if c.made != nil && (c.layout == store.Striped || c.of == bytes) {
+// Making returns what makes all parity.
+func (c *Code) Making(ctx context.Context) (*Repair, error) {
+	if c.made != nil {
 		return c.made, nil
 	}
-	if c.layout == store.Striped { // as if all parity were lost
-		var parity []content.Symbol
-		for _, w := range c.Words {
-			parity = append(parity, w.Parity...)
-		}
-		r, _, err := c.Repairing(ctx, SetOf(parity), SetOf(parity))
-		if err == nil {
-			r.Traffic.Pieces = 1 // stripes keep all nodes busy as they are
-			c.made = r
-		}
-		return r, err
+	var parity []content.Symbol // as if all of it were lost
+	for _, w := range c.Words {
+		parity = append(parity, w.Parity...)
 	}
-	if c.encoder == nil {
-		if c.encoder, err = volley.NewEncoder(ctx, c.Matrix, volley.WithMemory(set.Memory), volley.WithTimeout(set.Timeout),
-			volley.WithNetwork(set.Network), volley.WithGamma(set.Gamma)); err != nil {
-			return nil, err
-		}
-	}
-	r := new(Repair)
-	for n := range c.K {
-		r.Inputs, r.Outputs = append(r.Inputs, []content.Symbol{{Node: n, Parity: false, Index: 0}}), append(r.Outputs, []content.Symbol{{Node: n, Parity: true, Index: 0}})
-	}
-	if r.Plan, err = c.encoder.Plan(ctx, set.T, max(1, bytes/int64(c.Field.SymbolBytes()))); err == nil {
-		c.made, c.of = r, bytes
+	r, _, err := c.Repairing(ctx, SetOf(parity), SetOf(parity))
+	if err == nil {
+		r.Traffic.Pieces = 1 // stripes keep all nodes busy as they are
+		c.made = r
 	}
 	return r, err
 }
 
-func CodeOf(m *store.Manifest) (*Code, error) {
-	return NewCode(m.Nodes, m.Tolerate, m.Layout, m.Matrix)
-}
+func CodeOf(m *store.Manifest) (*Code, error) { return NewCode(m.Nodes, m.Tolerate) }
 
-// NewCode returns the code of a layout. It returns an error that says why a layout does not do for K and R.
-func NewCode(k, r int, layout, name string) (*Code, error) {
-	c := &Code{K: k, layout: layout}
-	x, err := store.ShapeOf(k, r, layout, name)
+// NewCode returns the code of K nodes that may lose R. The error says why there is none.
+func NewCode(k, r int) (*Code, error) {
+	x, err := store.ShapeOf(k, r)
 	if err != nil {
 		return nil, err
 	}
-	c.Data, c.Parity = x.Data, x.Parity
+	c := &Code{K: k, Data: x.Data, Parity: x.Parity}
 	if c.Field, err = field.Parse(x.Field); err != nil {
 		return nil, err
 	}
-	switch {
-	case layout == store.Full && (name == store.Cauchy || name == store.FTI):
-		if name == store.FTI {
-			c.Matrix, err = matrix.FTI(c.Field, k)
-		} else {
-			c.Matrix, err = matrix.Cauchy(c.Field, k, k)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if c.Matrix, err = matrix.Cauchy(c.Field, k-r, r); err != nil {
+		return nil, err
+	}
+	for t := range k {
 		w := Codeword{}
-		for n := range k {
-			w.Data, w.Parity = append(w.Data, content.Symbol{Node: n, Parity: false, Index: 0}), append(w.Parity, content.Symbol{Node: n, Parity: true, Index: 0})
+		for j := range r {
+			w.Parity = append(w.Parity, content.Symbol{Node: (t + j) % k, Parity: true, Index: j})
 		}
-		c.Words = []Codeword{w}
-	case layout == store.Striped && name == store.Cauchy:
-		if c.Matrix, err = matrix.Cauchy(c.Field, k-r, r); err != nil {
-			return nil, err
+		for i := range k - r {
+			w.Data = append(w.Data, content.Symbol{Node: (t + r + i) % k, Parity: false, Index: i})
 		}
-		for t := range k {
-			w := Codeword{}
-			for j := range r {
-				w.Parity = append(w.Parity, content.Symbol{Node: (t + j) % k, Parity: true, Index: j})
-			}
-			for i := range k - r {
-				w.Data = append(w.Data, content.Symbol{Node: (t + r + i) % k, Parity: false, Index: i})
-			}
-			c.Words = append(c.Words, w)
-		}
+		c.Words = append(c.Words, w)
 	}
 	return c, nil
 }
 
 // A Repair is a plan that makes or brings back symbols, and which its inputs and outputs are.
 type Repair struct {
-	Plan    plan.Plan // nil: the relay of the traffic, once it was asked for
+	Plan    plan.Plan // nil: none was asked for yet
 	Traffic algo.Traffic
 	Inputs  [][]content.Symbol // of each node
 	Outputs [][]content.Symbol

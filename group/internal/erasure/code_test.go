@@ -3,13 +3,11 @@ package erasure
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"volley"
 	"volley/group/internal/content"
-	"volley/group/internal/store"
 	"volley/group/protection"
 	"volley/sim"
 )
@@ -25,70 +23,16 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestChooseLayout checks which layout is taken, and what it costs by the model.
-func TestChooseLayout(t *testing.T) {
+// TestCost checks what making parity costs by the model.
+func TestCost(t *testing.T) {
 	t.Parallel()
-	for _, x := range []struct {
-		what          string
-		asked         string
-		tolerate      int
-		matrix        string
-		full, striped float64 // seconds; below 0: it does not do
-		earlier       *store.Manifest
-		want          string
-	}{
-		{"as fast", "", 0, store.Cauchy, 1, 1, nil, store.Striped},
-		{"twice as long", "", 0, store.Cauchy, 1, 2, nil, store.Striped},
-		{"more than that", "", 0, store.Cauchy, 1, 2.01, nil, store.Full},
-		{"asked for full", store.Full, 0, store.Cauchy, 9, 1, nil, store.Full},
-		{"asked for striped", store.Striped, 0, store.Cauchy, 1, 9, nil, store.Striped},
-		{"fti", "", 0, store.FTI, 9, 1, nil, store.Full},
-		{"as before", "", 2, store.Cauchy, 9, 1, &store.Manifest{Layout: store.Full, Tolerate: 2}, store.Full},
-		{"before it tolerated less", "", 2, store.Cauchy, 9, 1, &store.Manifest{Layout: store.Full, Tolerate: 1}, store.Striped},
-		{"full does not do", "", 0, store.Cauchy, -1, 9, nil, store.Striped},
-	} {
-		list := []*Candidate{{LayoutCost: protection.LayoutCost{Layout: store.Full, Seconds: x.full}}, {LayoutCost: protection.LayoutCost{Layout: store.Striped, Seconds: x.striped}}}
-		for i := range list {
-			if list[i].Seconds > 0 {
-				list[i].Code = &Code{}
-			}
-		}
-		if is := ChooseLayout(list, x.asked, x.matrix, x.tolerate, x.earlier); is.Layout != x.want {
-			t.Errorf("%s: %s: want %s", x.what, is.Layout, x.want)
-		}
-	}
-	for _, x := range []struct {
-		r     int
-		asked string
-		name  string
-		want  [2]bool // possible: full, striped
-		error string
-	}{
-		{2, "", store.Cauchy, [2]bool{true, true}, ""},
-		{3, "", store.Cauchy, [2]bool{false, true}, ""},
-		{2, "", store.FTI, [2]bool{true, false}, ""},
-		{3, store.Full, store.Cauchy, [2]bool{}, "layout full cannot tolerate"},
-		{3, "", store.FTI, [2]bool{}, "layout full cannot tolerate"},
-		{2, store.Striped, store.FTI, [2]bool{}, "matrix fti: layout striped has cauchy"},
-		{4, "", store.Cauchy, [2]bool{}, "cannot tolerate the loss of 4 of 4"},
-	} {
-		list, err := Candidates(4, x.r, x.asked, x.name)
-		if (x.error == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), x.error) {
-			t.Errorf("%+v: %v: want %q", x, err, x.error)
-			continue
-		}
-		for i, c := range list {
-			if c.Possible != x.want[i] || (c.Code != nil) != x.want[i] || (c.Why == "") != x.want[i] {
-				t.Errorf("%+v: %+v", x, c)
-			}
-		}
-	}
 	set := &Setting{Network: sim.Network{Latency: time.Second, Gaps: sim.Gaps{{Messages: 1, PerByte: 2}}}, Memory: 1 << 20}
-	list, err := Candidates(4, 3, "", store.Cauchy)
+	c, err := NewCode(4, 3)
 	must(t, err)
-	must(t, SetCosts(t.Context(), set, list, 800))
-	if c := list[1]; c.Seconds != float64(c.Rounds)+2*float64(c.SentBytes) || c.StoredBytes != 3*800 || list[0].Rounds != 0 {
-		t.Errorf("%+v", list)
+	x, err := c.Cost(t.Context(), set, 800)
+	must(t, err)
+	if x.Seconds != float64(x.Rounds)+2*float64(x.SentBytes) || x.StoredBytes != 3*800 {
+		t.Errorf("%+v", x)
 	}
 }
 
@@ -97,10 +41,9 @@ func TestRepairing(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		k, r   int
-		layout string
 		pieces int
-	}{{4, 2, store.Full, 64}, {20, 2, store.Full, mostPieces}, {4, 2, store.Striped, 64}, {2, 1, store.Striped, 32}} {
-		c, err := NewCode(x.k, x.r, x.layout, store.Cauchy)
+	}{{4, 2, 64}, {20, 2, mostPieces}, {2, 1, 32}} {
+		c, err := NewCode(x.k, x.r)
 		must(t, err)
 		lost := map[content.Symbol]bool{{Node: 1, Parity: false, Index: 0}: true}
 		r, beyond, err := c.Repairing(t.Context(), lost, lost)
@@ -108,7 +51,7 @@ func TestRepairing(t *testing.T) {
 			t.Errorf("%+v: %+v, %v, %v", x, r, beyond, err)
 		}
 	}
-	c, err := NewCode(4, 1, store.Striped, store.Cauchy)
+	c, err := NewCode(4, 1)
 	must(t, err)
 	lost := map[content.Symbol]bool{{Node: 0, Parity: false, Index: 0}: true, {Node: 0, Parity: true, Index: 0}: true, {Node: 1, Parity: false, Index: 0}: true, {Node: 1, Parity: false, Index: 1}: true, {Node: 1, Parity: false, Index: 2}: true, {Node: 1, Parity: true, Index: 0}: true}
 	r, beyond, err := c.Repairing(t.Context(), lost, map[content.Symbol]bool{{Node: 0, Parity: false, Index: 0}: true, {Node: 1, Parity: true, Index: 0}: true})
@@ -125,7 +68,7 @@ func TestRepairLoad(t *testing.T) {
 		k, r, f int
 		want    string
 	}{{16, 4, 1, "1.00"}, {16, 4, 2, "1.00"}, {16, 4, 4, "1.23"}, {64, 8, 4, "1.00"}, {16, 8, 8, "1.44"}} {
-		c, err := NewCode(x.k, x.r, store.Striped, store.Cauchy)
+		c, err := NewCode(x.k, x.r)
 		must(t, err)
 		lost := map[content.Symbol]bool{}
 		for _, w := range c.Words {

@@ -10,87 +10,42 @@ import (
 	"volley/sim"
 )
 
-type Candidate struct {
-	protection.LayoutCost
-	Code *Code // nil: it does not do
+// Cost returns what making parity takes, for that much data at the node that has most.
+func (c *Code) Cost(ctx context.Context, set *Setting, most int64) (*protection.CodingCost, error) {
+	bytes := store.ChunkBytes(most, c.Data)
+	r, err := c.Making(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, err := r.costOf(set, bytes)
+	if err == nil {
+		x.StoredBytes = int64(c.Parity) * bytes
+	}
+	return x, err
 }
 
-// Candidates returns all layouts for K and R, or an error where none will do, or the one asked for will not.
-func Candidates(k, r int, asked, name string) ([]*Candidate, error) {
-	if asked != "" && asked != store.Full && asked != store.Striped {
-		return nil, store.Inputf("layout %q: want full or striped", asked)
-	}
-	var list []*Candidate
-	var why error // the last one says what is wrong with the numbers, unless it is the matrix
-	possible := false
-	for _, layout := range []string{store.Full, store.Striped} {
-		c, err := NewCode(k, r, layout, name)
-		x := &Candidate{LayoutCost: protection.LayoutCost{Layout: layout, Possible: err == nil}, Code: c}
-		if err != nil {
-			x.Why = err.Error()
-		}
-		list = append(list, x)
-		if asked != "" && asked != layout {
-			continue
-		}
-		if possible = possible || err == nil; why == nil || name != store.FTI {
-			why = err
-		}
-	}
-	if !possible {
-		return nil, &protection.RefusedError{Err: why}
-	}
-	return list, nil
-}
-
-// SetCosts sets what candidates take for that much data at the node that has most.
-func SetCosts(ctx context.Context, set *Setting, list []*Candidate, most int64) error {
-	for _, x := range list {
-		if x.Code == nil {
-			continue
-		}
-		m := store.Manifest{DataChunks: x.Code.Data, ParityChunks: x.Code.Parity}
-		m.Geometry(most, nil)
-		r, err := x.Code.Making(ctx, set, m.ChunkBytes)
-		if err != nil {
-			return err
-		}
-		x.StoredBytes = int64(x.Code.Parity) * m.ChunkBytes
-		if err := setCost(&x.LayoutCost, r, x.Code, set, m.ChunkBytes); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// of sets what a repair takes, of chunks of so many bytes.
-func setCost(x *protection.LayoutCost, r *Repair, c *Code, set *Setting, bytes int64) error {
+// costOf returns what a repair takes, of chunks of so many bytes.
+func (r *Repair) costOf(set *Setting, bytes int64) (*protection.CodingCost, error) {
 	p, err := r.compile(set, bytes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cost := sim.Count(p)
-	x.Plan, x.Rounds, x.Messages = p.Info().Algorithm, cost.C1, cost.Messages()
-	x.SentBytes = int64(cost.NodePackets() * float64(bytes))
-	x.Seconds = set.model(c.Field, bytes).Time(cost).Seconds()
-	return nil
+	return &protection.CodingCost{
+		Plan: p.Info().Algorithm, Rounds: cost.C1, Messages: cost.Messages(), SentBytes: int64(cost.NodePackets() * float64(bytes)),
+		Seconds: set.model(r.Traffic.Field, bytes).Time(cost).Seconds(),
+	}, nil
 }
 
-// Estimate returns what making parity takes of nodes that have so many bytes of data each, and bringing back lost nodes.
-func Estimate(nodes, tolerate int, layout string, bytes int64, set *Setting, lost []int) (protect, recovery protection.LayoutCost, err error) {
-	c, err := NewCode(nodes, tolerate, layout, store.Cauchy)
+// Estimate returns what making parity takes of nodes that have so many bytes of data each, and bringing back lost nodes: nil
+// where none is lost, or too many.
+func Estimate(nodes, tolerate int, bytes int64, set *Setting, lost []int) (protect, recovery *protection.CodingCost, err error) {
+	c, err := NewCode(nodes, tolerate)
 	if err != nil {
-		return protect, recovery, err
+		return nil, nil, err
 	}
-	m := store.Manifest{DataChunks: c.Data, ParityChunks: c.Parity}
-	m.Geometry(bytes, nil)
-	protect = protection.LayoutCost{Layout: layout, Possible: true, StoredBytes: int64(c.Parity) * m.ChunkBytes}
-	r, err := c.Making(context.Background(), set, m.ChunkBytes)
-	if err == nil {
-		err = setCost(&protect, r, c, set, m.ChunkBytes)
-	}
-	if err != nil || len(lost) == 0 {
-		return protect, recovery, err
+	if protect, err = c.Cost(context.Background(), set, bytes); err != nil || len(lost) == 0 {
+		return protect, nil, err
 	}
 	bad := map[content.Symbol]bool{}
 	for _, w := range c.Words {
@@ -102,32 +57,8 @@ func Estimate(nodes, tolerate int, layout string, bytes int64, set *Setting, los
 	}
 	r, gone, err := c.Repairing(context.Background(), bad, bad)
 	if err != nil || len(gone) > 0 {
-		return protect, recovery, err
+		return protect, nil, err
 	}
-	recovery = protection.LayoutCost{Layout: layout, Possible: true}
-	return protect, recovery, setCost(&recovery, r, c, set, m.ChunkBytes)
+	recovery, err = r.costOf(set, store.ChunkBytes(bytes, c.Data))
+	return protect, recovery, err
 }
-
-// ChooseLayout returns the candidate asked for, else that of before, else striped, unless full is much faster.
-func ChooseLayout(list []*Candidate, asked, matrix string, tolerate int, earlier *store.Manifest) *Candidate {
-	switch {
-	case asked != "":
-	case matrix == store.FTI:
-		asked = store.Full
-	case earlier != nil && earlier.Tolerate == tolerate:
-		asked = earlier.Layout
-	}
-	var best *Candidate
-	for _, x := range list {
-		if x.Code == nil || asked != "" && asked != x.Layout {
-			continue
-		}
-		if best == nil || x.Layout == store.Striped && x.Seconds <= muchFaster*best.Seconds {
-			best = x
-		}
-	}
-	return best
-}
-
-// muchFaster is how many times as long striped may take.
-const muchFaster = 2

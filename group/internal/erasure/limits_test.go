@@ -6,7 +6,6 @@ import (
 
 	"volley"
 	"volley/group/internal/content"
-	"volley/group/internal/store"
 	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
@@ -28,39 +27,34 @@ func TestLimits(t *testing.T) {
 		return transport.Block{Rounds: transport.ControlRounds + rounds, Ports: ports}
 	}
 	for _, x := range []struct {
-		layout string
 		blocks transport.Limits
 		fits   bool
 		pieces bool // of the plan that brings a node back
 	}{
-		{store.Full, transport.Limits{}, true, true},
-		{store.Full, transport.Limits{block(1<<20, 1)}, true, true},
-		{store.Full, transport.Limits{block(40, 1), block(2, 19)}, true, false},
-		{store.Striped, transport.Limits{block(1<<20, 1)}, true, true},
-		{store.Full, transport.Limits{block(2, 1)}, false, false},
-		{store.Striped, transport.Limits{block(2, 1)}, false, false},
+		{transport.Limits{}, true, true},
+		{transport.Limits{block(1<<20, 1)}, true, true},
+		{transport.Limits{block(40, 1), block(2, 19)}, true, false},
+		{transport.Limits{block(2, 1)}, false, false},
 	} {
 		set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork(), T: narrow{local.New(20)[0], x.blocks}}
 		carries := func(r *Repair) int {
 			p, err := r.compile(set, 1<<30)
 			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !errors.As(err, new(*protection.RefusedError))) {
-				t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
+				t.Errorf("%v: %v", x.blocks, err)
 			}
 			if err != nil {
 				return 0
 			}
 			if err := x.blocks.Carry(p.Info().Rounds(), p.Info().Ports); err != nil {
-				t.Errorf("%s, %v: %s: %v", x.layout, x.blocks, p.Info().Algorithm, err)
+				t.Errorf("%v: %s: %v", x.blocks, p.Info().Algorithm, err)
 			}
 			return p.Info().PieceCount()
 		}
-		c, err := NewCode(20, 2, x.layout, store.Cauchy)
+		c, err := NewCode(20, 2)
 		must(t, err)
-		if making, err := c.Making(t.Context(), set, 1<<30); err == nil {
-			carries(making)
-		} else if x.fits || !errors.As(err, new(*transport.LimitsError)) {
-			t.Errorf("%s, %v: %v", x.layout, x.blocks, err)
-		}
+		making, err := c.Making(t.Context())
+		must(t, err)
+		carries(making)
 		lost := map[content.Symbol]bool{}
 		for _, w := range c.Words {
 			for _, s := range w.Data {
@@ -71,8 +65,8 @@ func TestLimits(t *testing.T) {
 		}
 		back, _, err := c.Repairing(t.Context(), lost, lost)
 		must(t, err)
-		if pieces := carries(back); x.fits && x.layout == store.Full && (pieces == back.Traffic.Pieces) != x.pieces {
-			t.Errorf("%s, %v: %d pieces of %d", x.layout, x.blocks, pieces, back.Traffic.Pieces)
+		if pieces := carries(back); x.fits && (pieces == back.Traffic.Pieces) != x.pieces {
+			t.Errorf("%v: %d pieces of %d", x.blocks, pieces, back.Traffic.Pieces)
 		}
 	}
 }

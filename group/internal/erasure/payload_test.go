@@ -7,7 +7,6 @@ import (
 
 	"volley"
 	"volley/group/internal/content"
-	"volley/group/internal/store"
 	"volley/plan"
 )
 
@@ -41,7 +40,7 @@ func bestMix(k, r, f int) float64 {
 	return least
 }
 
-// TestPayload counts what the busiest node of layout striped sends or receives, in chunks, of which a node has K-R of
+// TestPayload counts what the busiest node sends or receives, in chunks, of which a node has K-R of
 // data, beside redset's. redset sends and receives R·(K-R) chunks to protect. To rebuild f nodes by XOR a node sends and
 // receives K; by Reed-Solomon all exchange K-1, and each sends f to the lost nodes, which receive K-1 more. The mix of
 // leads is within 3 % of the best one.
@@ -49,10 +48,10 @@ func TestPayload(t *testing.T) {
 	t.Parallel()
 	for k := 3; k <= 16; k++ {
 		for r := 1; r <= 4 && r < k; r++ {
-			c, err := NewCode(k, r, store.Striped, store.Cauchy)
+			c, err := NewCode(k, r)
 			must(t, err)
 			set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
-			making, err := c.Making(t.Context(), set, 16<<20)
+			making, err := c.Making(t.Context())
 			must(t, err)
 			p, err := making.compile(set, 16<<20)
 			must(t, err)

@@ -3,15 +3,14 @@ package erasure
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"time"
 
+	"volley/collective"
 	"volley/executor"
 	"volley/field"
 	"volley/group/internal/content"
 	"volley/group/internal/store"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
@@ -73,10 +72,11 @@ func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input 
 	}
 	info := p.Info()
 	job.Segment = min(job.Segment, max(mostSegment, job.Align)*int64(info.PieceCount()))
-	job.Header = []byte(disk.Sum(fmt.Appendf(nil, "%d %d %d %d", job.Bytes, job.Segment, info.Rounds(), info.Rows)))
+	header := collective.Digest(collective.TermOf("plan", []any{job.Bytes, job.Segment, info.Rounds(), info.Rows}))
+	job.Header = header[:]
 	job.Accept = func(rank int, theirs []byte) error {
 		if !bytes.Equal(theirs, job.Header) {
-			return fmt.Errorf("rank %d does something else than rank %d: give all the same arguments", rank, t.Rank())
+			return collective.OtherPlan(rank, t.Rank())
 		}
 		return nil
 	}

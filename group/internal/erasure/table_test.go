@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"volley"
-	"volley/group/internal/store"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the table in docs/protect.md anew")
@@ -44,23 +43,16 @@ func TestTable(t *testing.T) {
 func costTable(t *testing.T) string {
 	const data = 1 << 30
 	var b strings.Builder
-	b.WriteString("| K | R | full: stored | rounds | sent | striped: stored | rounds | sent | redset: rounds | sent | FTI: rounds | sent |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| K | R | stored | rounds | sent | redset: rounds | sent | FTI: rounds | sent |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range []int{8, 16, 64} {
 		for _, r := range slices.Compact([]int{1, 2, 4, k / 2}) {
 			set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
-			costs, err := Candidates(k, r, "", store.Cauchy)
-			if err == nil {
-				err = SetCosts(t.Context(), set, costs, data)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&b, "| %d | %d |", k, r)
-			for _, c := range costs {
-				fmt.Fprintf(&b, " %.3g | %d | %.3g |", float64(c.StoredBytes)/data, c.Rounds, float64(c.SentBytes)/data)
-			}
-			fmt.Fprintf(&b, " %d | %d | %d | %d |\n", k-r, r, k-1, k-1)
+			code, err := NewCode(k, r)
+			must(t, err)
+			c, err := code.Cost(t.Context(), set, data)
+			must(t, err)
+			fmt.Fprintf(&b, "| %d | %d | %.3g | %d | %.3g | %d | %d | %d | %d |\n", k, r, float64(c.StoredBytes)/data, c.Rounds, float64(c.SentBytes)/data, k-r, r, k-1, k-1)
 		}
 	}
 	return b.String()

@@ -49,8 +49,8 @@ func HidingData(n *store.Node, l *tree.Listing) error {
 	return nil
 }
 
-// Changes returns bytes of files that have changed or moved, how many of these come to new places, and what differs.
-func Changes(now, was []*tree.Entry) (n, anew int64, list []protection.Finding) {
+// Changes returns bytes of files that have changed or moved, and what differs.
+func Changes(now, was []*tree.Entry) (n int64, list []protection.Finding) {
 	then, names, at := tree.ByPath(was), tree.ByPath(now), map[int64]*tree.Entry{}
 	for _, e := range was {
 		if e.Type == tree.TypeFile && e.Size > 0 {
@@ -72,20 +72,16 @@ func Changes(now, was []*tree.Entry) (n, anew int64, list []protection.Finding) 
 		case !same:
 			list = append(list, protection.Finding{Path: e.Path, What: content.Changed})
 		}
-		if o = at[e.Offset]; e.Type != tree.TypeFile || e.Size == 0 || keeps(o, e) {
-			continue
+		if e.Type == tree.TypeFile && e.Size > 0 && !keeps(at[e.Offset], e) {
+			n += e.Size
 		}
-		if n += e.Size; o == nil {
-			o = &tree.Entry{}
-		}
-		anew += max(0, e.Size-o.Size)
 	}
 	for _, e := range was {
 		if then[e.Path] != nil {
 			list = append(list, protection.Finding{Path: e.Path, What: content.Deleted})
 		}
 	}
-	return n, anew, list
+	return n, list
 }
 
 // keeps reports whether a file, in whose place e lies, still has its length and time there.

@@ -302,7 +302,7 @@ func (p *Pass) window(ctx context.Context, windows []*Window) error {
 		}
 	}
 	if p.Coded = append(p.Coded, b.Rows...); len(b.Rows) > 0 {
-		r, err := p.code.Making(ctx, s.Setting(), b.Bytes())
+		r, err := p.code.Making(ctx)
 		if err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, of [
 	ctx, cancel := context.WithCancelCause(ctx) // what is read ahead ends before the run does
 	defer reading.Wait()
 	defer cancel(nil)
-	beside := collective.New(s.T, s.Timeout).Beside() // of what is sent of the window before
+	beside := collective.New(s.T, s.Timeout).Separate() // of what is sent of the window before
 	begin := func(number int) <-chan error {
 		done := make(chan error, 1)
 		first := number * rows

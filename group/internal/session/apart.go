@@ -40,7 +40,7 @@ func nodesApart(d disk.Disk, nodes []*store.Node, meta string) error {
 func apart(d disk.Disk, dirs, given []string) error {
 	paths, above := make([]string, len(dirs)), make([][]disk.FileID, len(dirs))
 	for i, dir := range dirs {
-		if paths[i], _ = disk.Whole(d, dir); paths[i] != "" { // one that cannot be opened is failing
+		if paths[i], _ = disk.RealPath(d, dir); paths[i] != "" { // one that cannot be opened is failing
 			above[i] = disk.Above(d, paths[i])
 		}
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 
+	"volley/collective"
 	"volley/group/protection"
 )
 
@@ -18,7 +19,8 @@ func (e *LostError) Error() string { return e.Err.Error() }
 // Unwrap returns why it does not come back.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// IsInputError reports whether the caller has to change something: the error is an [*protection.RefusedError] or a [*protection.TooManyError].
+// IsInputError reports whether the caller has to change something: the error is a [*protection.RefusedError], a
+// [*protection.TooManyError] or a [*collective.DisagreementError].
 func IsInputError(err error) bool {
-	return errors.As(err, new(*protection.RefusedError)) || errors.As(err, new(*protection.TooManyError))
+	return errors.As(err, new(*protection.RefusedError)) || errors.As(err, new(*protection.TooManyError)) || errors.As(err, new(*collective.DisagreementError))
 }

@@ -3,7 +3,6 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -41,7 +40,7 @@ import (
 // A Verb is what ranks do together.
 type Verb struct {
 	Name string
-	Args any // its own options, on which all ranks agree as on Options; nil: it has none
+	Args any // its own options, on which all ranks agree as on Options, as far as JSON has them; nil: it has none
 	store.Access
 	Ends   bool                                  // the protection: it goes on where an earlier run has begun to
 	Forced bool                                  // and where nodes contradict each other about what is in force
@@ -76,16 +75,14 @@ type Session struct {
 	Taken    *int64                    // the snapshot that the nodes are; nil: none
 	Agreed   bool                      // all ranks find the error
 	Passed   map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
-	InTurn   bool                      // this rank calls the disk for one node after the other, and reads nothing ahead
 }
 
 // Terms are what ranks begin with.
 type Terms struct {
-	Nodes   int                        // there
-	What    map[string]json.RawMessage // they are to do, by option
-	Run     string                     // its name, rank 0's
-	Seed    verify.Seed                // rank 0's
-	MAC     string                     // of that name, which tells whether another rank has another key
+	Nodes   int         // there
+	Run     string      // its name, rank 0's
+	Seed    verify.Seed // rank 0's
+	MAC     string      // of that name, which tells whether another rank has another key
 	Network sim.Network
 	Gamma   sim.PerByte
 }
@@ -131,7 +128,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		}
 		x.Node = x.In(s.K)
 		if x.Other > 0 {
-			return s.Alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, s.Own("the %s of every node")))
+			return s.Alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it, which is volley 0.2.0 for version 4. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, s.Own("the %s of every node")))
 		}
 	}
 	for _, n := range s.Nodes { // all have their locks, and nothing is written yet
@@ -277,13 +274,14 @@ func (s *Session) unmoved(ctx context.Context) error {
 // Meet agrees with the other ranks on what they do, and on how many nodes each has.
 func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 	s.Setup = Defaulted(s.Setup)
-	if err := volley.Greet(ctx, s.T, v.Name, s.Timeout); err != nil {
+	terms, err := s.OptionTerms(v)
+	if err != nil {
+		return store.Inputf("the options of %s: %w", v.Name, err)
+	}
+	if err := volley.Greet(ctx, s.T, v.Name, s.Timeout, terms...); err != nil {
 		return err
 	}
-	what, err := s.Said(v)
 	switch {
-	case err != nil:
-		return store.Inputf("the options of %s: %w", v.Name, err)
 	case s.Meta != "" && s.Roots:
 		return store.Inputf("the protection of a snapshot lies in the snapshot, and cannot lie in %s: name no directory for it", s.Meta)
 	case len(s.Key) > 0 && s.NoKey:
@@ -293,7 +291,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 			return err
 		}
 	}
-	mine := Terms{Nodes: nodes, What: what, Run: rand.Text(), Network: s.Network, Gamma: s.Gamma}
+	mine := Terms{Nodes: nodes, Run: rand.Text(), Network: s.Network, Gamma: s.Gamma}
 	rand.Read(mine.Seed[:])
 	mine.MAC = store.MacOf(s.Key, store.OfRun, []byte(mine.Run))
 	ranks, err := collective.AllgatherValues(ctx, s.T, mine, s.Timeout)
@@ -307,9 +305,6 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 		s.K += x.Nodes
 		if !store.SameMAC(x.MAC, store.MacOf(s.Key, store.OfRun, []byte(x.Run))) {
 			return s.Alike(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.T.Rank()))
-		}
-		if list := differing(x.What, ranks[0].What); list != nil {
-			return s.Alike(ctx, store.Inputf("process %d has other arguments than process 0: %s: give all the same", r, strings.Join(list, "; ")))
 		}
 	}
 	s.Run, s.Seed = ranks[0].Run, ranks[0].Seed
@@ -328,41 +323,22 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 	return nil
 }
 
-// Said returns what ranks have to agree on, by name.
-func (s *Session) Said(v Verb) (map[string]json.RawMessage, error) {
-	what := map[string]json.RawMessage{}
-	for _, options := range []any{s.Settings, v.Args} {
-		if options == nil {
-			continue
-		}
+// OptionTerms returns what ranks have to agree on: the options that JSON has.
+func (s *Session) OptionTerms(v Verb) (list []collective.Term, err error) {
+	var all map[string]json.RawMessage
+	for _, options := range []any{v.Args, s.Settings} {
 		text, err := json.Marshal(options)
 		if err == nil {
-			err = json.Unmarshal(text, &what) // adds to what is there
+			err = json.Unmarshal(text, &all) // adds to what is there
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	for _, own := range []string{"Timeout", "Network", "Gamma", "Names", "Absent", "Meta", "Key", "From", "Add"} { // each rank's, or rank 0's
-		delete(what, own)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, collective.Term{Name: wordsOf(name), Value: string(all[name])})
 	}
-	verb := v.Name
-	if s.Roots {
-		verb += fmt.Sprintf(", step %d of roots", s.Step)
-	}
-	var err error
-	what["Verb"], err = json.Marshal(verb)
-	return what, err
-}
-
-// differing says in what two ranks differ.
-func differing(a, b map[string]json.RawMessage) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(a)) {
-		if !bytes.Equal(a[name], b[name]) {
-			list = append(list, fmt.Sprintf("%s is %s, and %s", wordsOf(name), a[name], b[name]))
-		}
-	}
-	return list
+	return list, nil
 }
 
 // wordsOf returns the words in the name of an option, which flags, C and Python write in ways of their own.
@@ -604,7 +580,7 @@ func (s *Session) Together(ctx context.Context) error {
 // Alike returns an error that all ranks find, once all have come to it, so that each returns its own.
 func (s *Session) Alike(ctx context.Context, err error) error {
 	s.Agreed = true
-	return collective.New(s.T, s.Timeout).Alike(ctx, err)
+	return collective.New(s.T, s.Timeout).SharedError(ctx, err)
 }
 
 // Complete returns an error where a node lacks what it had: to protect the rest would make the loss for good.

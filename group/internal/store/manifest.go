@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -16,7 +15,7 @@ import (
 // Format and Version are those of manifests.
 const (
 	Format  = "volley-group"
-	Version = 5
+	Version = 6
 )
 
 // A Manifest says how the parity of a generation was made, and of what records. All nodes have the same.
@@ -28,9 +27,7 @@ type Manifest struct {
 	Generation int64  `json:"generation"`      // grows with every run of Protect
 	Nodes      int    `json:"nodes"`
 	Tolerate   int    `json:"tolerate"`
-	Layout     string `json:"layout"`
 	Field      string `json:"field"`
-	Matrix     string `json:"matrix"`
 	Digest     string `json:"digest"` // of files, part by part, and of parity
 
 	DataChunks   int   `json:"data_chunks"` // of every node
@@ -235,7 +232,7 @@ func isSHA256(text string) bool {
 }
 
 func (m *Manifest) validateCode() error {
-	c, err := ShapeOf(m.Nodes, m.Tolerate, m.Layout, m.Matrix)
+	c, err := ShapeOf(m.Nodes, m.Tolerate)
 	switch {
 	case err != nil:
 		return err
@@ -338,13 +335,18 @@ const (
 
 func Aligned(n int64) int64 { return (n + Align - 1) / Align * Align }
 
+// ChunkBytes is how long chunks are where the node that has most has that many bytes of data, in so many chunks.
+func ChunkBytes(most int64, chunks int) int64 {
+	return Aligned((most + int64(chunks) - 1) / int64(chunks))
+}
+
 // Geometry sets the sizes of chunks and blocks, for that many bytes of data at the node that
 // has most. Blocks stay as long as those of an earlier manifest unless that makes far too many
 // or too few of them: with others, all would be coded again.
 func (m *Manifest) Geometry(most int64, earlier *Manifest) {
 	d := int64(m.DataChunks)
 	chunks := d + int64(m.ParityChunks)
-	m.ChunkBytes = Aligned((most + d - 1) / d)
+	m.ChunkBytes = ChunkBytes(most, m.DataChunks)
 	for m.BlockBytes = UsualBlock; d*m.BlockBytes > mostRow && m.BlockBytes > UsualBlock/16; {
 		m.BlockBytes /= 2
 	}
@@ -359,8 +361,7 @@ func (m *Manifest) Geometry(most int64, earlier *Manifest) {
 
 // Follows reports whether the parity of an earlier generation is made in the way of this one.
 func (m *Manifest) Follows(earlier *Manifest) bool {
-	return earlier != nil && earlier.Digest == m.Digest && earlier.Layout == m.Layout && earlier.Nodes == m.Nodes &&
-		earlier.Tolerate == m.Tolerate && cmp.Or(earlier.Matrix, Cauchy) == cmp.Or(m.Matrix, Cauchy)
+	return earlier != nil && earlier.Digest == m.Digest && earlier.Nodes == m.Nodes && earlier.Tolerate == m.Tolerate
 }
 
 // Keeps reports whether rows of an earlier generation's parity can be kept: m follows it with blocks as long.

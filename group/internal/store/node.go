@@ -48,7 +48,7 @@ type Node struct {
 }
 
 // Open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried. Where
-// another rank of the run has the directory, the error is an [*protection.RefusedError].
+// another rank of the run has the directory, the error is a [*protection.RefusedError].
 func (n *Node) Open(d disk.Disk, v Access, holder files.Holder) (err error) {
 	for range openTimes {
 		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {

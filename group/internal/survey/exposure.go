@@ -31,9 +31,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 			word[x] = i
 		}
 	}
-	parity := len(c.Words[0].Parity)
-	each := (len(c.Words[0].Data) + parity) / s.K // symbols of a node in a codeword
-	bad := []int(nil)                             // by row and codeword; nil: nothing is
+	bad := []int(nil) // by row and codeword; nil: nothing is
 	limit := m.Tolerate
 	for n, x := range conditions {
 		if x.Lost || x.Failing != "" || x.Foreign {
@@ -60,14 +58,14 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 	}
 	mayLose = limit
 	if bad != nil {
-		mayLose = min(limit, (parity-slices.Max(bad))/each)
+		mayLose = min(limit, m.Tolerate-slices.Max(bad))
 	}
 	mayLose = max(0, mayLose)
 	if mayLose >= limit {
 		return mayLose, nil, nil, nil
 	}
 	short := func(row int) bool { // of what brings its blocks back
-		return slices.ContainsFunc(bad[row*len(c.Words):][:len(c.Words)], func(n int) bool { return n > 0 && (parity-n)/each <= mayLose })
+		return slices.ContainsFunc(bad[row*len(c.Words):][:len(c.Words)], func(n int) bool { return n > 0 && m.Tolerate-n <= mayLose })
 	}
 	type both struct {
 		protection.Risk
@@ -80,23 +78,17 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 			return r, nil
 		}
 		r.Cause = causeAt(s, n, x, is, short)
-		own := func(lists [][]int, chunk, row int) int {
-			if chunk < len(lists) {
-				if _, bad := slices.BinarySearch(lists[chunk], row); bad {
-					return 1
-				}
-			}
-			return 0
-		}
 		files := tree.ExtentsOf(x.Entries)
 		gone := map[int]bool{}
 		for _, g := range m.FilePartsOf(files) {
 			w := word[content.Symbol{Node: n.Index, Index: g.Chunk}]
-			others := bad[g.Row*len(c.Words)+w] - own(is.Data, g.Chunk, g.Row)
-			if each > 1 {
-				others -= own(is.Parity, 0, g.Row)
+			others := bad[g.Row*len(c.Words)+w]
+			if g.Chunk < len(is.Data) {
+				if _, own := slices.BinarySearch(is.Data[g.Chunk], g.Row); own {
+					others--
+				}
 			}
-			if (parity-others)/each <= mayLose {
+			if m.Tolerate-others <= mayLose {
 				gone[g.File] = true
 			}
 		}

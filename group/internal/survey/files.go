@@ -103,7 +103,7 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 
 // TakeFiles finds out what nodes lack of the files that FilesOfAll has found. It reads these, and of all else the blocks from which what they lack
 // comes back. Of a block that turns out to be wrong nothing is used, and others serve in its place.
-func TakeFiles(ctx context.Context, s *session.Session, files *Files, back protection.Edits, beyond bool) (*Survey, error) {
+func TakeFiles(ctx context.Context, s *session.Session, files *Files, back protection.Edits) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, here int, n *store.Node) (*content.Condition, error) {
@@ -111,7 +111,7 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back prote
 	}); err != nil {
 		return nil, err
 	}
-	if err := Recoverable(s, found.Conditions, beyond); err != nil {
+	if err := Recoverable(s, found.Conditions); err != nil {
 		return nil, s.Alike(ctx, lossOf(s, found.Conditions, err))
 	}
 	sources := make([]*source, len(s.Nodes))

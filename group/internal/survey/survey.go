@@ -27,7 +27,7 @@ type Survey struct {
 
 // Take finds out what nodes lack. What users have edited comes back where back has it. If it rebuilds and not all can come back, it starts over without rebuilding. Room is
 // called before it writes to targets.
-func Take(ctx context.Context, s *session.Session, back protection.Edits, beyond, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *protection.PlanTraffic) (*Survey, error) {
+func Take(ctx context.Context, s *session.Session, back protection.Edits, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *protection.PlanTraffic) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if rebuilds {
@@ -38,7 +38,7 @@ func Take(ctx context.Context, s *session.Session, back protection.Edits, beyond
 	if err != nil {
 		return nil, err
 	}
-	if err := Recoverable(s, found.Conditions, beyond); err != nil {
+	if err := Recoverable(s, found.Conditions); err != nil {
 		return nil, s.Alike(ctx, lossOf(s, found.Conditions, err))
 	}
 	if found.Repairs, found.Beyond, err = PlanRepairs(ctx, s, found.Conditions, true); err != nil {
@@ -46,7 +46,7 @@ func Take(ctx context.Context, s *session.Session, back protection.Edits, beyond
 	}
 	if rebuilds && len(found.Beyond) > 0 {
 		restore.Discard(targets)
-		return Take(ctx, s, back, beyond, false, targets, room, traffic)
+		return Take(ctx, s, back, false, targets, room, traffic)
 	}
 	if err := beyondError(s, found); err != nil {
 		return nil, s.Alike(ctx, err)
@@ -60,8 +60,8 @@ func Take(ctx context.Context, s *session.Session, back protection.Edits, beyond
 }
 
 // Recoverable returns an error where a directory is not that of its node, or too many are lost.
-func Recoverable(s *session.Session, conditions []*content.Condition, beyond bool) error {
-	few := &protection.TooManyError{Tolerate: s.Manifest.Tolerate, Possible: s.Manifest.Layout == store.Full && s.Gone == nil}
+func Recoverable(s *session.Session, conditions []*content.Condition) error {
+	few := &protection.TooManyError{Tolerate: s.Manifest.Tolerate}
 	for n, c := range conditions {
 		if c.Foreign {
 			return store.Inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.Name(n), n)
@@ -70,7 +70,7 @@ func Recoverable(s *session.Session, conditions []*content.Condition, beyond boo
 			few.Nodes = append(few.Nodes, s.Name(n))
 		}
 	}
-	if len(few.Nodes) > few.Tolerate && !beyond {
+	if len(few.Nodes) > few.Tolerate {
 		return few
 	}
 	return Unrecorded(s)

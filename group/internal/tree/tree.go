@@ -310,7 +310,7 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 	if name == "." {
 		l.root = e.file
 	}
-	if !e.file.Beside(l.root) {
+	if !e.file.SharesFileSystem(l.root) {
 		l.Mounts = append(l.Mounts, e.Path)
 		if l.Rules.OneFileSystem {
 			return nil

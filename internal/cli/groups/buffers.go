@@ -78,7 +78,6 @@ func NewBuffers(s *session.Session) *cobra.Command {
 	f.BoolVar(&o.json, "json", true, "print the report as JSON, the only way there is")
 	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group")
 	o.Joining.Add(f, "rank")
-	o.AddNetwork(f)
 	return cmd
 }
 

@@ -31,7 +31,7 @@ import (
 )
 
 type groupOptions struct {
-	selection.Selection // of which only the network is used
+	selection.Selection // of which only the model is used, without flags
 	ranks.Joining
 	sets     setOptions
 	json     bool
@@ -86,7 +86,6 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	o.sets.add(f)
 	o.Joining.Add(f, "node")
 	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
-	o.AddNetwork(f)
 	end()
 	o.AddElsewhere(cmd)
 	o.AddFile(cmd)
@@ -153,7 +152,7 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options protection
 		return options, err
 	}
 	o.Log = s.Log
-	o.Platform, o.Process, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), !o.Party.Job(), true
+	o.Platform, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), true // one process takes the plans of many: they cost it no more
 	m, err := o.Model(bytes, 1)
 	if err != nil {
 		return options, err
@@ -167,8 +166,7 @@ var waysOn = map[protection.Way]string{
 	protection.WayBelieve:       "name with --believe DIR the node to go by",
 	protection.WayForce:         "--force protects the group as it is",
 	protection.WayAcceptDeleted: "if it was meant, --accept deleted",
-	protection.WayAcceptChanged: "recover --revert --deleted brings it back; if it was meant, --accept changed",
-	protection.WayBeyond:        "--beyond does it",
+	protection.WayAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
 	protection.WayTolerate:      "say it with --tolerate R",
 	protection.WayFiles:         "recover --file PATTERN brings back what matters",
 	protection.WayGiveUp:        "--force gives it up",
@@ -179,11 +177,7 @@ var waysOn = map[protection.Way]string{
 // wayOn adds to an error what the command line can do about it.
 func wayOn(err error) error {
 	var way protection.Way
-	few, input := new(protection.TooManyError), new(protection.RefusedError)
-	switch {
-	case errors.As(err, &few) && few.Possible:
-		way = protection.WayBeyond
-	case errors.As(err, &input):
+	if input := new(protection.RefusedError); errors.As(err, &input) {
 		way = input.Way
 	}
 	text := waysOn[way]
@@ -238,7 +232,7 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, e
 	case o.Party.Rank() > 0:
 		return nil
 	}
-	o.Session.Gauges.Note(gauges.Of(report))
+	o.Session.Gauges.Note(gauges.FromReport(report))
 	if o.json {
 		return session.WriteJSON(w, report)
 	}
@@ -268,8 +262,6 @@ func newProtect(s *session.Session) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
-	f.StringVar(&p.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
-	f.StringVar(&p.Matrix, "matrix", "", "`MATRIX` cauchy, or fti for parity as FTI's level 3 writes it, with layout full (default: that of the last run, or cauchy)")
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
 	f.BoolVar(&one, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
@@ -408,14 +400,10 @@ func newRecover(s *session.Session) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.addSnapshots(cmd, "latest", latestUsage)
-	f.BoolVar(&x.Revert, "revert", false, "bring back changed files, too")
-	f.BoolVar(&x.Deleted, "deleted", false, "bring back, too, what users have deleted")
+	f.Var(edits{&x.Revert}, "revert", "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
-	end := session.FlagGroup(cmd, "Override")
-	f.BoolVar(&x.Beyond, "beyond", false, "recover more nodes than the group tolerates to lose, where the parity allows that")
-	end()
 	o.add(cmd)
 	return cmd
 }

@@ -22,7 +22,7 @@ func TestWayOn(t *testing.T) {
 		{fmt.Errorf("n1: %w", denied), "run the verb as the owner of the files"},
 		{&protection.RefusedError{Err: denied, Way: protection.WayForce}, "--force protects the group as it is"},
 		{&protection.RefusedError{Err: errors.New("none"), Way: protection.WayTolerate}, "say it with --tolerate R"},
-		{&protection.TooManyError{Nodes: []string{"a"}, Tolerate: 0, Possible: true}, "--beyond does it"},
+		{&protection.TooManyError{Nodes: []string{"a"}, Tolerate: 0}, ""},
 		{&fs.PathError{Op: "read", Path: "/n1/b", Err: syscall.EIO}, ""},
 	} {
 		got := wayOn(c.err)

@@ -125,8 +125,6 @@ func newGroupCheck(s *session.Session) *cobra.Command {
 	session.ForOperators(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
-	f.StringVar(&o.Layout, "layout", "", "`LAYOUT` full or striped (default: that of the last run, or the better one)")
-	f.StringVar(&o.Matrix, "matrix", "", "`MATRIX` cauchy or fti (default: that of the last run, or cauchy)")
 	f.StringArrayVar(&o.exclude, "exclude", nil, "`PATTERN` of what is not protected, once for each (default: those of the last run)")
 	f.BoolVar(&one, "one-file-system", false, "leave out what is mounted below a node (default: as in the last run)")
 	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node")
@@ -283,7 +281,7 @@ func (o *groupCheck) conclude(cmd *cobra.Command) error {
 		list = append(list, site.Member{Name: x.Name, Host: x.At(), Node: x.Node})
 	}
 	var err error
-	if o.report.Judgement, err = site.Judge(cmd.Context(), list, o.Options); err != nil {
+	if o.report.Judgement, err = site.Judge(list, o.Options); err != nil {
 		return exit.AsUsage(err)
 	}
 	connections := o.report.Wrong // come last

@@ -47,7 +47,6 @@ func newResize(s *session.Session) *cobra.Command {
 	f.StringArrayVar(&x.Add, "add", nil, "`DIR` of a new node, once for each")
 	f.StringArrayVar(&x.Remove, "remove", nil, "`NODE` that leaves, by DIR or number, once for each")
 	f.IntVar(&x.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
-	f.StringVar(&x.Layout, "layout", "", "`LAYOUT` full or striped (default: the better one)")
 	f.BoolVar(&x.Strict, "strict", false, strictHelp)
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	end := session.FlagGroup(cmd, "Override")

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -122,14 +121,9 @@ func (o *Joining) enter(ctx context.Context) (err error) {
 		}
 	}
 	o.Comm = c.name
-	if s.Own {
-		if err := o.limits.apply(); err != nil {
-			return err
-		}
-	}
 	if s.Party, err = c.join(ctx, o); err == nil {
 		s.Party.Name = c.name
-		err = o.limits.slow(ctx, s.Party)
+		err = o.slow(ctx, s.Party)
 		if o.Nodes != nil {
 			var none error
 			s.Party.Set, none = o.Nodes.Settled()
@@ -149,14 +143,13 @@ type Joining struct {
 	Rates   bool   // and measures their rates
 	Pairs   []Pair // that were measured
 	Quiet   bool
-	every   time.Duration // between lines of progress; 0: one line, on a terminal
-	limits  limits
+	every   time.Duration  // between lines of progress; 0: one line, on a terminal
+	sends   string         // bytes a second; "": no limit
 	Party   *session.Party // of comm, once join has returned
 	memory  string
 	Timeout time.Duration
 	ssh     string // --ssh
 	program string // --remote-path
-	copied  bool   // --copy-binary
 	step    string // --launch
 
 	FileName string         // of a group
@@ -183,7 +176,7 @@ type Nodes interface {
 func (o *Joining) Add(f *pflag.FlagSet, whose string) {
 	o.AddComm(f)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
-	o.limits.add(f)
+	f.StringVar(&o.sends, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
 	o.AddProgress(f)
 }
 
@@ -289,38 +282,14 @@ func Named(f *pflag.FlagSet, dirs []string) (err error) {
 	return err
 }
 
-// limits are the flags of what a run may take from what else runs beside it.
-type limits struct {
-	rate  string // bytes a second; "": no limit
-	cores int    // 0: all
-	nice  int
-}
-
-func (o *limits) add(f *pflag.FlagSet) {
-	f.StringVar(&o.rate, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
-	f.Var(selection.AtLeast{Value: &o.cores, Least: 1, Unset: 0}, "cores", "`N`, how many cores each process uses at most")
-	f.Var(selection.AtLeast{Value: &o.nice}, "nice", "`N`, by how much each process lowers its priority, up to 19 in all, as nice does")
-}
-
-// apply lowers what this process may take.
-func (o *limits) apply() error {
-	if o.cores > 0 {
-		runtime.GOMAXPROCS(min(o.cores, runtime.GOMAXPROCS(0)))
-	}
-	if o.nice > 0 {
-		return lowerPriority(o.nice)
-	}
-	return nil
-}
-
 // slow has a party send no faster than it may.
-func (o *limits) slow(ctx context.Context, p *session.Party) error {
-	n, err := Rate("--limit-rate", o.rate)
+func (o *Joining) slow(ctx context.Context, p *session.Party) error {
+	n, err := Rate("--limit-rate", o.sends)
 	switch {
 	case err != nil || n == 0:
 		return err
 	case !p.Job():
-		return exit.Usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.rate)
+		return exit.Usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.sends)
 	}
 	p.Transport = delay.Limit(ctx, p.Transport, n)
 	return nil

@@ -24,13 +24,15 @@ import (
 // HostWord stands for each host in a path that all hosts have.
 const HostWord = "{host}"
 
+// copied is no file of volley at hosts, but that of this machine.
+const copied = "copy"
+
 // AddElsewhere adds the flags by which ranks start elsewhere.
 func (o *Joining) AddElsewhere(cmd *cobra.Command) {
 	defer session.FlagGroup(cmd, "Run")()
 	f := cmd.Flags()
 	f.StringVar(&o.ssh, "ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
-	f.StringVar(&o.program, "remote-path", "volley", "`FILE` of volley on these hosts")
-	f.BoolVar(&o.copied, "copy-binary", false, "copy this volley to these hosts for the run")
+	f.StringVar(&o.program, "remote-path", "volley", "`FILE` of volley on these hosts; "+copied+": this volley, copied there for the run")
 	if f.Lookup("comm") != nil {
 		f.StringVar(&o.step, "launch", "", "`CMD` that starts the processes of the run, such as 'srun -N8 --ntasks-per-node=1': it gets this command without --launch, and a secret in the environment")
 	}
@@ -87,7 +89,11 @@ func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	if !o.Quiet {
 		l.Progress = s.Progress(o.every)
 	}
-	l.Client = ssh.Client{Command: words(o.ssh), Program: o.program, Copy: o.copied, Here: []string{self}, Verb: launch.Verb, Env: s.Environ,
+	program := o.program
+	if program == copied {
+		program = "volley"
+	}
+	l.Client = ssh.Client{Command: words(o.ssh), Program: program, Copy: o.program == copied, Here: []string{self}, Verb: launch.Verb, Env: s.Environ,
 		Stderr: s.Hears, Limit: o.Timeout, Greeting: 30 * time.Second, Asks: s.Askable()}
 	if cmd.Flags().Changed("timeout") {
 		l.Greeting = o.Timeout
@@ -103,7 +109,7 @@ func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 		l.Terms.Ports = o.Ranks.Ports
 	}
 	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
-		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "copy-binary", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, RankFlagNames)...)}
+		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, RankFlagNames)...)}
 	start.From, _ = os.Hostname()
 	if o.Nodes != nil {
 		return l, o.Nodes.Deal(l, cmd, start, at)

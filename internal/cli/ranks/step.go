@@ -23,10 +23,13 @@ import (
 // left of them a while later is killed.
 func (o *Joining) runStep(cmd *cobra.Command, launcher []string, program string, args []string) error {
 	s := o.Session
-	for _, name := range []string{"rank", "secret", "ssh", "copy-binary"} {
+	for _, name := range []string{"rank", "secret", "ssh"} {
 		if cmd.Flags().Changed(name) {
 			return exit.Usagef("--%s: --launch starts the processes, and makes their secret: leave one of both out", name)
 		}
+	}
+	if program == copied {
+		return exit.Usagef("--remote-path %s: --launch starts a volley that is there: name its file, or leave it out", copied)
 	}
 	if len(launcher) == 0 {
 		return exit.Usagef("--launch %q: want a command, and what has blanks in quotes", o.step)

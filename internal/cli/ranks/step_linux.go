@@ -1,11 +1,8 @@
 package ranks
 
 import (
-	"errors"
-	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -32,38 +29,4 @@ func endRest(c *exec.Cmd, limit time.Duration) {
 			return
 		}
 	}
-}
-
-// mostNice is the lowest priority.
-const mostNice = 19
-
-// lowerPriority lowers that of all threads of this process, and of those that they start. That for disks follows.
-func lowerPriority(by int) error {
-	niceOf := func(thread int) (int, error) {
-		n, err := syscall.Getpriority(syscall.PRIO_PROCESS, thread)
-		return 20 - n, err // as the kernel has it
-	}
-	want, err := niceOf(os.Getpid())
-	if err != nil {
-		return err
-	}
-	want = min(want+by, mostNice)
-	for again := true; again; { // a thread may start others before its turn
-		again = false
-		threads, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return err
-		}
-		for _, entry := range threads {
-			thread, _ := strconv.Atoi(entry.Name())
-			if now, err := niceOf(thread); err != nil || now >= want { // it has ended, or is done
-				continue
-			}
-			if err := syscall.Setpriority(syscall.PRIO_PROCESS, thread, want); err != nil && !errors.Is(err, syscall.ESRCH) {
-				return err
-			}
-			again = true
-		}
-	}
-	return nil
 }

@@ -63,7 +63,7 @@ func (o *costOptions) run(cmd *cobra.Command, _ []string) error {
 // prepare checks all arguments.
 func (o *costOptions) prepare(cmd *cobra.Command) error {
 	c := &o.comparison
-	c.Selection, c.Given = &o.Selection, cmd.Flags().Changed("matrix")
+	c.Selection, c.HasMatrix = &o.Selection, cmd.Flags().Changed("matrix")
 	err := o.Settle(cmd.Flags())
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (o *costOptions) columns() []report.Column[comparison.Row] {
 		}},
 	}
 	if o.overList != "" {
-		columns = append(columns, column{Name: "rounds_over", Head: "over", Value: func(r comparison.Row) any { return r.Over }})
+		columns = append(columns, column{Name: "rounds_over", Head: "over", Value: func(r comparison.Row) any { return r.Excess }})
 	}
 	columns = append(columns,
 		column{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r comparison.Row) any { return r.C1 }},
@@ -136,7 +136,7 @@ func (o *costOptions) columns() []report.Column[comparison.Row] {
 			columns = append(columns, c)
 		}
 	}
-	if o.comparison.Given {
+	if o.comparison.HasMatrix {
 		columns = append(columns, column{Name: "front", Unit: "C1/C2", Value: func(r comparison.Row) any {
 			var list []string // of plans that no other one beats
 			for _, p := range r.Front {

@@ -30,7 +30,7 @@ func newAlgorithms(s *session.Session) *cobra.Command {
 		{Name: "source", Value: func(a algo.Algorithm) any { return a.Source }},
 		{Name: "example", Value: func(a algo.Algorithm) any {
 			if a.Traffic {
-				return "volley protect --layout striped"
+				return "volley protect --tolerate 2"
 			}
 			return "volley plan --algorithm " + a.Name + " " + a.Example
 		}},

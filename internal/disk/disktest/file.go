@@ -25,16 +25,16 @@ type openFile struct {
 	path   string
 	name   string // the last part of the name that it was opened by
 	flag   int
-	off    int64
+	offset int64
 	closed bool
 }
 
 const access = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 
 func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
-	whole := d.whole(name)
+	fullPath := d.fullPath(name)
 	m := d.p.m
-	call := Call{Op: "open", Path: whole, alters: flag&(os.O_WRONLY|os.O_RDWR) != 0}
+	call := Call{Op: "open", Path: fullPath, alters: flag&(os.O_WRONLY|os.O_RDWR) != 0}
 	m.mu.Lock()
 	if _, _, x, err := d.find(name); err == nil {
 		call.Writes = x != nil && flag&os.O_TRUNC != 0
@@ -43,27 +43,27 @@ func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, erro
 		}
 	}
 	m.mu.Unlock()
-	f := &openFile{p: d.p, path: whole, name: path.Base(filepath.ToSlash(name)), flag: flag}
-	err := d.p.do(call, func(int) error {
-		in, last, x, err := d.find(name)
+	f := &openFile{p: d.p, path: fullPath, name: path.Base(filepath.ToSlash(name)), flag: flag}
+	err := d.p.perform(call, func(int) error {
+		parent, last, x, err := d.find(name)
 		switch {
 		case err != nil:
 			return err
-		case x == nil && (flag&os.O_CREATE == 0 || in.links == 0):
+		case x == nil && (flag&os.O_CREATE == 0 || parent.links == 0):
 			return syscall.ENOENT
 		case x != nil && flag&os.O_EXCL != 0:
 			return syscall.EEXIST
-		case x != nil && !x.now.mode.IsRegular():
-			return disk.NotRegular(x.now.mode)
+		case x != nil && !x.current.mode.IsRegular():
+			return disk.NotRegular(x.current.mode)
 		case x == nil || flag&(os.O_WRONLY|os.O_RDWR|os.O_TRUNC) != 0:
-			if err := m.writable(in); err != nil {
+			if err := m.writable(parent); err != nil {
 				return err
 			}
 		}
 		switch {
 		case x == nil:
-			x = m.node(in.volume, perm&special&^umask)
-			m.put(in, last, x)
+			x = m.node(parent.volume, perm&special&^umask)
+			m.put(parent, last, x)
 		case flag&os.O_TRUNC != 0:
 			m.truncate(x, 0)
 		}
@@ -73,20 +73,20 @@ func (d *dir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, erro
 		return nil
 	})
 	if err != nil {
-		return nil, pathError("open", whole, err)
+		return nil, pathError("open", fullPath, err)
 	}
 	return f, nil
 }
 
 func (f *openFile) Name() string { return f.path }
 
-// do does an operation on an open file.
-func (f *openFile) do(op, name string, bytes int, writes bool, work func(most int) error) error {
-	err := f.p.do(Call{Op: op, Path: f.path, Bytes: bytes, Writes: writes}, func(most int) error {
+// perform does an operation on an open file.
+func (f *openFile) perform(op, name string, bytes int, writes bool, work func(limit int) error) error {
+	err := f.p.perform(Call{Op: op, Path: f.path, Bytes: bytes, Writes: writes}, func(limit int) error {
 		if f.closed {
 			return fs.ErrClosed
 		}
-		return work(most)
+		return work(limit)
 	})
 	if err == io.EOF {
 		return err
@@ -95,39 +95,39 @@ func (f *openFile) do(op, name string, bytes int, writes bool, work func(most in
 }
 
 // read reads at a place.
-func (f *openFile) read(b []byte, off int64, most int) (int, error) {
+func (f *openFile) read(b []byte, offset int64, limit int) (int, error) {
 	switch {
 	case len(b) == 0:
 		return 0, nil
 	case f.flag&access == os.O_WRONLY:
 		return 0, syscall.EBADF
-	case f.x.now.mode.IsDir():
+	case f.x.current.mode.IsDir():
 		return 0, syscall.EISDIR
-	case off >= int64(len(f.x.now.data)):
+	case offset >= int64(len(f.x.current.data)):
 		return 0, io.EOF
 	}
-	if most >= 0 {
-		b = b[:min(most, len(b))]
+	if limit >= 0 {
+		b = b[:min(limit, len(b))]
 	}
-	return copy(b, f.x.now.data[off:]), nil
+	return copy(b, f.x.current.data[offset:]), nil
 }
 
 func (f *openFile) Read(b []byte) (n int, err error) {
-	err = f.do("read", "read", len(b), false, func(most int) error {
-		n, err = f.read(b, f.off, most)
-		f.off += int64(n)
+	err = f.perform("read", "read", len(b), false, func(limit int) error {
+		n, err = f.read(b, f.offset, limit)
+		f.offset += int64(n)
 		return err
 	})
 	return n, err
 }
 
-func (f *openFile) ReadAt(b []byte, off int64) (n int, err error) {
-	if off < 0 {
+func (f *openFile) ReadAt(b []byte, offset int64) (n int, err error) {
+	if offset < 0 {
 		return 0, pathError("readat", f.path, errNegative)
 	}
-	err = f.do("read", "read", len(b), false, func(most int) error {
-		n, err = f.read(b, off, most)
-		if err == nil && n < len(b) && most < 0 {
+	err = f.perform("read", "read", len(b), false, func(limit int) error {
+		n, err = f.read(b, offset, limit)
+		if err == nil && n < len(b) && limit < 0 {
 			err = io.EOF
 		}
 		return err
@@ -136,18 +136,18 @@ func (f *openFile) ReadAt(b []byte, off int64) (n int, err error) {
 }
 
 // write writes at a place.
-func (f *openFile) write(b []byte, off int64, most int) (int, error) {
+func (f *openFile) write(b []byte, offset int64, limit int) (int, error) {
 	if f.flag&access == os.O_RDONLY {
 		return 0, syscall.EBADF
 	}
 	if err := f.p.m.writable(f.x); err != nil {
 		return 0, err
 	}
-	if most >= 0 {
-		b = b[:min(most, len(b))]
+	if limit >= 0 {
+		b = b[:min(limit, len(b))]
 	}
-	n := int(f.p.m.fits(f.x, off, int64(len(b))))
-	f.p.m.write(f.x, off, b[:n])
+	n := int(f.p.m.fits(f.x, offset, int64(len(b))))
+	f.p.m.write(f.x, offset, b[:n])
 	if n < len(b) {
 		f.p.m.touched(f.x)
 		return n, syscall.ENOSPC
@@ -156,47 +156,47 @@ func (f *openFile) write(b []byte, off int64, most int) (int, error) {
 }
 
 func (f *openFile) Write(b []byte) (n int, err error) {
-	err = f.do("write", "write", len(b), true, func(most int) error {
+	err = f.perform("write", "write", len(b), true, func(limit int) error {
 		if f.flag&os.O_APPEND != 0 && f.flag&access != os.O_RDONLY && len(b) > 0 {
-			f.off = int64(len(f.x.now.data))
+			f.offset = int64(len(f.x.current.data))
 		}
-		n, err = f.write(b, f.off, most)
-		f.off += int64(n)
+		n, err = f.write(b, f.offset, limit)
+		f.offset += int64(n)
 		return err
 	})
 	return n, err
 }
 
-func (f *openFile) WriteAt(b []byte, off int64) (n int, err error) {
+func (f *openFile) WriteAt(b []byte, offset int64) (n int, err error) {
 	switch {
 	case f.flag&os.O_APPEND != 0:
 		return 0, errAppend
-	case off < 0:
+	case offset < 0:
 		return 0, pathError("writeat", f.path, errNegative)
 	}
-	err = f.do("write", "write", len(b), true, func(most int) error {
-		n, err = f.write(b, off, most)
+	err = f.perform("write", "write", len(b), true, func(limit int) error {
+		n, err = f.write(b, offset, limit)
 		return err
 	})
 	return n, err
 }
 
 // CopyRange takes room for the copy, as file systems do that share no blocks.
-func (f *openFile) CopyRange(from disk.File, offset, n int64) error {
-	of, ok := from.(*openFile)
-	if !ok || of.p != f.p {
-		return disk.CopyBytes(f, from, offset, n)
+func (f *openFile) CopyRange(source disk.File, offset, n int64) error {
+	opened, ok := source.(*openFile)
+	if !ok || opened.p != f.p {
+		return disk.CopyBytes(f, source, offset, n)
 	}
-	return pathError("copy", f.path, f.p.do(Call{Op: "copy", Path: f.path, New: of.path, Bytes: int(n), Writes: true}, func(most int) error {
-		if f.closed || of.closed {
+	return pathError("copy", f.path, f.p.perform(Call{Op: "copy", Path: f.path, New: opened.path, Bytes: int(n), Writes: true}, func(limit int) error {
+		if f.closed || opened.closed {
 			return fs.ErrClosed
 		}
 		block := make([]byte, n)
-		got, err := of.read(block, offset, most)
+		got, err := opened.read(block, offset, limit)
 		if err == nil || err == io.EOF {
-			_, err = f.write(block[:got], offset, most)
+			_, err = f.write(block[:got], offset, limit)
 		}
-		if err == nil && int64(got) < n && most < 0 {
+		if err == nil && int64(got) < n && limit < 0 {
 			err = io.ErrUnexpectedEOF
 		}
 		return err
@@ -204,7 +204,7 @@ func (f *openFile) CopyRange(from disk.File, offset, n int64) error {
 }
 
 func (f *openFile) Sync() error {
-	return f.do("sync", "sync", 0, true, func(int) error {
+	return f.perform("sync", "sync", 0, true, func(int) error {
 		err := f.p.m.synced(f.x)
 		if err == nil {
 			f.x.sync()
@@ -214,13 +214,13 @@ func (f *openFile) Sync() error {
 }
 
 func (f *openFile) Chmod(mode fs.FileMode) error {
-	return f.do("chmod", "chmod", 0, true, func(int) error {
+	return f.perform("chmod", "chmod", 0, true, func(int) error {
 		return f.p.m.change(f.x, func() { f.p.m.chmod(f.x, mode) })
 	})
 }
 
 func (f *openFile) Truncate(size int64) error {
-	return f.do("truncate", "truncate", 0, true, func(int) error {
+	return f.perform("truncate", "truncate", 0, true, func(int) error {
 		if size < 0 || f.flag&access == os.O_RDONLY {
 			return syscall.EINVAL
 		}
@@ -230,7 +230,7 @@ func (f *openFile) Truncate(size int64) error {
 
 func (f *openFile) Stat() (fs.FileInfo, error) {
 	var i *info
-	err := f.do("stat", "stat", 0, false, func(int) error {
+	err := f.perform("stat", "stat", 0, false, func(int) error {
 		i = infoOf(f.name, f.x)
 		return nil
 	})
@@ -244,7 +244,7 @@ func (f *openFile) Stat() (fs.FileInfo, error) {
 func (f *openFile) Close() error {
 	err := error(nil)
 	if f.flag&access != os.O_RDONLY {
-		err = f.do("close", "close", 0, false, func(int) error { return nil })
+		err = f.perform("close", "close", 0, false, func(int) error { return nil })
 	}
 	f.p.m.mu.Lock()
 	defer f.p.m.mu.Unlock()
@@ -277,11 +277,11 @@ type info struct {
 const dirSize = 4096
 
 func infoOf(name string, x *inode) *info {
-	i := &info{name, x.volume + 1, x.serial, x.now.mode, x.now.mtime, x.now.ctime, int64(len(x.now.data)), x.room() * (block / 512), x.links, x.now.uid, x.now.gid}
+	i := &info{name, x.volume + 1, x.serial, x.current.mode, x.current.mtime, x.current.ctime, int64(len(x.current.data)), x.room() * (block / 512), x.links, x.current.uid, x.current.gid}
 	switch {
-	case x.now.mode.IsDir():
+	case x.current.mode.IsDir():
 		i.size, i.blocks = dirSize, dirSize/512
-	case x.now.mode&fs.ModeSymlink != 0:
+	case x.current.mode&fs.ModeSymlink != 0:
 		i.size = int64(len(x.target))
 	}
 	return i

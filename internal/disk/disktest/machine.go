@@ -46,21 +46,21 @@ const (
 
 // An inode is a file, directory or symbolic link.
 type inode struct {
-	number int
-	volume int // the file system
-	serial int // its number there
-	now    stored
-	last   stored // what is made last
-	dirty  bool   // now and last may differ
-	frozen int    // so many bytes of now.data are shared
-	links  int
-	opened int    // so often
-	target string // of a symbolic link
+	number  int
+	volume  int // the file system
+	serial  int // its number there
+	current stored
+	last    stored // what is made last
+	dirty   bool   // current and last may differ
+	frozen  int    // so many bytes of current.data are shared
+	links   int
+	opened  int    // so often
+	target  string // of a symbolic link
 
 	// Of a directory: the names in it. They are never written to, as they are shared.
 	names     names
 	lastNames names
-	up        int    // the directory it lies in, or lay in
+	parent    int    // the directory it lies in, or lay in
 	name      string // its name there
 
 	locks []*lock
@@ -93,15 +93,15 @@ type end struct {
 
 // A move is a rename that was not made last, of a name that was.
 type move struct {
-	from, to end
-	number   int // of what was moved
+	source, target end
+	number         int // of what was moved
 }
 
 // NewMachine returns a machine with an empty root directory.
 func NewMachine() *Machine {
 	m := &Machine{nodes: make([]*inode, rootNumber), clock: time.Unix(1_600_000_000, 0)}
 	root := m.format(Mount{})
-	root.up = root.number
+	root.parent = root.number
 	return m
 }
 
@@ -119,16 +119,16 @@ func (m *Machine) Clone() *Machine {
 		uid:     m.uid,
 		gid:     m.gid,
 	}
-	all := make([]inode, len(m.nodes))
+	nodes := make([]inode, len(m.nodes))
 	for i, x := range m.nodes {
 		if x == nil {
 			continue
 		}
-		x.frozen = len(x.now.data)
-		all[i] = *x
-		all[i].now.data = slices.Clip(x.now.data)
-		all[i].locks, all[i].opened = nil, 0
-		c.nodes[i] = &all[i]
+		x.frozen = len(x.current.data)
+		nodes[i] = *x
+		nodes[i].current.data = slices.Clip(x.current.data)
+		nodes[i].locks, nodes[i].opened = nil, 0
+		c.nodes[i] = &nodes[i]
 	}
 	return c
 }
@@ -164,7 +164,7 @@ func (m *Machine) syncVolume(v int) {
 			x.lastNames = x.names
 		}
 	}
-	m.moves = slices.DeleteFunc(m.moves, func(x move) bool { return m.nodes[x.to.dir].volume == v })
+	m.moves = slices.DeleteFunc(m.moves, func(x move) bool { return m.nodes[x.target.dir].volume == v })
 }
 
 // PowerCut kills all processes, and each change that was not made last is lost if lose says
@@ -186,9 +186,9 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 	lost := map[end]bool{} // what was decided, of names that were moved
 	groups := m.groups()
 	for _, g := range groups {
-		all := lose(path.Join(m.pathOf(g.to.dir), m.nodes[g.to.dir].names[g.to.key].name))
+		dropped := lose(path.Join(m.pathOf(g.target.dir), m.nodes[g.target.dir].names[g.target.key].name))
 		for _, x := range g.ends {
-			lost[x] = all
+			lost[x] = dropped
 		}
 	}
 	m.moves = nil
@@ -203,59 +203,59 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 			if d.names[key] == d.lastNames[key] {
 				continue
 			}
-			all, ok := lost[end{d.number, key}]
+			dropped, ok := lost[end{d.number, key}]
 			if !ok {
-				all = lose(path.Join(m.pathOf(d.number), both[key].name))
+				dropped = lose(path.Join(m.pathOf(d.number), both[key].name))
 			}
-			if all {
-				d.names = d.names.with(key, d.lastNames[key])
+			if dropped {
+				d.names = d.names.withEntry(key, d.lastNames[key])
 			}
 		}
 	}
 
-	there := make([]*inode, len(m.nodes))
-	var settle func(x *inode, where string)
-	settle = func(x *inode, where string) {
-		there[x.number] = x
+	reached := make([]*inode, len(m.nodes))
+	var settle func(x *inode, place string)
+	settle = func(x *inode, place string) {
+		reached[x.number] = x
 		x.locks, x.opened = nil, 0
-		if x.dirty && lose(where) {
-			x.now = x.last
+		if x.dirty && lose(place) {
+			x.current = x.last
 		}
 		x.sync()
 		for _, key := range x.names.sorted() {
 			y := m.nodes[x.names[key].number]
-			if there[y.number] != nil {
-				if y.now.mode.IsDir() { // never at two places
-					x.names = x.names.with(key, entry{})
+			if reached[y.number] != nil {
+				if y.current.mode.IsDir() { // never at two places
+					x.names = x.names.withEntry(key, entry{})
 				} else {
 					y.links++
 				}
 				continue
 			}
-			y.links, y.up, y.name = 1, x.number, x.names[key].name
-			settle(y, path.Join(where, y.name))
+			y.links, y.parent, y.name = 1, x.number, x.names[key].name
+			settle(y, path.Join(place, y.name))
 		}
 		x.lastNames = x.names
 	}
 	for _, v := range m.volumes {
 		settle(m.nodes[v.root], m.pathOf(v.root))
 	}
-	m.nodes = there
+	m.nodes = reached
 }
 
 // A group is names whose changes are kept or lost together.
 type group struct {
-	ends []end
-	to   end // of the last rename
+	ends   []end
+	target end // of the last rename
 }
 
 // groups joins the moves that share names.
 func (m *Machine) groups() []*group {
 	var groups []*group
 	for _, v := range m.moves {
-		g := &group{ends: []end{v.from, v.to}, to: v.to}
+		g := &group{ends: []end{v.source, v.target}, target: v.target}
 		groups = slices.DeleteFunc(groups, func(old *group) bool {
-			if !slices.Contains(old.ends, v.from) && !slices.Contains(old.ends, v.to) {
+			if !slices.Contains(old.ends, v.source) && !slices.Contains(old.ends, v.target) {
 				return false
 			}
 			for _, x := range old.ends {
@@ -274,34 +274,34 @@ func (m *Machine) groups() []*group {
 func (m *Machine) settled(g *group) {
 	for _, x := range g.ends {
 		d := m.nodes[x.dir]
-		d.lastNames = d.lastNames.with(x.key, d.names[x.key])
+		d.lastNames = d.lastNames.withEntry(x.key, d.names[x.key])
 	}
-	m.moves = slices.DeleteFunc(m.moves, func(v move) bool { return slices.Contains(g.ends, v.to) })
+	m.moves = slices.DeleteFunc(m.moves, func(v move) bool { return slices.Contains(g.ends, v.target) })
 }
 
 // syncDir makes the names in a directory last, and what belongs to it.
 func (m *Machine) syncDir(d *inode) {
 	last := d.names
 	for _, g := range m.groups() {
-		ready, elsewhere := false, false
+		ready, foreign := false, false
 		for _, x := range g.ends {
 			n := m.nodes[x.dir]
-			is, was := n.names[x.key], n.lastNames[x.key]
+			current, recorded := n.names[x.key], n.lastNames[x.key]
 			switch {
-			case is == was:
+			case current == recorded:
 			case n != d:
-				elsewhere = true
-			case is != entry{}:
+				foreign = true
+			case current != entry{}:
 				ready = true
 			}
 		}
-		if ready || !elsewhere {
+		if ready || !foreign {
 			m.settled(g)
 			continue
 		}
 		for _, x := range g.ends {
 			if x.dir == d.number {
-				last = last.with(x.key, d.lastNames[x.key])
+				last = last.withEntry(x.key, d.lastNames[x.key])
 			}
 		}
 	}
@@ -314,8 +314,8 @@ func (x *inode) sync() {
 	if !x.dirty {
 		return
 	}
-	x.last, x.dirty = x.now, false
-	x.last.data, x.frozen = slices.Clip(x.now.data), len(x.now.data)
+	x.last, x.dirty = x.current, false
+	x.last.data, x.frozen = slices.Clip(x.current.data), len(x.current.data)
 }
 
 // tick returns the next time.
@@ -326,15 +326,15 @@ func (m *Machine) tick() time.Time {
 
 // node makes an inode of a file system, which has no name.
 func (m *Machine) node(v int, mode fs.FileMode) *inode {
-	at := m.stamp(v)
+	instant := m.stamp(v)
 	m.volumes[v].serial++
 	x := &inode{
-		number: len(m.nodes),
-		volume: v,
-		serial: m.volumes[v].serial,
-		now:    stored{mode: mode, uid: m.uid, gid: m.gid, mtime: at, ctime: at},
-		last:   stored{mode: lostFile, mtime: at, ctime: at},
-		dirty:  true,
+		number:  len(m.nodes),
+		volume:  v,
+		serial:  m.volumes[v].serial,
+		current: stored{mode: mode, uid: m.uid, gid: m.gid, mtime: instant, ctime: instant},
+		last:    stored{mode: lostFile, mtime: instant, ctime: instant},
+		dirty:   true,
 	}
 	switch {
 	case mode.IsDir():
@@ -348,21 +348,21 @@ func (m *Machine) node(v int, mode fs.FileMode) *inode {
 
 // touched sets the times of what was changed.
 func (m *Machine) touched(x *inode) {
-	at := m.stamp(x.volume)
-	x.now.mtime, x.now.ctime, x.dirty = at, at, true
+	instant := m.stamp(x.volume)
+	x.current.mtime, x.current.ctime, x.dirty = instant, instant, true
 }
 
 // marked sets the time of the last change of what is not data.
 func (m *Machine) marked(x *inode) {
-	x.now.ctime, x.dirty = m.stamp(x.volume), true
+	x.current.ctime, x.dirty = m.stamp(x.volume), true
 }
 
 // put gives an inode a name, in the place of what has it.
 func (m *Machine) put(d *inode, name string, x *inode) {
-	d.names = d.names.with(m.key(d, name), entry{name, x.number})
+	d.names = d.names.withEntry(m.key(d, name), entry{name, x.number})
 	x.links++
-	if x.now.mode.IsDir() {
-		x.up, x.name = d.number, name
+	if x.current.mode.IsDir() {
+		x.parent, x.name = d.number, name
 	}
 	m.touched(d)
 }
@@ -370,7 +370,7 @@ func (m *Machine) put(d *inode, name string, x *inode) {
 // drop takes a name away.
 func (m *Machine) drop(d *inode, name string) {
 	x := m.entry(d, name)
-	d.names = d.names.with(m.key(d, name), entry{})
+	d.names = d.names.withEntry(m.key(d, name), entry{})
 	x.links--
 	m.marked(x)
 	m.touched(d)
@@ -392,71 +392,71 @@ func (m *Machine) remove(d *inode, name string) error {
 }
 
 // rename moves a name, in the place of what has the new one.
-func (m *Machine) rename(from *inode, old string, to *inode, name string) error {
-	if from.volume != to.volume {
+func (m *Machine) rename(source *inode, old string, target *inode, name string) error {
+	if source.volume != target.volume {
 		return syscall.EXDEV
 	}
-	x, there := m.entry(from, old), m.entry(to, name)
-	a, b := end{from.number, m.key(from, old)}, end{to.number, m.key(to, name)}
+	x, replaced := m.entry(source, old), m.entry(target, name)
+	a, b := end{source.number, m.key(source, old)}, end{target.number, m.key(target, name)}
 	switch {
 	case x == nil:
 		return syscall.ENOENT
 	case a == b: // only letters become large or small
-		if from.names[a.key].name != name {
-			from.names = from.names.with(a.key, entry{name, x.number})
-			if x.now.mode.IsDir() {
+		if source.names[a.key].name != name {
+			source.names = source.names.withEntry(a.key, entry{name, x.number})
+			if x.current.mode.IsDir() {
 				x.name = name
 			}
 			m.marked(x)
-			m.touched(from)
+			m.touched(source)
 		}
 		return nil
-	case x == there:
+	case x == replaced:
 		return nil
-	case name == ".", x.now.mode.IsDir() && m.within(to, x):
+	case name == ".", x.current.mode.IsDir() && m.isInside(target, x):
 		return syscall.EINVAL
 	}
-	if there != nil {
+	if replaced != nil {
 		switch {
-		case m.within(from, there):
+		case m.isInside(source, replaced):
 			return syscall.ENOTEMPTY
-		case x.now.mode.IsDir() && !there.now.mode.IsDir():
+		case x.current.mode.IsDir() && !replaced.current.mode.IsDir():
 			return syscall.ENOTDIR
-		case !x.now.mode.IsDir() && there.now.mode.IsDir():
+		case !x.current.mode.IsDir() && replaced.current.mode.IsDir():
 			return syscall.EISDIR
 		}
 	}
 	switch {
-	case m.covered(x), there != nil && m.covered(there):
+	case m.covered(x), replaced != nil && m.covered(replaced):
 		return syscall.EBUSY
-	case there != nil && len(there.names) > 0:
+	case replaced != nil && len(replaced.names) > 0:
 		return syscall.ENOTEMPTY
 	}
-	if there != nil {
-		name = to.names[b.key].name
-		m.drop(to, name)
+	if replaced != nil {
+		name = target.names[b.key].name
+		m.drop(target, name)
 	}
-	if to.links == 0 {
+	if target.links == 0 {
 		return syscall.ENOENT
 	}
-	m.drop(from, old)
-	m.put(to, name, x)
+	m.drop(source, old)
+	m.put(target, name, x)
 
-	if from.lastNames[a.key] != (entry{}) {
+	if source.lastNames[a.key] != (entry{}) {
 		m.moves = append(m.moves, move{a, b, x.number})
 		return nil
 	}
 	for i, v := range m.moves { // a name that never was made last is no part of it
-		if v.to == a && v.number == x.number {
-			m.moves[i].to = b
+		if v.target == a && v.number == x.number {
+			m.moves[i].target = b
 		}
 	}
 	return nil
 }
 
 // exchange swaps two names. A power cut keeps or loses both.
-func (m *Machine) exchange(in *inode, one string, at *inode, other string) error {
-	x, y := m.entry(in, one), m.entry(at, other)
+func (m *Machine) exchange(firstDir *inode, first string, secondDir *inode, second string) error {
+	x, y := m.entry(firstDir, first), m.entry(secondDir, second)
 	switch {
 	case x == nil || y == nil:
 		return syscall.ENOENT
@@ -464,22 +464,22 @@ func (m *Machine) exchange(in *inode, one string, at *inode, other string) error
 		return nil
 	case m.covered(x) || m.covered(y):
 		return syscall.EBUSY
-	case m.volumes[in.volume].NoExchange, m.within(at, x), m.within(in, y):
+	case m.volumes[firstDir.volume].NoExchange, m.isInside(secondDir, x), m.isInside(firstDir, y):
 		return syscall.ENOTSUP
 	}
-	a, b := end{in.number, m.key(in, one)}, end{at.number, m.key(at, other)}
-	one, other = in.names[a.key].name, at.names[b.key].name
-	m.drop(in, one)
-	m.drop(at, other)
-	m.put(in, one, y)
-	m.put(at, other, x)
+	a, b := end{firstDir.number, m.key(firstDir, first)}, end{secondDir.number, m.key(secondDir, second)}
+	first, second = firstDir.names[a.key].name, secondDir.names[b.key].name
+	m.drop(firstDir, first)
+	m.drop(secondDir, second)
+	m.put(firstDir, first, y)
+	m.put(secondDir, second, x)
 	m.moves = append(m.moves, move{a, b, x.number}, move{b, a, y.number})
 	return nil
 }
 
-// within says whether a directory is another one or lies in it.
-func (m *Machine) within(d, in *inode) bool {
-	for ; d != in; d = m.nodes[d.up] {
+// isInside says whether a directory is another one or lies in it.
+func (m *Machine) isInside(d, outer *inode) bool {
+	for ; d != outer; d = m.nodes[d.parent] {
 		if d.number == rootNumber {
 			return false
 		}
@@ -488,27 +488,27 @@ func (m *Machine) within(d, in *inode) bool {
 }
 
 // write writes to a file, and fills the gap before it with zeros.
-func (m *Machine) write(x *inode, off int64, data []byte) {
+func (m *Machine) write(x *inode, offset int64, data []byte) {
 	if len(data) == 0 {
 		return
 	}
-	if gap := off - int64(len(x.now.data)); gap > 0 {
-		x.now.data = append(x.now.data, make([]byte, gap)...)
+	if gap := offset - int64(len(x.current.data)); gap > 0 {
+		x.current.data = append(x.current.data, make([]byte, gap)...)
 	}
-	if off < int64(x.frozen) {
-		x.now.data, x.frozen = slices.Clone(x.now.data), 0
+	if offset < int64(x.frozen) {
+		x.current.data, x.frozen = slices.Clone(x.current.data), 0
 	}
-	n := copy(x.now.data[off:], data)
-	x.now.data = append(x.now.data, data[n:]...)
-	x.take(off, off+int64(len(data)))
+	n := copy(x.current.data[offset:], data)
+	x.current.data = append(x.current.data, data[n:]...)
+	x.take(offset, offset+int64(len(data)))
 	m.rewritten(x)
 }
 
 func (m *Machine) truncate(x *inode, size int64) {
-	if n := int64(len(x.now.data)); size > n {
-		x.now.data = append(x.now.data, make([]byte, size-n)...)
+	if n := int64(len(x.current.data)); size > n {
+		x.current.data = append(x.current.data, make([]byte, size-n)...)
 	} else {
-		x.now.data = x.now.data[:size:size]
+		x.current.data = x.current.data[:size:size]
 		x.frozen = min(x.frozen, int(size))
 	}
 	x.take(0, 0)
@@ -518,7 +518,7 @@ func (m *Machine) truncate(x *inode, size int64) {
 // rewritten notes a change of data, which takes setuid off unless root has made it.
 func (m *Machine) rewritten(x *inode) {
 	if m.uid != 0 {
-		x.now.mode &^= fs.ModeSetuid
+		x.current.mode &^= fs.ModeSetuid
 	}
 	m.touched(x)
 }
@@ -527,19 +527,19 @@ func (m *Machine) rewritten(x *inode) {
 const special = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
 func (m *Machine) chmod(x *inode, mode fs.FileMode) {
-	x.now.mode = x.now.mode&^special | mode&special
+	x.current.mode = x.current.mode&^special | mode&special
 	m.marked(x)
 }
 
-func (m *Machine) setTime(x *inode, at time.Time) {
-	x.now.mtime = m.whole(x.volume, at)
+func (m *Machine) setTime(x *inode, modified time.Time) {
+	x.current.mtime = m.rounded(x.volume, modified)
 	m.marked(x)
 }
 
 // entry returns what has a name in a directory, or nil. Child is the root of what is mounted there, if anything is.
 func (m *Machine) entry(d *inode, name string) *inode { return m.nodes[d.names[m.key(d, name)].number] }
 
-func (m *Machine) child(d *inode, name string) *inode { return m.over(m.entry(d, name)) }
+func (m *Machine) child(d *inode, name string) *inode { return m.mountRoot(m.entry(d, name)) }
 
 // pathOf returns the path of a directory, or what it was.
 func (m *Machine) pathOf(number int) string {
@@ -547,7 +547,7 @@ func (m *Machine) pathOf(number int) string {
 		return "/"
 	}
 	d := m.nodes[number]
-	return path.Join(m.pathOf(d.up), d.name)
+	return path.Join(m.pathOf(d.parent), d.name)
 }
 
 // clean returns a path from the root, with slashes.
@@ -557,22 +557,22 @@ func clean(name string) string {
 
 // walk follows a path and the symbolic links in it, the last one only if told. Where only
 // the last part is missing it returns no inode and no error.
-func (m *Machine) walk(whole string, follow bool) (dir *inode, name string, x *inode, err error) {
+func (m *Machine) walk(fullPath string, follow bool) (dir *inode, name string, x *inode, err error) {
 	x = m.nodes[rootNumber]
 	dir, name = x, "."
-	todo := strings.Split(clean(whole), "/")
+	todo := strings.Split(clean(fullPath), "/")
 	for links := 0; len(todo) > 0; {
 		part := todo[0]
 		todo = todo[1:]
 		if part == "" || part == "." {
 			continue
 		}
-		if !x.now.mode.IsDir() {
+		if !x.current.mode.IsDir() {
 			return nil, "", nil, syscall.ENOTDIR
 		}
 		if part == ".." {
-			x = m.nodes[x.up]
-			dir, name = m.nodes[x.up], x.name
+			x = m.nodes[x.parent]
+			dir, name = m.nodes[x.parent], x.name
 			continue
 		}
 		if err := m.named(x, part); err != nil {
@@ -586,7 +586,7 @@ func (m *Machine) walk(whole string, follow bool) (dir *inode, name string, x *i
 			}
 			return dir, name, nil, nil
 		}
-		if x.now.mode&fs.ModeSymlink != 0 && (follow || len(todo) > 0) {
+		if x.current.mode&fs.ModeSymlink != 0 && (follow || len(todo) > 0) {
 			if links++; links > 40 {
 				return nil, "", nil, syscall.ELOOP
 			}
@@ -600,16 +600,16 @@ func (m *Machine) walk(whole string, follow bool) (dir *inode, name string, x *i
 	return dir, name, x, nil
 }
 
-// with returns a copy in which a key has an entry; none takes it out.
-func (n names) with(key string, is entry) names {
-	if n[key] == is {
+// withEntry returns a copy in which a key has an entry; none takes it out.
+func (n names) withEntry(key string, value entry) names {
+	if n[key] == value {
 		return n
 	}
 	n = maps.Clone(n)
 	if n == nil {
 		n = names{}
 	}
-	if n[key] = is; is == (entry{}) {
+	if n[key] = value; value == (entry{}) {
 		delete(n, key)
 	}
 	return n

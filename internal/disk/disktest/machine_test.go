@@ -356,7 +356,7 @@ func TestDiskBefore(t *testing.T) {
 	}
 	for _, kill := range []bool{false, true} {
 		p := m.Process()
-		p.Before = func(c Call) error {
+		p.Hook = func(c Call) error {
 			if c.Op != "write" {
 				return nil
 			}
@@ -504,7 +504,7 @@ func TestDiskMany(t *testing.T) {
 	m.MkdirAll("/d", 0o755)
 	p := m.Process()
 	n := 0
-	p.Before = func(Call) error { n++; return nil }
+	p.Hook = func(Call) error { n++; return nil }
 	d := open(t, p, "/d")
 	var all sync.WaitGroup
 	for i := range 4 {

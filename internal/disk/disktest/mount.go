@@ -49,13 +49,13 @@ func (m *Machine) Mount(name string, o Mount) {
 		switch {
 		case x == nil:
 			return syscall.ENOENT
-		case !x.now.mode.IsDir():
+		case !x.current.mode.IsDir():
 			return syscall.ENOTDIR
 		case x.number == rootNumber:
 			return syscall.EBUSY
 		}
 		root := m.format(o)
-		root.up, root.name = d.number, last
+		root.parent, root.name = d.number, last
 		v := &m.volumes[root.volume]
 		v.cover, v.mounted = x.number, true
 		return nil
@@ -120,9 +120,9 @@ func (m *Machine) mountedAt(x *inode) *volume {
 
 func (m *Machine) covered(x *inode) bool { return m.mountedAt(x) != nil }
 
-// over returns the root of what is mounted at a directory, or what it is given.
-func (m *Machine) over(x *inode) *inode {
-	for x != nil && x.now.mode.IsDir() {
+// mountRoot returns the root of what is mounted at a directory, or what it is given.
+func (m *Machine) mountRoot(x *inode) *inode {
+	for x != nil && x.current.mode.IsDir() {
 		v := m.mountedAt(x)
 		if v == nil {
 			break
@@ -150,11 +150,11 @@ func (m *Machine) synced(x *inode) error {
 
 // named returns an error for a name that is too long for a directory.
 func (m *Machine) named(d *inode, name string) error {
-	most := m.volumes[d.volume].NameBytes
-	if most == 0 {
-		most = 255
+	limit := m.volumes[d.volume].NameBytes
+	if limit == 0 {
+		limit = 255
 	}
-	if len(name) > most {
+	if len(name) > limit {
 		return syscall.ENAMETOOLONG
 	}
 	return nil
@@ -170,37 +170,37 @@ func (m *Machine) key(d *inode, name string) string {
 
 // linkable returns an error where a file cannot have one more name.
 func (m *Machine) linkable(x *inode) error {
-	switch most := m.volumes[x.volume].Links; {
-	case x.now.mode.IsDir(), most == 1:
+	switch limit := m.volumes[x.volume].Links; {
+	case x.current.mode.IsDir(), limit == 1:
 		return syscall.EPERM
-	case most > 0 && x.links >= most:
+	case limit > 0 && x.links >= limit:
 		return syscall.EMLINK
 	}
 	return nil
 }
 
 // stamp returns the next time, as a file system keeps it.
-func (m *Machine) stamp(v int) time.Time { return m.whole(v, m.tick()) }
+func (m *Machine) stamp(v int) time.Time { return m.rounded(v, m.tick()) }
 
-func (m *Machine) whole(v int, at time.Time) time.Time {
+func (m *Machine) rounded(v int, instant time.Time) time.Time {
 	if g := m.volumes[v].Granularity; g > 0 {
-		at = at.Truncate(g)
+		instant = instant.Truncate(g)
 	}
-	return time.Unix(at.Unix(), int64(at.Nanosecond()))
+	return time.Unix(instant.Unix(), int64(instant.Nanosecond()))
 }
 
 // fits returns how many bytes at a place of a file there is room for.
-func (m *Machine) fits(x *inode, off, n int64) int64 {
+func (m *Machine) fits(x *inode, offset, n int64) int64 {
 	if m.volumes[x.volume].Bytes == 0 {
 		return n
 	}
 	free := m.free(x.volume)
-	for at := off / block; at*block < off+n; at++ {
-		if at < int64(len(x.now.blocks)) && x.now.blocks[at] != 0 {
+	for index := offset / block; index*block < offset+n; index++ {
+		if index < int64(len(x.current.blocks)) && x.current.blocks[index] != 0 {
 			continue
 		}
 		if free--; free < 0 {
-			return max(0, at*block-off)
+			return max(0, index*block-offset)
 		}
 	}
 	return n
@@ -218,24 +218,24 @@ func (m *Machine) free(v int) int64 {
 }
 
 // room returns the blocks that a file takes.
-func (x *inode) room() int64 { return int64(strings.Count(x.now.blocks, "\x01")) }
+func (x *inode) room() int64 { return int64(strings.Count(x.current.blocks, "\x01")) }
 
-// take notes that the bytes from off to end take room, and what is no more of the file does not.
-func (x *inode) take(off, end int64) {
-	blocks := make([]byte, (len(x.now.data)+block-1)/block)
-	copy(blocks, x.now.blocks)
-	for at := off / block; at*block < end; at++ {
-		blocks[at] = 1
+// take notes that the bytes from offset to end take room, and what is no more of the file does not.
+func (x *inode) take(offset, end int64) {
+	blocks := make([]byte, (len(x.current.data)+block-1)/block)
+	copy(blocks, x.current.blocks)
+	for index := offset / block; index*block < end; index++ {
+		blocks[index] = 1
 	}
-	x.now.blocks = string(blocks)
+	x.current.blocks = string(blocks)
 }
 
 // A denial is calls that fail.
 type denial struct {
-	path string
-	err  error
-	hits func(Call) bool
-	of   *Process // nil: of all
+	path    string
+	err     error
+	hits    func(Call) bool
+	process *Process // nil: of all
 }
 
 // Deny makes all calls, or those of some ops, fail at a path and at all paths below it, until [Machine.Lift].
@@ -264,7 +264,7 @@ func (m *Machine) Lift(name string) {
 // denied returns the error of a call that is denied.
 func (p *Process) denied(c Call) error {
 	for _, d := range p.m.denials {
-		if (d.of == nil || d.of == p) && d.hits(c) && (isBelow(c.Path, d.path) || c.New != "" && isBelow(c.New, d.path)) {
+		if (d.process == nil || d.process == p) && d.hits(c) && (isBelow(c.Path, d.path) || c.New != "" && isBelow(c.New, d.path)) {
 			return d.err
 		}
 	}

@@ -32,11 +32,11 @@ const umask = fs.FileMode(0o022)
 
 // A Process is one run of a program. It is a [disk.Disk].
 type Process struct {
-	// Before is called before each operation, one at a time. An error makes the operation
+	// Hook is called before each operation, one at a time. An error makes the operation
 	// fail with it, without effect; see [Partial] for those that have some. It may kill the
 	// process, cut the power and act as the user, and must not use the process else. It is
 	// set before the process is used.
-	Before func(Call) error
+	Hook func(Call) error
 
 	m    *Machine
 	cuts int
@@ -89,7 +89,7 @@ func (m *Machine) Process() *Process {
 func (m *Machine) Calls(run func(*Process)) []Call {
 	var calls []Call
 	p := m.Clone().Process()
-	p.Before = func(c Call) error {
+	p.Hook = func(c Call) error {
 		calls = append(calls, c)
 		return nil
 	}
@@ -100,24 +100,24 @@ func (m *Machine) Calls(run func(*Process)) []Call {
 // Machine returns the machine that the process runs on.
 func (p *Process) Machine() *Machine { return p.m }
 
-// on has Before be a function for one call.
-func (p *Process) on(n int, before func(Call) error) {
-	p.Before = func(c Call) error {
+// hookCall has Hook be a function for one call.
+func (p *Process) hookCall(n int, hook func(Call) error) {
+	p.Hook = func(c Call) error {
 		if c.N != n {
 			return nil
 		}
-		return before(c)
+		return hook(c)
 	}
 }
 
-// At calls f before a call.
-func (p *Process) At(n int, f func()) { p.on(n, func(Call) error { f(); return nil }) }
+// CallAt calls f before a call.
+func (p *Process) CallAt(n int, f func()) { p.hookCall(n, func(Call) error { f(); return nil }) }
 
 // KillAt has the process killed at a call, which then has no effect.
-func (p *Process) KillAt(n int) { p.At(n, p.Kill) }
+func (p *Process) KillAt(n int) { p.CallAt(n, p.Kill) }
 
 // FailAt makes a call fail.
-func (p *Process) FailAt(n int, err error) { p.on(n, func(Call) error { return err }) }
+func (p *Process) FailAt(n int, err error) { p.hookCall(n, func(Call) error { return err }) }
 
 // Killed reports whether the process was killed: nobody has heard what it has returned since.
 func (p *Process) Killed() bool {
@@ -138,14 +138,14 @@ func (p *Process) Kill() {
 	clear(p.files)
 	for _, x := range p.m.nodes {
 		if x != nil && len(x.locks) > 0 {
-			x.locks = slices.DeleteFunc(x.locks, func(l *lock) bool { return l.of == p })
+			x.locks = slices.DeleteFunc(x.locks, func(l *lock) bool { return l.holder == p })
 		}
 	}
 }
 
-// do asks the hook, and does the work with the machine locked: most is how many bytes it
+// perform asks the hook, and does the work with the machine locked: limit is how many bytes it
 // may read or write, -1 for all.
-func (p *Process) do(c Call, work func(most int) error) error {
+func (p *Process) perform(c Call, work func(limit int) error) error {
 	asked := p.ask(c)
 	m := p.m
 	m.mu.Lock()
@@ -182,31 +182,31 @@ func (p *Process) ask(c Call) error {
 	}
 	c.N = p.calls
 	p.calls++
-	if p.Before == nil {
+	if p.Hook == nil {
 		return nil
 	}
-	return p.Before(c)
+	return p.Hook(c)
 }
 
 // Open opens a directory; it follows symbolic links.
 func (p *Process) Open(name string) (disk.Dir, error) {
-	whole := clean(name)
+	fullPath := clean(name)
 	d := &dir{p: p}
-	err := p.do(Call{Op: "opendir", Path: whole}, func(int) error {
-		_, _, x, err := p.m.walk(whole, true)
+	err := p.perform(Call{Op: "opendir", Path: fullPath}, func(int) error {
+		_, _, x, err := p.m.walk(fullPath, true)
 		switch {
 		case err != nil:
 			return err
 		case x == nil:
 			return syscall.ENOENT
-		case !x.now.mode.IsDir():
+		case !x.current.mode.IsDir():
 			return syscall.ENOTDIR
 		}
 		d.x, d.path = x, p.m.pathOf(x.number)
 		return nil
 	})
 	if err != nil {
-		return nil, pathError("open", whole, err)
+		return nil, pathError("open", fullPath, err)
 	}
 	return d, nil
 }
@@ -220,8 +220,8 @@ type dir struct {
 }
 
 func (d *dir) Sub(name string) (disk.Dir, error) {
-	sub := &dir{p: d.p, path: d.whole(name)}
-	err := d.on("open", "opendir", name, func(x *inode) error {
+	sub := &dir{p: d.p, path: d.fullPath(name)}
+	err := d.apply("open", "opendir", name, func(x *inode) error {
 		sub.x = x
 		return isDir(x)
 	})
@@ -231,12 +231,12 @@ func (d *dir) Sub(name string) (disk.Dir, error) {
 	return sub, nil
 }
 
-// whole returns the path of a name.
-func (d *dir) whole(name string) string { return path.Join(d.path, filepath.ToSlash(name)) }
+// fullPath returns the path of a name.
+func (d *dir) fullPath(name string) string { return path.Join(d.path, filepath.ToSlash(name)) }
 
 // find returns the directory that a name lies in, its last part, and what has the name. Where only the last part is too
 // long there is a directory, too.
-func (d *dir) find(name string) (in *inode, last string, x *inode, err error) {
+func (d *dir) find(name string) (parent *inode, last string, x *inode, err error) {
 	name = filepath.ToSlash(name)
 	switch {
 	case d.closed:
@@ -250,31 +250,31 @@ func (d *dir) find(name string) (in *inode, last string, x *inode, err error) {
 	if name == "." {
 		return nil, ".", d.x, nil
 	}
-	in = d.x
+	parent = d.x
 	for {
-		part, rest, more := strings.Cut(name, "/")
-		err := d.p.m.named(in, part)
+		part, rest, hasRest := strings.Cut(name, "/")
+		err := d.p.m.named(parent, part)
 		if err == nil {
-			x = d.p.m.child(in, part)
+			x = d.p.m.child(parent, part)
 		}
 		switch {
-		case !more:
-			return in, part, x, err
+		case !hasRest:
+			return parent, part, x, err
 		case err != nil:
 			return nil, "", nil, err
 		}
 		if x == nil {
 			return nil, "", nil, syscall.ENOENT
 		}
-		if !x.now.mode.IsDir() {
+		if !x.current.mode.IsDir() {
 			return nil, "", nil, syscall.ENOTDIR
 		}
-		in, name = x, rest
+		parent, name = x, rest
 	}
 }
 
-// there returns what has a name, and an error if nothing has.
-func (d *dir) there(name string) (*inode, error) {
+// lookUp returns what has a name, and an error if nothing has.
+func (d *dir) lookUp(name string) (*inode, error) {
 	_, _, x, err := d.find(name)
 	if err == nil && x == nil {
 		err = syscall.ENOENT
@@ -282,11 +282,11 @@ func (d *dir) there(name string) (*inode, error) {
 	return x, err
 }
 
-// on does an operation, called so by package os and by hooks, on what has a name.
-func (d *dir) on(op, call, name string, work func(x *inode) error) error {
-	whole := d.whole(name)
-	return pathError(op, whole, d.p.do(Call{Op: call, Path: whole, Writes: !reads[call]}, func(int) error {
-		x, err := d.there(name)
+// apply does an operation, called so by package os and by hooks, on what has a name.
+func (d *dir) apply(op, call, name string, work func(x *inode) error) error {
+	fullPath := d.fullPath(name)
+	return pathError(op, fullPath, d.p.perform(Call{Op: call, Path: fullPath, Writes: !reads[call]}, func(int) error {
+		x, err := d.lookUp(name)
 		if err != nil {
 			return err
 		}
@@ -298,7 +298,7 @@ func (d *dir) on(op, call, name string, work func(x *inode) error) error {
 var reads = map[string]bool{"opendir": true, "lstat": true, "readdir": true, "readlink": true, "listxattr": true}
 
 func isDir(x *inode) error {
-	if !x.now.mode.IsDir() {
+	if !x.current.mode.IsDir() {
 		return syscall.ENOTDIR
 	}
 	return nil
@@ -306,16 +306,16 @@ func isDir(x *inode) error {
 
 // free returns the directory for a new name, and its last part.
 func (d *dir) free(name string) (*inode, string, error) {
-	in, last, x, err := d.find(name)
+	parent, last, x, err := d.find(name)
 	switch {
 	case err != nil:
 		return nil, "", err
 	case x != nil:
 		return nil, "", syscall.EEXIST
-	case in.links == 0:
+	case parent.links == 0:
 		return nil, "", syscall.ENOENT
 	}
-	return in, last, d.p.m.writable(in)
+	return parent, last, d.p.m.writable(parent)
 }
 
 func pathError(op, name string, err error) error {
@@ -335,11 +335,11 @@ func linkError(op, old, name string, err error) error {
 func (d *dir) Path() string { return d.path }
 
 func (d *dir) Mkdir(name string, perm fs.FileMode) error {
-	whole := d.whole(name)
-	return pathError("mkdir", whole, d.p.do(Call{Op: "mkdir", Path: whole, Writes: true}, func(int) error {
-		in, last, err := d.free(name)
+	fullPath := d.fullPath(name)
+	return pathError("mkdir", fullPath, d.p.perform(Call{Op: "mkdir", Path: fullPath, Writes: true}, func(int) error {
+		parent, last, err := d.free(name)
 		if err == nil {
-			d.p.m.put(in, last, d.p.m.node(in.volume, fs.ModeDir|perm&special&^umask))
+			d.p.m.put(parent, last, d.p.m.node(parent.volume, fs.ModeDir|perm&special&^umask))
 		}
 		return err
 	}))
@@ -347,7 +347,7 @@ func (d *dir) Mkdir(name string, perm fs.FileMode) error {
 
 func (d *dir) Lstat(name string) (fs.FileInfo, error) {
 	var i *info
-	err := d.on("lstat", "lstat", name, func(x *inode) error {
+	err := d.apply("lstat", "lstat", name, func(x *inode) error {
 		i = infoOf(path.Base(filepath.ToSlash(name)), x)
 		return nil
 	})
@@ -358,10 +358,10 @@ func (d *dir) Lstat(name string) (fs.FileInfo, error) {
 }
 
 func (d *dir) ReadDir(name string) (list []fs.DirEntry, err error) {
-	err = d.on("readdir", "readdir", name, func(x *inode) error {
+	err = d.apply("readdir", "readdir", name, func(x *inode) error {
 		for _, key := range x.names.sorted() {
 			e := x.names[key]
-			list = append(list, fs.FileInfoToDirEntry(infoOf(e.name, d.p.m.over(d.p.m.nodes[e.number]))))
+			list = append(list, fs.FileInfoToDirEntry(infoOf(e.name, d.p.m.mountRoot(d.p.m.nodes[e.number]))))
 		}
 		return isDir(x)
 	})
@@ -369,8 +369,8 @@ func (d *dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 }
 
 func (d *dir) Readlink(name string) (target string, err error) {
-	err = d.on("readlink", "readlink", name, func(x *inode) error {
-		if target = x.target; x.now.mode&fs.ModeSymlink == 0 {
+	err = d.apply("readlink", "readlink", name, func(x *inode) error {
+		if target = x.target; x.current.mode&fs.ModeSymlink == 0 {
 			return syscall.EINVAL
 		}
 		return nil
@@ -378,86 +378,86 @@ func (d *dir) Readlink(name string) (target string, err error) {
 	return target, err
 }
 
-func (m *Machine) symlink(target string, in *inode, last string) {
-	x := m.node(in.volume, fs.ModeSymlink|0o777)
+func (m *Machine) symlink(target string, parent *inode, last string) {
+	x := m.node(parent.volume, fs.ModeSymlink|0o777)
 	x.target = target
-	m.put(in, last, x)
+	m.put(parent, last, x)
 }
 
 func (d *dir) Symlink(target, name string) error {
-	whole := d.whole(name)
-	return linkError("symlink", target, whole, d.p.do(Call{Op: "symlink", Path: whole, Writes: true}, func(int) error {
+	fullPath := d.fullPath(name)
+	return linkError("symlink", target, fullPath, d.p.perform(Call{Op: "symlink", Path: fullPath, Writes: true}, func(int) error {
 		if target == "" {
 			return syscall.ENOENT
 		}
-		in, last, err := d.free(name)
+		parent, last, err := d.free(name)
 		switch {
 		case err != nil:
 			return err
-		case d.p.m.volumes[in.volume].NoSymlinks:
+		case d.p.m.volumes[parent.volume].NoSymlinks:
 			return syscall.EPERM
 		}
-		d.p.m.symlink(target, in, last)
+		d.p.m.symlink(target, parent, last)
 		return nil
 	}))
 }
 
 func (d *dir) Link(old, name string) error {
-	from, to := d.whole(old), d.whole(name)
-	return linkError("link", from, to, d.p.do(Call{Op: "link", Path: from, New: to, Writes: true}, func(int) error {
+	source, target := d.fullPath(old), d.fullPath(name)
+	return linkError("link", source, target, d.p.perform(Call{Op: "link", Path: source, New: target, Writes: true}, func(int) error {
 		_, _, x, err := d.find(old)
 		if err != nil {
 			return err
 		}
-		in, last, there, err := d.find(name)
+		parent, last, present, err := d.find(name)
 		switch {
-		case err != nil && (in == nil || x != nil):
+		case err != nil && (parent == nil || x != nil):
 			return err
-		case x != nil && there == nil:
-			err = d.p.m.writable(in)
+		case x != nil && present == nil:
+			err = d.p.m.writable(parent)
 		}
 		if x != nil && err != nil {
 			return err
 		}
-		return d.p.m.link(x, in, last, there)
+		return d.p.m.link(x, parent, last, present)
 	}))
 }
 
 // link gives x one more name, unless that is another's already.
-func (m *Machine) link(x, in *inode, last string, there *inode) error {
+func (m *Machine) link(x, parent *inode, last string, present *inode) error {
 	switch {
 	case x == nil:
 		return syscall.ENOENT
-	case there != nil:
+	case present != nil:
 		return syscall.EEXIST
-	case in.links == 0:
+	case parent.links == 0:
 		return syscall.ENOENT
-	case x.volume != in.volume:
+	case x.volume != parent.volume:
 		return syscall.EXDEV
 	}
 	if err := m.linkable(x); err != nil {
 		return err
 	}
-	m.put(in, last, x)
+	m.put(parent, last, x)
 	m.marked(x)
 	return nil
 }
 
 // Rename replaces no directory, not even an empty one: so does package os.
 func (d *dir) Rename(old, name string) error {
-	from, to := d.whole(old), d.whole(name)
-	return linkError("rename", from, to, d.p.do(Call{Op: "rename", Path: from, New: to, Writes: true}, func(int) error {
+	source, target := d.fullPath(old), d.fullPath(name)
+	return linkError("rename", source, target, d.p.perform(Call{Op: "rename", Path: source, New: target, Writes: true}, func(int) error {
 		a, first, x, err := d.find(old)
 		if err != nil {
 			return err
 		}
-		b, last, there, err := d.find(name)
+		b, last, replaced, err := d.find(name)
 		switch {
 		case err != nil && b == nil:
 			return err
 		case a == nil || b == nil:
 			return syscall.EBUSY
-		case x != nil && there != nil && there.now.mode.IsDir():
+		case x != nil && replaced != nil && replaced.current.mode.IsDir():
 			return syscall.EEXIST // as os.Root has it
 		case a.volume != b.volume:
 			return syscall.EXDEV
@@ -472,14 +472,14 @@ func (d *dir) Rename(old, name string) error {
 	}))
 }
 
-func (d *dir) Exchange(one, other string) error {
-	from, to := d.whole(one), d.whole(other)
-	return linkError("exchange", from, to, d.p.do(Call{Op: "exchange", Path: from, New: to, Writes: true}, func(int) error {
-		a, first, _, err := d.find(one)
+func (d *dir) Exchange(firstName, secondName string) error {
+	source, target := d.fullPath(firstName), d.fullPath(secondName)
+	return linkError("exchange", source, target, d.p.perform(Call{Op: "exchange", Path: source, New: target, Writes: true}, func(int) error {
+		a, first, _, err := d.find(firstName)
 		if err != nil && a == nil {
 			return err
 		}
-		b, last, _, err2 := d.find(other)
+		b, last, _, err2 := d.find(secondName)
 		switch {
 		case err2 != nil && b == nil:
 			return err2
@@ -499,25 +499,25 @@ func (d *dir) Exchange(one, other string) error {
 }
 
 func (d *dir) Remove(name string) error {
-	whole := d.whole(name)
-	return pathError("remove", whole, d.p.do(Call{Op: "remove", Path: whole, Writes: true}, func(int) error {
-		in, last, _, err := d.find(name)
+	fullPath := d.fullPath(name)
+	return pathError("remove", fullPath, d.p.perform(Call{Op: "remove", Path: fullPath, Writes: true}, func(int) error {
+		parent, last, _, err := d.find(name)
 		switch {
 		case err != nil:
 			return err
-		case in == nil:
+		case parent == nil:
 			return syscall.EINVAL
 		}
-		if err := d.p.m.writable(in); err != nil {
+		if err := d.p.m.writable(parent); err != nil {
 			return err
 		}
-		return d.p.m.remove(in, last)
+		return d.p.m.remove(parent, last)
 	}))
 }
 
 func (d *dir) Chmod(name string, mode fs.FileMode) error {
-	return d.on("chmod", "chmod", name, func(x *inode) error {
-		if x.now.mode&fs.ModeSymlink != 0 {
+	return d.apply("chmod", "chmod", name, func(x *inode) error {
+		if x.current.mode&fs.ModeSymlink != 0 {
 			return syscall.ELOOP
 		}
 		return d.p.m.change(x, func() { d.p.m.chmod(x, mode) })
@@ -525,24 +525,24 @@ func (d *dir) Chmod(name string, mode fs.FileMode) error {
 }
 
 // change does something to an inode, where it can be written to.
-func (m *Machine) change(x *inode, do func()) error {
+func (m *Machine) change(x *inode, work func()) error {
 	err := m.writable(x)
 	if err == nil {
-		do()
+		work()
 	}
 	return err
 }
 
 // Chown takes setuid and setgid off a file, as kernels do. Only root gives files to others.
 func (d *dir) Chown(name string, uid, gid int) error {
-	return d.on("lchown", "chown", name, func(x *inode) error {
-		if m := d.p.m; m.uid != 0 && (uid != x.now.uid || gid != m.gid) {
+	return d.apply("lchown", "chown", name, func(x *inode) error {
+		if m := d.p.m; m.uid != 0 && (uid != x.current.uid || gid != m.gid) {
 			return syscall.EPERM
 		}
 		return d.p.m.change(x, func() {
-			x.now.uid, x.now.gid = uid, gid
-			if x.now.mode.IsRegular() {
-				x.now.mode &^= fs.ModeSetuid | fs.ModeSetgid
+			x.current.uid, x.current.gid = uid, gid
+			if x.current.mode.IsRegular() {
+				x.current.mode &^= fs.ModeSetuid | fs.ModeSetgid
 			}
 			d.p.m.marked(x)
 		})
@@ -550,8 +550,8 @@ func (d *dir) Chown(name string, uid, gid int) error {
 }
 
 func (d *dir) Attributes(name string) (list map[string]string, err error) {
-	err = d.on("listxattr", "listxattr", name, func(x *inode) error {
-		list = maps.Clone(x.now.attributes)
+	err = d.apply("listxattr", "listxattr", name, func(x *inode) error {
+		list = maps.Clone(x.current.attributes)
 		return nil
 	})
 	return list, err
@@ -566,25 +566,25 @@ func (d *dir) RemoveAttribute(name, attribute string) error {
 }
 
 func (d *dir) changeAttribute(op, name string, change func(map[string]string)) error {
-	return d.on(op, op, name, func(x *inode) error {
+	return d.apply(op, op, name, func(x *inode) error {
 		return d.p.m.change(x, func() {
 			list := map[string]string{}
-			maps.Copy(list, x.now.attributes)
+			maps.Copy(list, x.current.attributes)
 			change(list)
-			x.now.attributes = list
+			x.current.attributes = list
 			d.p.m.marked(x)
 		})
 	})
 }
 
-func (d *dir) SetTime(name string, at time.Time) error {
-	return d.on("utimensat", "settime", name, func(x *inode) error {
-		return d.p.m.change(x, func() { d.p.m.setTime(x, at) })
+func (d *dir) SetTime(name string, modified time.Time) error {
+	return d.apply("utimensat", "settime", name, func(x *inode) error {
+		return d.p.m.change(x, func() { d.p.m.setTime(x, modified) })
 	})
 }
 
 func (d *dir) SyncDir(name string) error {
-	return d.on("sync", "syncdir", name, func(x *inode) error {
+	return d.apply("sync", "syncdir", name, func(x *inode) error {
 		err := cmp.Or(isDir(x), d.p.m.synced(x))
 		if err == nil {
 			d.p.m.syncDir(x)
@@ -594,7 +594,7 @@ func (d *dir) SyncDir(name string) error {
 }
 
 func (d *dir) SyncAll() error {
-	return pathError("syncfs", d.whole("."), d.p.do(Call{Op: "syncall", Path: d.whole("."), Writes: true}, func(int) error {
+	return pathError("syncfs", d.fullPath("."), d.p.perform(Call{Op: "syncall", Path: d.fullPath("."), Writes: true}, func(int) error {
 		for _, x := range d.p.m.nodes {
 			if x != nil && x.volume == d.x.volume {
 				if err := d.p.m.synced(x); err != nil {
@@ -608,8 +608,8 @@ func (d *dir) SyncAll() error {
 }
 
 func (d *dir) Room(name string) (free, size int64, err error) {
-	whole := d.whole(name)
-	err = d.p.do(Call{Op: "room", Path: whole}, func(int) error {
+	fullPath := d.fullPath(name)
+	err = d.p.perform(Call{Op: "room", Path: fullPath}, func(int) error {
 		_, _, x, err := d.find(name)
 		switch {
 		case err != nil:
@@ -623,7 +623,7 @@ func (d *dir) Room(name string) (free, size int64, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, 0, pathError("room", whole, err)
+		return 0, 0, pathError("room", fullPath, err)
 	}
 	return free, size, nil
 }
@@ -640,37 +640,37 @@ func (d *dir) Close() error {
 
 // A lock is held by a process on an inode.
 type lock struct {
-	of     *Process
+	holder *Process
 	shared bool
 }
 
 func (d *dir) Lock(name string, shared bool, holder files.Holder) (unlock func(remove bool), err error) {
-	whole := d.whole(name)
+	fullPath := d.fullPath(name)
 	m := d.p.m
 	mine := &lock{d.p, shared}
-	var in, x *inode
+	var parent, x *inode
 	var last string
-	err = d.p.do(Call{Op: "lock", Path: whole, Writes: true}, func(int) error {
-		in, last, x, err = d.find(name)
+	err = d.p.perform(Call{Op: "lock", Path: fullPath, Writes: true}, func(int) error {
+		parent, last, x, err = d.find(name)
 		switch {
 		case err != nil:
 			return err
-		case x != nil && !x.now.mode.IsRegular():
-			return disk.NotRegular(x.now.mode)
-		case x == nil && in.links == 0:
+		case x != nil && !x.current.mode.IsRegular():
+			return disk.NotRegular(x.current.mode)
+		case x == nil && parent.links == 0:
 			return syscall.ENOENT
 		}
-		readOnly := m.writable(in)
+		readOnly := m.writable(parent)
 		if readOnly != nil && (x == nil || !shared) {
 			return readOnly
 		}
 		if x == nil {
-			x = m.node(in.volume, 0o600)
-			m.put(in, last, x)
+			x = m.node(parent.volume, 0o600)
+			m.put(parent, last, x)
 		}
 		if slices.ContainsFunc(x.locks, func(l *lock) bool { return !l.shared || !shared }) {
 			busy := &files.BusyError{Path: d.path}
-			if json.Unmarshal(x.now.data, &busy.Holder) != nil {
+			if json.Unmarshal(x.current.data, &busy.Holder) != nil {
 				busy.Holder = files.Holder{}
 			}
 			return busy
@@ -688,14 +688,14 @@ func (d *dir) Lock(name string, shared bool, holder files.Holder) (unlock func(r
 		return nil, busy
 	}
 	if err != nil {
-		return nil, pathError("lock", whole, err)
+		return nil, pathError("lock", fullPath, err)
 	}
 	return func(remove bool) {
-		err := d.p.do(Call{Op: "unlock", Path: whole, Writes: !shared || remove}, func(int) error {
+		err := d.p.perform(Call{Op: "unlock", Path: fullPath, Writes: !shared || remove}, func(int) error {
 			switch {
 			case !slices.Contains(x.locks, mine), m.writable(x) != nil:
-			case remove && m.entry(in, last) == x && len(x.locks) == 1:
-				return m.remove(in, last)
+			case remove && m.entry(parent, last) == x && len(x.locks) == 1:
+				return m.remove(parent, last)
 			case !remove && !shared:
 				m.truncate(x, 0)
 			}

@@ -48,11 +48,11 @@ var Errnos = []Errno{
 
 // An Interruption is what happens to a run at one of its calls.
 type Interruption struct {
-	Name string
-	At   func(Call) bool // whether it matters at a call
+	Name    string
+	Matters func(Call) bool // whether it matters at a call
 
-	// Do is called before the call, which fails with the error unless that is nil.
-	Do func(p *Process, c Call, rng *rand.Rand) error
+	// Strike is called before the call, which fails with the error unless that is nil.
+	Strike func(p *Process, c Call, rng *rand.Rand) error
 
 	Ends bool // no call has an effect any more
 }
@@ -103,7 +103,7 @@ func Interruptions() []Interruption {
 
 // Set has the interruption happen at call n.
 func (x Interruption) Set(p *Process, n int, rng *rand.Rand) {
-	p.on(n, func(c Call) error { return x.Do(p, c, rng) })
+	p.hookCall(n, func(c Call) error { return x.Strike(p, c, rng) })
 }
 
 // writes reports whether an interruption at a call leaves something else than one before.
@@ -128,8 +128,8 @@ type Sweep struct {
 	// Check returns what is wrong with what a run has left. It is called for a run without interruption first.
 	Check func(x *Interrupted) error
 
-	Each []Interruption // nil: [Interruptions]
-	Some int            // calls at which each of them is tried; 0: all
+	Interruptions []Interruption // nil: [Interruptions]
+	Tries         int            // calls at which each of them is tried; 0: all
 
 	// Concurrent says that a run may make fewer calls than another. One that ends before it is interrupted is no error.
 	Concurrent bool
@@ -143,7 +143,7 @@ type Interrupted struct {
 	Machine      *Machine // what is left
 	Err          error    // of Run
 	Call         Call     // where it was
-	Left         int      // calls that the run makes after it
+	Remaining    int      // calls that the run makes after it
 	Rand         *rand.Rand
 }
 
@@ -151,40 +151,40 @@ type Interrupted struct {
 func (s *Sweep) Test(t testing.TB) (tried int) {
 	t.Helper()
 	var calls []Call
-	whole := &Interrupted{Machine: s.Machine.Clone(), Rand: rand.New(rand.NewPCG(0, 5))}
-	p := whole.Machine.Process()
-	p.Before = func(c Call) error {
+	uninterrupted := &Interrupted{Machine: s.Machine.Clone(), Rand: rand.New(rand.NewPCG(0, 5))}
+	p := uninterrupted.Machine.Process()
+	p.Hook = func(c Call) error {
 		calls = append(calls, c)
 		return nil
 	}
-	whole.Err = s.Run(p)
-	if p.Kill(); whole.Err != nil {
-		t.Fatalf("not interrupted: %v", whole.Err)
+	uninterrupted.Err = s.Run(p)
+	if p.Kill(); uninterrupted.Err != nil {
+		t.Fatalf("not interrupted: %v", uninterrupted.Err)
 	}
-	if err := s.Check(whole); err != nil {
+	if err := s.Check(uninterrupted); err != nil {
 		t.Fatalf("not interrupted: %v", err)
 	}
 	rng := s.Rand
 	if rng == nil {
 		rng = rand.New(rand.NewPCG(1, 1))
 	}
-	each := s.Each
-	if each == nil {
-		each = Interruptions()
+	interruptions := s.Interruptions
+	if interruptions == nil {
+		interruptions = Interruptions()
 	}
-	for _, x := range each {
-		var at []Call
+	for _, x := range interruptions {
+		var matching []Call
 		for _, c := range calls {
-			if x.At(c) {
-				at = append(at, c)
+			if x.Matters(c) {
+				matching = append(matching, c)
 			}
 		}
-		if s.Some > 0 {
-			rng.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
-			at = at[:min(s.Some, len(at))]
+		if s.Tries > 0 {
+			rng.Shuffle(len(matching), func(i, j int) { matching[i], matching[j] = matching[j], matching[i] })
+			matching = matching[:min(s.Tries, len(matching))]
 		}
 		failed := 0
-		for _, c := range at {
+		for _, c := range matching {
 			tried++
 			if err := s.interrupt(x, c, len(calls)-1-c.N); err != nil {
 				t.Errorf("%s at %v: %v", x.Name, c, err)
@@ -198,17 +198,17 @@ func (s *Sweep) Test(t testing.TB) (tried int) {
 }
 
 // interrupt runs it once.
-func (s *Sweep) interrupt(x Interruption, at Call, left int) error {
-	is := &Interrupted{Interruption: x, Machine: s.Machine.Clone(), Call: at, Left: left, Rand: rand.New(rand.NewPCG(uint64(at.N), 5))}
-	p := is.Machine.Process()
-	x.Set(p, at.N, is.Rand)
-	is.Err = s.Run(p)
+func (s *Sweep) interrupt(x Interruption, call Call, remaining int) error {
+	interrupted := &Interrupted{Interruption: x, Machine: s.Machine.Clone(), Call: call, Remaining: remaining, Rand: rand.New(rand.NewPCG(uint64(call.N), 5))}
+	p := interrupted.Machine.Process()
+	x.Set(p, call.N, interrupted.Rand)
+	interrupted.Err = s.Run(p)
 	p.Kill()
-	if p.calls <= at.N && !s.Concurrent {
-		return fmt.Errorf("the run did not come so far, and ended with %v", is.Err)
+	if p.calls <= call.N && !s.Concurrent {
+		return fmt.Errorf("the run did not come so far, and ended with %v", interrupted.Err)
 	}
-	if err := s.Check(is); err != nil {
-		return fmt.Errorf("the run ended with %v: %w", is.Err, err)
+	if err := s.Check(interrupted); err != nil {
+		return fmt.Errorf("the run ended with %v: %w", interrupted.Err, err)
 	}
 	return nil
 }

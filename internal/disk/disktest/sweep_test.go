@@ -96,7 +96,7 @@ func TestSweep(t *testing.T) {
 		if total != n || len(seen[""]) != 1 {
 			t.Errorf("%d runs of %d are counted", n, total)
 		}
-		sweep.Some = 1
+		sweep.Tries = 1
 		if n := sweep.Test(t); n < 12 || n > len(Interruptions()) {
 			t.Errorf("%d runs at one call each", n)
 		}
@@ -112,7 +112,7 @@ func TestSweepReached(t *testing.T) {
 	m := NewMachine()
 	first := true
 	r := &report{TB: t}
-	sweep := Sweep{Machine: m, Each: []Interruption{CutAll}, Check: func(*Interrupted) error { return nil }, Run: func(p *Process) error {
+	sweep := Sweep{Machine: m, Interruptions: []Interruption{CutAll}, Check: func(*Interrupted) error { return nil }, Run: func(p *Process) error {
 		if !first {
 			return nil
 		}
@@ -173,7 +173,7 @@ func TestPartly(t *testing.T) {
 	t.Parallel()
 	got := map[string]bool{}
 	for seed := range uint64(100) {
-		for _, x := range []Interruption{Kill, {Name: "EIO", Do: Failing(syscall.EIO)}} {
+		for _, x := range []Interruption{Kill, {Name: "EIO", Strike: Failing(syscall.EIO)}} {
 			m := NewMachine()
 			p := m.Process()
 			x.Set(p, 2, rand.New(rand.NewPCG(seed, 1)))
@@ -199,7 +199,7 @@ func TestErrnos(t *testing.T) {
 	m := NewMachine()
 	ops := map[string]bool{}
 	p := m.Process()
-	p.Before = func(c Call) error {
+	p.Hook = func(c Call) error {
 		ops[c.Op] = true
 		return nil
 	}

@@ -33,9 +33,9 @@ func (i *info) sys() any {
 	return s
 }
 
-func setTime(to *syscall.Timespec, t time.Time) {
-	set(&to.Sec, t.Unix())
-	set(&to.Nsec, int64(t.Nanosecond()))
+func setTime(target *syscall.Timespec, t time.Time) {
+	set(&target.Sec, t.Unix())
+	set(&target.Nsec, int64(t.Nanosecond()))
 }
 
 // set sets a field whose type depends on the machine.

@@ -41,12 +41,12 @@ func (m *Machine) lasts(d *inode, name string) {
 				m.settled(g)
 			}
 		}
-		d.lastNames = d.lastNames.with(key, d.names[key])
+		d.lastNames = d.lastNames.withEntry(key, d.names[key])
 		d.sync()
 		if d.number == rootNumber {
 			return
 		}
-		d, name = m.nodes[d.up], d.name
+		d, name = m.nodes[d.parent], d.name
 	}
 }
 
@@ -67,7 +67,7 @@ func (m *Machine) file(d *inode, last string, x *inode, mode fs.FileMode) (*inod
 	case x == nil:
 		x = m.node(d.volume, mode&special)
 		m.put(d, last, x)
-	case !x.now.mode.IsRegular():
+	case !x.current.mode.IsRegular():
 		return nil, syscall.EISDIR
 	}
 	return x, nil
@@ -82,7 +82,7 @@ func (m *Machine) WriteFile(name string, data []byte, mode fs.FileMode) {
 		}
 		m.truncate(x, 0)
 		m.write(x, 0, data)
-		x.now.mode = mode & special
+		x.current.mode = mode & special
 		return nil
 	})
 }
@@ -92,7 +92,7 @@ func (m *Machine) AppendFile(name string, data []byte) {
 	m.user("append", name, true, func(d *inode, last string, x *inode) error {
 		x, err := m.file(d, last, x, 0o644)
 		if err == nil {
-			m.write(x, int64(len(x.now.data)), data)
+			m.write(x, int64(len(x.current.data)), data)
 		}
 		return err
 	})
@@ -105,13 +105,13 @@ func (m *Machine) Overwrite(name string, offset int64, data []byte, keepTime boo
 		switch {
 		case x == nil:
 			return syscall.ENOENT
-		case !x.now.mode.IsRegular():
+		case !x.current.mode.IsRegular():
 			return syscall.EISDIR
 		}
-		was := x.now.mtime
+		mtime := x.current.mtime
 		m.write(x, offset, data)
 		if keepTime {
-			m.setTime(x, was)
+			m.setTime(x, mtime)
 		}
 		return nil
 	})
@@ -119,14 +119,14 @@ func (m *Machine) Overwrite(name string, offset int64, data []byte, keepTime boo
 
 // MkdirAll makes a directory and those above it that are missing.
 func (m *Machine) MkdirAll(name string, mode fs.FileMode) {
-	at := "/"
+	prefix := "/"
 	for part := range strings.SplitSeq(clean(name)[1:], "/") {
-		at = path.Join(at, part)
-		m.user("mkdir", at, true, func(d *inode, last string, x *inode) error {
+		prefix = path.Join(prefix, part)
+		m.user("mkdir", prefix, true, func(d *inode, last string, x *inode) error {
 			switch {
 			case x == nil:
 				m.put(d, last, m.node(d.volume, fs.ModeDir|mode&special))
-			case !x.now.mode.IsDir():
+			case !x.current.mode.IsDir():
 				return syscall.ENOTDIR
 			}
 			return nil
@@ -142,9 +142,9 @@ func (m *Machine) Remove(name string) {
 // Lose removes a file as a disk that loses it: its directory keeps its time.
 func (m *Machine) Lose(name string) {
 	m.user("remove", name, false, func(d *inode, last string, _ *inode) error {
-		was := d.now.mtime
+		mtime := d.current.mtime
 		err := m.remove(d, last)
-		m.setTime(d, was)
+		m.setTime(d, mtime)
 		return err
 	})
 }
@@ -154,13 +154,13 @@ func (m *Machine) RemoveAll(name string) {
 	if !m.Exists(name) {
 		return
 	}
-	var all func(d *inode, last string, x *inode) error
-	all = func(d *inode, last string, x *inode) error {
+	var removeTree func(d *inode, last string, x *inode) error
+	removeTree = func(d *inode, last string, x *inode) error {
 		if m.covered(x) {
 			return syscall.EBUSY
 		}
 		for _, key := range x.names.sorted() {
-			if err := all(x, x.names[key].name, m.nodes[x.names[key].number]); err != nil {
+			if err := removeTree(x, x.names[key].name, m.nodes[x.names[key].number]); err != nil {
 				return err
 			}
 		}
@@ -177,19 +177,19 @@ func (m *Machine) RemoveAll(name string) {
 		if x == nil || x.number == rootNumber {
 			return syscall.EINVAL
 		}
-		return all(d, last, m.entry(d, last))
+		return removeTree(d, last, m.entry(d, last))
 	})
 }
 
 // Rename moves a file or directory, in the place of what has the new name.
 func (m *Machine) Rename(old, name string) {
-	m.user("rename", old, false, func(from *inode, first string, _ *inode) error {
-		to, last, _, err := m.walk(name, false)
+	m.user("rename", old, false, func(source *inode, first string, _ *inode) error {
+		target, last, _, err := m.walk(name, false)
 		if err == nil {
-			err = m.rename(from, first, to, last)
+			err = m.rename(source, first, target, last)
 		}
 		if err == nil {
-			m.lasts(to, last)
+			m.lasts(target, last)
 		}
 		return err
 	})
@@ -197,12 +197,12 @@ func (m *Machine) Rename(old, name string) {
 
 // Link gives a file one more name.
 func (m *Machine) Link(old, name string) {
-	m.user("link", name, false, func(d *inode, last string, there *inode) error {
+	m.user("link", name, false, func(d *inode, last string, present *inode) error {
 		_, _, x, err := m.walk(old, false)
 		if err != nil {
 			return err
 		}
-		return m.link(x, d, last, there)
+		return m.link(x, d, last, present)
 	})
 }
 
@@ -222,24 +222,24 @@ func (m *Machine) Chmod(name string, mode fs.FileMode) {
 	m.user("chmod", name, true, existing(func(x *inode) { m.chmod(x, mode) }))
 }
 
-// Own gives a file, directory or symbolic link to a user and a group, and one attribute.
-func (m *Machine) Own(name string, uid, gid int, attribute, value string) {
+// Chown gives a file, directory or symbolic link to a user and a group, and one attribute.
+func (m *Machine) Chown(name string, uid, gid int, attribute, value string) {
 	m.user("chown", name, false, existing(func(x *inode) {
-		x.now.uid, x.now.gid = uid, gid
+		x.current.uid, x.current.gid = uid, gid
 		if attribute != "" {
-			x.now.attributes = map[string]string{attribute: value}
+			x.current.attributes = map[string]string{attribute: value}
 		}
 	}))
 }
 
 // SetTime sets the time of the last change, of a symbolic link that of the link itself.
-func (m *Machine) SetTime(name string, at time.Time) {
-	m.user("settime", name, false, existing(func(x *inode) { m.setTime(x, at) }))
+func (m *Machine) SetTime(name string, modified time.Time) {
+	m.user("settime", name, false, existing(func(x *inode) { m.setTime(x, modified) }))
 }
 
 // CopyTree copies a file, or a directory with everything in it, as cp -a does: the copy has
 // the modes, owners, attributes, times and hard links, and inodes and ctimes of its own.
-func (m *Machine) CopyTree(from, to string) {
+func (m *Machine) CopyTree(source, target string) {
 	copies := map[int]*inode{}
 	var add func(x *inode, d *inode, last string)
 	add = func(x *inode, d *inode, last string) {
@@ -250,31 +250,31 @@ func (m *Machine) CopyTree(from, to string) {
 			y.sync()
 			return
 		}
-		y = m.node(d.volume, x.now.mode)
+		y = m.node(d.volume, x.current.mode)
 		copies[x.number] = y
-		x.frozen = len(x.now.data)
-		y.now.data, y.frozen, y.target = slices.Clip(x.now.data), len(x.now.data), x.target
-		y.now.blocks = x.now.blocks
-		y.now.uid, y.now.gid, y.now.attributes = x.now.uid, x.now.gid, x.now.attributes
+		x.frozen = len(x.current.data)
+		y.current.data, y.frozen, y.target = slices.Clip(x.current.data), len(x.current.data), x.target
+		y.current.blocks = x.current.blocks
+		y.current.uid, y.current.gid, y.current.attributes = x.current.uid, x.current.gid, x.current.attributes
 		m.put(d, last, y)
 		for _, key := range x.names.sorted() {
 			e := x.names[key]
-			add(m.over(m.nodes[e.number]), y, e.name)
+			add(m.mountRoot(m.nodes[e.number]), y, e.name)
 		}
-		m.setTime(y, x.now.mtime)
+		m.setTime(y, x.current.mtime)
 		y.sync()
 		y.lastNames = y.names
 	}
-	m.user("copy", to, false, func(d *inode, last string, there *inode) error {
-		_, _, x, err := m.walk(from, false)
+	m.user("copy", target, false, func(d *inode, last string, present *inode) error {
+		_, _, x, err := m.walk(source, false)
 		switch {
 		case err != nil:
 			return err
 		case x == nil:
 			return syscall.ENOENT
-		case there != nil:
+		case present != nil:
 			return syscall.EEXIST
-		case m.within(d, x):
+		case m.isInside(d, x):
 			return syscall.EINVAL
 		}
 		add(x, d, last)
@@ -299,10 +299,10 @@ func (m *Machine) ReadFile(name string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case x.now.mode.IsDir():
+	case x.current.mode.IsDir():
 		return nil, pathError("read", clean(name), syscall.EISDIR)
 	}
-	return slices.Clone(x.now.data), nil
+	return slices.Clone(x.current.data), nil
 }
 
 // Lstat tells about a file.
@@ -334,32 +334,32 @@ func (m *Machine) Tree(name string, skip ...string) string {
 	}
 	var text strings.Builder
 	first := map[*inode]string{}
-	var list func(x *inode, at string)
-	list = func(x *inode, at string) {
-		fmt.Fprintf(&text, "%s %v", at, x.now.mode)
+	var list func(x *inode, place string)
+	list = func(x *inode, place string) {
+		fmt.Fprintf(&text, "%s %v", place, x.current.mode)
 		if x != top || len(skip) == 0 {
-			fmt.Fprintf(&text, " %d.%09d", x.now.mtime.Unix(), x.now.mtime.Nanosecond())
+			fmt.Fprintf(&text, " %d.%09d", x.current.mtime.Unix(), x.current.mtime.Nanosecond())
 		}
 		switch {
-		case x.now.mode.IsRegular():
-			fmt.Fprintf(&text, " %d %x", len(x.now.data), hash(x.now.data))
-		case x.now.mode&fs.ModeSymlink != 0:
+		case x.current.mode.IsRegular():
+			fmt.Fprintf(&text, " %d %x", len(x.current.data), hash(x.current.data))
+		case x.current.mode&fs.ModeSymlink != 0:
 			fmt.Fprintf(&text, " -> %s", x.target)
 		}
-		if x.now.uid|x.now.gid != 0 {
-			fmt.Fprintf(&text, " of %d:%d", x.now.uid, x.now.gid)
+		if x.current.uid|x.current.gid != 0 {
+			fmt.Fprintf(&text, " of %d:%d", x.current.uid, x.current.gid)
 		}
-		if len(x.now.attributes) > 0 {
-			fmt.Fprintf(&text, " %q", x.now.attributes)
+		if len(x.current.attributes) > 0 {
+			fmt.Fprintf(&text, " %q", x.current.attributes)
 		}
 		if first[x] != "" {
 			fmt.Fprintf(&text, " = %s", first[x])
 		}
-		first[x] = at
+		first[x] = place
 		text.WriteByte('\n')
 		for _, key := range x.names.sorted() {
 			if e := x.names[key]; !slices.Contains(skip, e.name) {
-				list(m.over(m.nodes[e.number]), path.Join(at, e.name))
+				list(m.mountRoot(m.nodes[e.number]), path.Join(place, e.name))
 			}
 		}
 	}

@@ -16,7 +16,6 @@ export const views = [
   ["protect", "#/protect?nodes=8&tolerate=2&lost=1,4"],
   ["protect64", "#/protect?nodes=64&tolerate=6&lost=1,4,40"],
   ["protect500", "#/protect?nodes=500&tolerate=40&lost=1,100,101"],
-  ["full", "#/protect?nodes=6&tolerate=2&layout=full&lost=2"],
   ["proof", "#/proof?k=8&round=1"],
   ["proof64", "#/proof?k=64"],
   ["cost", "#/cost?k=16"],

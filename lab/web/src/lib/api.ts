@@ -244,12 +244,11 @@ export interface Protection {
   /** As --network takes it. */
   network: string;
   protect: GroupCost;
-  recovery: GroupCost;
+  /** Where something is lost, and comes back. */
+  recovery: GroupCost | null;
 }
 
 export interface GroupCost {
-  layout: string;
-  possible: boolean;
   stored_bytes: number;
   /** By the busiest node, or received. */
   sent_bytes: number;
@@ -257,7 +256,6 @@ export interface GroupCost {
   rounds: number;
   model_seconds: number;
   plan: string;
-  why?: string;
 }
 
 // run and load

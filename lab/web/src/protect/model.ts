@@ -1,7 +1,5 @@
 // Where the parity of a group is, as package group has it, and what a loss leaves.
 
-export type Layout = "striped" | "full";
-
 /** A codeword: chunks that depend on each other, one at each node. Any `needed` of them determine all. */
 export interface Stripe {
   name: string;
@@ -15,15 +13,9 @@ export interface Chunk {
   name: string;
 }
 
-/** Layout striped: the parity of stripe t is at the R nodes from t on. */
-export function stripes(k: number, r: number, layout: Layout): Stripe[] {
+/** The parity of stripe t is at the R nodes from t on. */
+export function stripes(k: number, r: number): Stripe[] {
   const nodes = Array.from({ length: k }, (_, i) => i);
-  if (layout === "full") {
-    return [
-      { name: "data", chunks: nodes.map((n) => ({ parity: false, name: `x${n}` })) },
-      { name: "coded", chunks: nodes.map((n) => ({ parity: true, name: `y${n}` })) },
-    ];
-  }
   return nodes.map((t) => ({
     name: `stripe ${t}`,
     chunks: nodes.map((n) => {
@@ -40,13 +32,13 @@ export function losses(k: number, r: number): number {
   return Math.round(sum);
 }
 
-/** A manifest of volley protect, .volley/manifest.N.json. */
+/** A manifest of volley protect, .volley/generation.N/manifest.json. */
 export interface Manifest {
+  version: number;
   group: string;
   generation: number;
   nodes: number;
   tolerate: number;
-  layout: Layout;
   data_chunks: number;
   parity_chunks: number;
   chunk_bytes: number;
@@ -56,9 +48,9 @@ export function readManifest(text: string): Manifest {
   const [line = ""] = text.split("\n", 1); // the next one has the digest of this one
   const m = JSON.parse(line) as Manifest;
   const whole = (n: unknown, least: number, most: number) => Number.isInteger(n) && (n as number) >= least && (n as number) <= most;
+  if (m.version !== 6) throw new Error(`version: ${m.version}: want 6`); // earlier ones had other layouts, too
   if (!whole(m.nodes, 2, 1024)) throw new Error(`nodes: ${m.nodes}: want 2 to 1024`);
   if (!whole(m.tolerate, 1, m.nodes - 1)) throw new Error(`tolerate: ${m.tolerate}: want 1 to ${m.nodes - 1}`);
-  if (m.layout !== "striped" && m.layout !== "full") throw new Error(`layout: ${m.layout}: want striped or full`);
   for (const name of ["generation", "data_chunks", "parity_chunks", "chunk_bytes"] as const) {
     if (!whole(m[name], 0, Number.MAX_SAFE_INTEGER)) throw new Error(`${name}: ${m[name]}: want a number`);
   }

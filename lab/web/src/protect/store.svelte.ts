@@ -1,5 +1,5 @@
 // The manifest of a group that was loaded: it holds for the group that it says.
-import { readManifest, type Layout, type Manifest } from "./model";
+import { readManifest, type Manifest } from "./model";
 
 class ProtectStore {
   private manifest: Manifest | null = $state.raw(null);
@@ -13,9 +13,9 @@ class ProtectStore {
     return manifest;
   }
 
-  of(nodes: number, tolerate: number, layout: Layout): Manifest | null {
+  of(nodes: number, tolerate: number): Manifest | null {
     const m = this.manifest;
-    return m && m.nodes === nodes && m.tolerate === tolerate && m.layout === layout ? m : null;
+    return m && m.nodes === nodes && m.tolerate === tolerate ? m : null;
   }
 }
 

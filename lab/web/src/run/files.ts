@@ -36,6 +36,6 @@ async function showPlan(file: File): Promise<void> {
 }
 
 async function showGroup(file: File): Promise<void> {
-  const { nodes, tolerate, layout } = protectStore.load(file.name, await file.text());
-  explorer.apply({ view: "protect", params: { nodes: String(nodes), tolerate: String(tolerate), layout: layout === "full" ? "full" : "" } });
+  const { nodes, tolerate } = protectStore.load(file.name, await file.text());
+  explorer.apply({ view: "protect", params: { nodes: String(nodes), tolerate: String(tolerate) } });
 }

@@ -1,25 +1,23 @@
-package conditional
+package windows
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"slices"
 
-	"volley/algo"
+	"volley/algo/internal/universal"
 	"volley/algo/schedule"
-	"volley/internal/memo"
 	"volley/sim"
 )
 
-// windowShape is the parameters of a [windows] step, which do not depend on the matrix.
+// shape is the parameters of a [Step], which do not depend on the matrix.
 //
 // With a stride M, slot s is the offsets from s·M on, cyclically, -B <= s <= c. Of
 // slot l >= 0 the offsets l·M + [0, m) are row l of the shoot phase, of slot -t < 0
 // the offsets -t·M + t + [0, m) are window t. Behind slot s there is room for the gaps
 // that min(B, c-s) windows fill, an offset each; that makes m·(1+B+c) + B·c in all. Which
-// K fit, [windowShape.strides] says.
-type windowShape struct {
+// K fit, [shape.strides] says.
+type shape struct {
 	size   int // K
 	m      int // packets that everybody has after the prepare phase
 	extra  int // B, the windows: extra elements that everybody receives
@@ -27,27 +25,26 @@ type windowShape struct {
 	stride int // M
 }
 
-func (w windowShape) String() string {
+func (w shape) String() string {
 	return fmt.Sprintf("B=%d m=%d c=%d stride=%d", w.extra, w.m, w.c, w.stride)
 }
 
 // cost is C1 = clog(m) + ⌈B/p⌉ + clog(c+1) and C2 = ⌈(m-1)/p⌉ + ⌈B/p⌉ + ⌈c/p⌉.
-func (w windowShape) cost(ports int) sim.Cost {
+func (w shape) cost(ports int) sim.Cost {
 	extra := schedule.Ceil(w.extra, ports)
 	return sim.Cost{C1: schedule.Clog(w.m, ports) + extra + schedule.Clog(w.c+1, ports), C2: schedule.Ceil(w.m-1, ports) + extra + schedule.Ceil(w.c, ports)}
 }
 
 // capacity is the offsets of all rows, windows and gaps: K is at most that.
-func (w windowShape) capacity() int { return w.m*(1+w.extra+w.c) + w.extra*w.c }
+func (w shape) capacity() int { return w.m*(1+w.extra+w.c) + w.extra*w.c }
 
 // offset returns place i of slot s.
-func (w windowShape) offset(s, i int) int { return w.wrap(s%w.size*w.stride + i) }
+func (w shape) offset(s, i int) int { return w.wrap(s%w.size*w.stride + i) }
 
-func (w windowShape) wrap(o int) int { return mod(o, w.size) }
+func (w shape) wrap(o int) int { return (o%w.size + w.size) % w.size }
 
 // strides calls yield with the shape for every stride that suits it, until yield returns
-// false, and reports whether it never did. With simple only those count whose slots
-// follow one another m+B apart, but for the ends of chains.
+// false, and reports whether it never did.
 //
 // On the circle of offsets y = R-x of the R = 1+B+c slots are followed, after a offsets,
 // by the one x further on, and x of them, the ends of chains, after b offsets by the one y
@@ -55,16 +52,12 @@ func (w windowShape) wrap(o int) int { return mod(o, w.size) }
 // 0 <= b <= m + min(0, x-1-B). B = 1 reaches all K from (m+1)·(c+1) to the capacity; the
 // capacity itself is reached where B and c+1, or B+1 and c, have no common divisor
 // (TestWindowCapacity).
-func (w windowShape) strides(simple bool, yield func(windowShape) bool) bool {
+func (w shape) strides(yield func(shape) bool) bool {
 	slack := w.capacity() - w.size
 	if slack < 0 || w.m+w.extra > w.size {
 		return true
 	}
-	from := w.extra - slack/w.c
-	if simple {
-		from = w.extra
-	}
-	for x := max(1, from); x <= w.extra+w.c && w.extra*(x-w.extra-1) <= slack; x++ {
+	for x := max(1, w.extra-slack/w.c); x <= w.extra+w.c && w.extra*(x-w.extra-1) <= slack; x++ {
 		y := 1 + w.extra + w.c - x
 		g, u, v := bezout(x, y)
 		if g != 1 {
@@ -72,9 +65,6 @@ func (w windowShape) strides(simple bool, yield func(windowShape) bool) bool {
 		}
 		mostA, mostB := w.m+min(x, w.extra), w.m+min(0, x-1-w.extra)
 		for a := mostA; a >= 1 && w.size-y*a <= x*mostB; a-- {
-			if simple && a < w.m+w.extra {
-				break
-			}
 			if rest := w.size - y*a; rest >= 0 && rest%x == 0 {
 				w.stride = w.wrap(u*a%w.size - v*(rest/x)%w.size) // x·M = a, -y·M = b
 				if !yield(w) {
@@ -101,12 +91,12 @@ type cells []int32
 
 const noCell = 0
 
-func (w windowShape) rowCell(l int) int32    { return int32(1 + l) }
-func (w windowShape) windowCell(t int) int32 { return int32(-t) }
-func (w windowShape) gapCell(l, t int) int32 { return int32(2 + w.c + (l-1)*w.extra + t - 1) }
+func (w shape) rowCell(l int) int32    { return int32(1 + l) }
+func (w shape) windowCell(t int) int32 { return int32(-t) }
+func (w shape) gapCell(l, t int) int32 { return int32(2 + w.c + (l-1)*w.extra + t - 1) }
 
 // gap returns the t of a gap's cell; ok is false for others.
-func (w windowShape) gap(cell int32) (t int, ok bool) {
+func (w shape) gap(cell int32) (t int, ok bool) {
 	n := int(cell) - 2 - w.c
 	return n%w.extra + 1, n >= 0
 }
@@ -115,7 +105,7 @@ func (w windowShape) gap(cell int32) (t int, ok bool) {
 // one at which the last packet of window t lies when it has gone on by l strides. It
 // is nil where an offset is left over or the coding would depend on itself. The stride
 // may be any.
-func (w windowShape) cells() cells {
+func (w shape) cells() cells {
 	own := make(cells, w.size)
 	for l := 0; l <= w.c; l++ {
 		if l > 0 && w.offset(l, 0) == 0 {
@@ -164,7 +154,7 @@ func (w windowShape) cells() cells {
 }
 
 // take gives the places from … to-1 of slot s to the cell, but for those taken.
-func (w windowShape) take(own cells, s, from, to int, cell int32) {
+func (w shape) take(own cells, s, from, to int, cell int32) {
 	at := w.offset(s, from)
 	for range to - from {
 		if own[at] == noCell {
@@ -176,43 +166,28 @@ func (w windowShape) take(own cells, s, from, to int, cell int32) {
 	}
 }
 
-// Bounds of the search.
-const (
-	mostReckoning = 1 << 22 // K·B: the time to check a shape; no bound for K up to 30,000
-	mostShapes    = 1 << 12 // for one way to split C2 into three phases: many ports have more
-)
+// mostFewer bounds how much smaller than its rounds allow each parameter is tried: K below the capacity may need that, and
+// 8 ports or fewer have no more to try.
+const mostFewer = 8
 
 // shapes calls yield with the shapes of exactly this C2 and at most c1 rounds, those
-// with the fewest rounds of windows first, until yield returns false; simple is as
-// for strides.
-func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) {
-	mostExtra := mostReckoning / size
-	for extra := 1; extra < min(c1, c2) && ports*(extra-1) < mostExtra; extra++ { // rounds
+// with the fewest rounds of windows first, until yield returns false.
+func shapes(size, ports, c1, c2 int, yield func(shape) bool) {
+	fewer := min(ports, mostFewer)
+	for extra := 1; extra < min(c1, c2); extra++ { // rounds
 		for strides := 1; strides <= c2-extra; strides++ {
-			window := c2 - extra - strides
-			most := windowShape{
-				size: size, m: 1 + ports*window, extra: min(ports*extra, mostExtra), c: ports * strides,
-			}
+			most := shape{size: size, m: 1 + ports*(c2-extra-strides), extra: ports * extra, c: ports * strides}
 			if most.capacity() < size {
 				continue
 			}
-			leastM, leastC := max(1, most.m-ports+1), most.c-ports+1
-			if schedule.Clog(leastM, ports)+extra+schedule.Clog(leastC+1, ports) > c1 {
-				continue
-			}
-			looked := 0
-		triple:
-			for b := ports*(extra-1) + 1; b <= most.extra; b++ {
-				for m := most.m; m >= leastM; m-- {
-					for c := most.c; c >= leastC; c-- {
-						w := windowShape{size: size, m: m, extra: b, c: c}
+			for b := most.extra - fewer + 1; b <= most.extra; b++ {
+				for m := most.m; m > max(0, most.m-fewer); m-- {
+					for c := most.c; c > most.c-fewer; c-- {
+						w := shape{size: size, m: m, extra: b, c: c}
 						if w.capacity() < size {
 							break
 						}
-						if looked++; looked > mostShapes {
-							break triple
-						}
-						if w.cost(ports).C1 <= c1 && !w.strides(simple, yield) {
+						if w.cost(ports).C1 <= c1 && !w.strides(yield) {
 							return
 						}
 					}
@@ -225,33 +200,36 @@ func shapes(size, ports, c1, c2 int, simple bool, yield func(windowShape) bool) 
 // tunedFront returns the C2 of the tuned universal step by the rounds that it may
 // take above the fewest possible; more rounds than listed are of no use.
 func tunedFront(size, ports int) []int {
-	var front []int
-	c2 := func(over int) int { return universalC2(size, ports, algo.BoundC1(size, ports)+over) }
-	for best := c2(size); len(front) == 0 || front[len(front)-1] > best; {
-		front = append(front, c2(len(front)))
+	c2 := func(over int) int {
+		m, n := universal.Tune(size, ports, over)
+		return universal.Cost(m, n, ports).C2
 	}
-	return front
+	best, list := c2(size), []int{c2(0)}
+	for list[len(list)-1] > best {
+		list = append(list, c2(len(list)))
+	}
+	return list
 }
 
-// findWindows returns the shapes that no other one, nor the tuned universal step,
+// front returns the shapes that no other one, nor the tuned universal step,
 // beats in C1 and C2, fewest rounds first. They have at most over rounds more than
 // the fewest possible, any number if over is negative.
-func findWindows(size, ports, over int) []windowShape {
+func front(size, ports, over int) []shape {
 	tuned := tunedFront(size, ports)
-	least := algo.BoundC1(size, ports)
+	least := schedule.Clog(size, ports)
 	c1 := size // more rounds than any has
 	if over >= 0 {
 		c1 = min(c1, least+over)
 	}
-	var list []windowShape
-	for c2 := max(2, algo.BoundC2(size, ports)); c2 < tuned[0]; c2++ {
+	var list []shape
+	for c2 := 2; c2 < tuned[0]; c2++ {
 		if i := slices.IndexFunc(tuned, func(t int) bool { return t <= c2 }); i >= 0 {
 			c1 = min(c1, least+i-1) // in more rounds tuned is as good
 		}
-		var best *windowShape
+		var best *shape
 		for found := true; found; {
 			found = false
-			shapes(size, ports, c1, c2, false, func(w windowShape) bool {
+			shapes(size, ports, c1, c2, func(w shape) bool {
 				if w.cells() == nil {
 					return true
 				}
@@ -260,7 +238,7 @@ func findWindows(size, ports, over int) []windowShape {
 			})
 		}
 		if best != nil {
-			list = append(list, best.simplest(ports))
+			list = append(list, *best)
 		}
 	}
 	slices.Reverse(list)
@@ -269,12 +247,13 @@ func findWindows(size, ports, over int) []windowShape {
 
 // alternatives yields the shape, then others with at most as many rounds, the fewest
 // packets first, that beat the tuned universal step.
-func (w windowShape) alternatives(ports int) iter.Seq[windowShape] {
-	return func(yield func(windowShape) bool) {
-		c := w.cost(ports)
+func (w shape) alternatives(ports int) iter.Seq[shape] {
+	return func(yield func(shape) bool) {
+		c, tuned := w.cost(ports), tunedFront(w.size, ports)
+		universal := tuned[min(c.C1-schedule.Clog(w.size, ports), len(tuned)-1)]
 		more := yield(w)
-		for c2 := c.C2; more && c2 < universalC2(w.size, ports, c.C1); c2++ {
-			shapes(w.size, ports, c.C1, c2, false, func(other windowShape) bool {
+		for c2 := c.C2; more && c2 < universal; c2++ {
+			shapes(w.size, ports, c.C1, c2, func(other shape) bool {
 				if other != w && other.cells() != nil {
 					more = yield(other)
 				}
@@ -282,38 +261,4 @@ func (w windowShape) alternatives(ports int) iter.Seq[windowShape] {
 			})
 		}
 	}
-}
-
-// mostSimple bounds the shapes that simplest looks at.
-const mostSimple = 16
-
-// simplest returns a shape of the same cost that makes a [windows.plain] step, if one is
-// found, else the shape itself.
-func (w windowShape) simplest(ports int) windowShape {
-	if newWindows(w, ports).plain() {
-		return w
-	}
-	c, looked := w.cost(ports), 0
-	shapes(w.size, ports, c.C1, c.C2, true, func(other windowShape) bool {
-		looked++
-		if other.cells() != nil && newWindows(other, ports).plain() {
-			w = other
-			return false
-		}
-		return looked < mostSimple
-	})
-	return w
-}
-
-// windowTables keeps what findWindows has found, so many tables.
-var windowTables = memo.New(mostWindowTables)
-
-const mostWindowTables = 256
-
-// windowTable is findWindows, but remembers.
-func windowTable(size, ports, over int) []windowShape {
-	list, _, _ := memo.Get(context.Background(), windowTables, [3]int{size, ports, max(over, -1)}, 1, func() ([]windowShape, error) {
-		return findWindows(size, ports, over), nil
-	})
-	return list
 }

@@ -1,22 +1,17 @@
-package conditional
+package windows
 
 import (
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 
-	"volley/algo"
+	"volley/algo/schedule"
 )
 
 // windowC2 is the best C2 within so many rounds above the fewest, universal included.
 func windowC2(k, ports, over int) int {
-	tuned := tunedFront(k, ports)
-	c2 := tuned[len(tuned)-1]
-	if over >= 0 && over < len(tuned) {
-		c2 = tuned[over]
-	}
-	if table := windowTable(k, ports, over); len(table) > 0 {
+	c2 := universalC2(k, ports, over)
+	if table := front(k, ports, over); len(table) > 0 {
 		c2 = min(c2, table[len(table)-1].cost(ports).C2)
 	}
 	return c2
@@ -29,7 +24,7 @@ func TestWindowsKnown(t *testing.T) {
 		{70, 1, 0, 7, 14}, {79, 1, 0, 7, 15}, {24, 1, 1, 6, 7}, {64, 1, 2, 8, 13}, {128, 1, 2, 9, 20}, {128, 1, 3, 10, 19},
 		{48, 4, 0, 3, 3}, {128, 4, 0, 4, 5}, {600, 1, -1, 20, 41}, {600, 2, -1, 12, 21}, {600, 4, 2, 6, 11},
 	} {
-		table := windowTable(want.k, want.ports, want.over)
+		table := front(want.k, want.ports, want.over)
 		if len(table) == 0 {
 			t.Errorf("K=%d p=%d: none, want %d/%d", want.k, want.ports, want.C1, want.C2)
 			continue
@@ -51,14 +46,16 @@ func TestWindowTable(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint("p=", ports), func(t *testing.T) {
 			t.Parallel()
+			var fewer [601]int // by K, with the rounds before
 			for i, over := range overs {
 				sum, n := 0.0, 0
 				for k := 8; k <= 600; k++ {
 					c2 := windowC2(k, ports, over)
-					if i > 0 && c2 > windowC2(k, ports, overs[i-1]) {
+					if i > 0 && c2 > fewer[k] {
 						t.Fatalf("K=%d p=%d: C2 = %d with %d rounds more, fewer with %d", k, ports, c2, over, overs[i-1])
 					}
-					sum += float64(c2) / float64(algo.BoundC2(k, ports))
+					fewer[k] = c2
+					sum += float64(c2) / float64(boundC2(k, ports))
 					n++
 				}
 				if mean := math.Round(1000*sum/float64(n)) / 1000; mean > most[i] {
@@ -76,9 +73,9 @@ func TestWindowShapes(t *testing.T) {
 		for k := ports + 1; k <= 300; k++ {
 			for _, over := range []int{0, 2, -1} {
 				last := pair{0, math.MaxInt}
-				for _, w := range windowTable(k, ports, over) {
+				for _, w := range front(k, ports, over) {
 					c := w.cost(ports)
-					if w.cells() == nil || c.C1 <= last.C1 || c.C2 >= last.C2 || over >= 0 && c.C1 > algo.BoundC1(k, ports)+over || c.C2 >= universalC2(k, ports, c.C1) {
+					if w.cells() == nil || c.C1 <= last.C1 || c.C2 >= last.C2 || over >= 0 && c.C1 > schedule.Clog(k, ports)+over || c.C2 >= universalC2(k, ports, c.C1-schedule.Clog(k, ports)) {
 						t.Errorf("K=%d p=%d: %v, %d/%d after %d/%d", k, ports, w, c.C1, c.C2, last.C1, last.C2)
 					}
 					last = pairOf(c)
@@ -90,18 +87,19 @@ func TestWindowShapes(t *testing.T) {
 		for _, over := range []int{0, 2, -1} {
 			c1 := k
 			if over >= 0 {
-				c1 = algo.BoundC1(k, 1) + over
+				c1 = schedule.Clog(k, 1) + over
 			}
-			for c2 := algo.BoundC2(k, 1); c2 < windowC2(k, 1, over); c2++ {
+			best := windowC2(k, 1, over)
+			for c2 := boundC2(k, 1); c2 < best; c2++ {
 				for extra := 1; extra < c2; extra++ {
 					for c := 1; c <= c2-extra; c++ {
-						w := windowShape{size: k, m: 1 + c2 - extra - c, extra: extra, c: c}
+						w := shape{size: k, m: 1 + c2 - extra - c, extra: extra, c: c}
 						if w.capacity() < k || w.cost(1).C1 > c1 || w.m+w.extra > k {
 							continue
 						}
 						for w.stride = 1; w.stride < k; w.stride++ {
 							if w.cells() != nil {
-								t.Errorf("K=%d: %v has C2 = %d, found was %d", k, w, c2, windowC2(k, 1, over))
+								t.Errorf("K=%d: %v has C2 = %d, found was %d", k, w, c2, best)
 							}
 						}
 					}
@@ -114,9 +112,9 @@ func TestWindowShapes(t *testing.T) {
 // TestWindowCapacity checks which shapes reach their capacity, and the K below it that one
 // window reaches.
 func TestWindowCapacity(t *testing.T) {
-	reached := func(w windowShape) bool {
+	reached := func(w shape) bool {
 		found := false
-		w.strides(false, func(w windowShape) bool {
+		w.strides(func(w shape) bool {
 			found = w.cells() != nil
 			return !found
 		})
@@ -126,7 +124,7 @@ func TestWindowCapacity(t *testing.T) {
 	for extra := 1; extra <= 6; extra++ {
 		for m := extra; m < 24; m++ {
 			for c := 1; c < 24; c++ {
-				w := windowShape{m: m, extra: extra, c: c}
+				w := shape{m: m, extra: extra, c: c}
 				w.size = w.capacity()
 				if got, want := reached(w), gcd(extra, c+1) == 1 || gcd(extra+1, c) == 1; got != want {
 					t.Errorf("%v: capacity %d reached: %v, want %v", w, w.size, got, want)
@@ -144,33 +142,13 @@ func TestWindowCapacity(t *testing.T) {
 	}
 }
 
-// TestWindowTableIsBounded asks for more tables than are kept, from several goroutines.
-func TestWindowTableIsBounded(t *testing.T) {
-	first := &windowTable(24, 1, 1)[0]
-	if &windowTable(24, 1, 1)[0] != first {
-		t.Error("no table is kept")
-	}
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for k := 1; k <= 2*mostWindowTables; k++ {
-				windowTable(k, 1, 1)
-			}
-		})
-	}
-	wg.Wait()
-	if &windowTable(24, 1, 1)[0] == first {
-		t.Errorf("a table is kept when %d others have been asked for", 2*mostWindowTables)
-	}
-}
-
 // BenchmarkWindowSearch finds the shapes for all numbers of rounds.
 func BenchmarkWindowSearch(b *testing.B) {
 	for _, k := range []int{600, 2048, 10000} {
 		for _, ports := range []int{1, 4} {
 			b.Run(fmt.Sprintf("K=%d p=%d", k, ports), func(b *testing.B) {
 				for b.Loop() {
-					findWindows(k, ports, -1)
+					front(k, ports, -1)
 				}
 			})
 		}

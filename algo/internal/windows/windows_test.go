@@ -1,14 +1,13 @@
-package conditional
+package windows
 
 import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
-	"volley/algo"
-	"volley/algo/algotest"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/field/fieldtest"
@@ -18,13 +17,10 @@ import (
 	"volley/verify"
 )
 
-func windowProblem(t testing.TB, a matrix.Matrix, ports, over int) *algo.Problem {
-	t.Helper()
-	p := &algo.Problem{Matrix: a, Ports: ports, Limits: algo.Limits{Rounds: algo.FewestPlus(over)}}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	return p
+// plansOf returns the plans for a matrix; none of them is hopeless.
+func plansOf(a matrix.Matrix, ports, over int) ([]plan.Plan, error) {
+	task := schedule.Task{Matrix: a, Ports: max(1, min(ports, a.Rows()-1))}
+	return Plans(task, over, func(sim.Cost) bool { return false })
 }
 
 // checkWindows verifies a plan, and that its costs counted from classes are those of all
@@ -41,15 +37,18 @@ func checkWindows(t *testing.T, q plan.Plan, a matrix.Matrix) {
 			t.Fatalf("%s: processor %d has row %d and column %d", what, proc, q.Row(proc, 0), q.Column(proc, 0))
 		}
 	}
-	var w windowShape
+	var w shape
 	if _, err := fmt.Sscanf(info.Parameters, "B=%d m=%d c=%d", &w.extra, &w.m, &w.c); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	got, want := sim.Count(q), w.cost(info.Ports)
+	if least, known := schedule.Least(q); !known || !slices.Equal(least.Nodes, got.Nodes) {
+		t.Errorf("%s: counted %v, known was %v", what, got.Nodes, least.Nodes)
+	}
 	if got.C1 != want.C1 || got.C2 != want.C2 {
 		t.Errorf("%s: counted %d/%d, formula %d/%d", what, got.C1, got.C2, want.C1, want.C2)
 	}
-	if c2 := universalC2(info.Processors, info.Ports, got.C1); got.C2 >= c2 {
+	if c2 := universalC2(info.Processors, info.Ports, got.C1-schedule.Clog(info.Processors, info.Ports)); got.C2 >= c2 {
 		t.Errorf("%s: C2 = %d, universal has %d", what, got.C2, c2)
 	}
 	if info.Processors > 128 {
@@ -73,16 +72,16 @@ func TestWindows(t *testing.T) {
 		t.Run(fmt.Sprint("p=", ports), func(t *testing.T) {
 			t.Parallel()
 			for k := ports + 1; k <= 60; k++ {
-				a := algotest.Cauchy(t, f, k)
+				a := cauchy(t, f, k)
 				checked := map[string]bool{}
 				for _, over := range []int{0, 1, 2, 3, 4, -1} {
-					plans, err := Windows(windowProblem(t, a, ports, over))
-					if got, want := len(plans), len(windowTable(k, ports, over)); got != want || (err == nil) != (want > 0) {
+					plans, err := plansOf(a, ports, over)
+					if got, want := len(plans), len(front(k, ports, over)); got != want || (err == nil) != (want > 0) {
 						t.Fatalf("K=%d p=%d: %d plans and %v, want %d", k, ports, got, err, want)
 					}
 					for i, q := range plans {
 						info := q.Info()
-						if c := sim.Count(q); i > 0 && sim.Count(plans[i-1]).C2 <= c.C2 || over >= 0 && c.C1 > algo.BoundC1(k, ports)+over {
+						if c := sim.Count(q); i > 0 && sim.Count(plans[i-1]).C2 <= c.C2 || over >= 0 && c.C1 > schedule.Clog(k, ports)+over {
 							t.Errorf("K=%d p=%d: plan %d of %d has %d/%d", k, ports, i, len(plans), c.C1, c.C2)
 						}
 						if strings.Contains(info.Parameters, "relabelled") {
@@ -115,9 +114,9 @@ func TestWindowsLarge(t *testing.T) {
 			t.Run(fmt.Sprintf("%s K=%d", c.field, k), func(t *testing.T) {
 				t.Parallel()
 				rng := rand.New(rand.NewPCG(7, uint64(k)))
-				a := algotest.Cauchy(t, f, k)
+				a := cauchy(t, f, k)
 				for ports := 1; ports <= 4; ports++ {
-					plans, err := Windows(windowProblem(t, a, ports, -1))
+					plans, err := plansOf(a, ports, -1)
 					if err != nil || k > 300 && ports%3 != 1 {
 						continue
 					}
@@ -141,11 +140,11 @@ func TestWindowsRandom(t *testing.T) {
 			found, relabelled, none := 0, 0, 0
 			for k := 7; k <= 60; k++ {
 				for ports := 1; ports <= 4; ports++ {
-					if len(windowTable(k, ports, 2)) == 0 {
+					if len(front(k, ports, 2)) == 0 {
 						continue
 					}
-					a := algotest.Random(t, f, k, uint64(100*k+ports))
-					plans, err := Windows(windowProblem(t, a, ports, 2))
+					a := random(t, f, k, uint64(100*k+ports))
+					plans, err := plansOf(a, ports, 2)
 					if err != nil {
 						if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), "is zero") {
 							t.Fatalf("K=%d p=%d: %v", k, ports, err)
@@ -177,17 +176,16 @@ func TestWindowsRandom(t *testing.T) {
 func TestWindowsAnyZeros(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{7, 18, 23, 31} {
-		table := windowTable(k, 1, 1)
-		s := newWindows(table[0], 1)
+		table := front(k, 1, 1)
+		s := newStep(table[0], 1)
 		if s.extra != 1 {
 			t.Fatalf("K=%d: %v", k, s)
 		}
 		a := matrix.NewDense(f, k, k)
 		for j := range k { // the only entries that divide
-			rows, columns := s.minor(1, j)
-			a.Set(rows[0], columns[0], field.Code(uint64(1+j)))
+			a.Set(s.wrap(j+s.stride-s.m), j, field.Code(uint64(1+j)))
 		}
-		plans, err := Windows(windowProblem(t, a, 1, 1))
+		plans, err := plansOf(a, 1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,18 +210,18 @@ func TestWindowsRefusals(t *testing.T) {
 		ports, over int
 		want        string
 	}{
-		{matrix.NewDense(f, 7, 7), 1, -1, "windows for K = 7, p = 1: pivot 1 of processor 0 is zero, the entry in row 1 and column 0; in other orders of the processors, another one"},
-		{matrix.NewDense(f, 64, 64), 1, -1, "is zero, the entry in row"},
-		{identity(f, 64), 1, -1, "is zero, the entry in row"},
-		{ones, 1, 2, "is zero, the minor of rows"},
+		{matrix.NewDense(f, 7, 7), 1, -1, "windows for K = 7, p = 1: pivot 1 of processor 4 is zero; in other orders of the processors, another one"},
+		{matrix.NewDense(f, 64, 64), 1, -1, "is zero; in other orders"},
+		{identity(f, 64), 1, -1, "is zero; in other orders"},
+		{ones, 1, 2, "is zero; in other orders"},
 		{sparse, 4, 0, "is zero"},
 		{identity(f, 600), 2, -1, "is zero"},
-		{algotest.Cauchy(t, f, 24), 1, 0, "universal has as few packets in up to 5 rounds"},
-		{algotest.Cauchy(t, f, 5), 1, -1, "universal has as few packets"},
-		{algotest.Cauchy(t, f, 1), 1, -1, "universal has as few packets"},
+		{cauchy(t, f, 24), 1, 0, "universal has as few packets"},
+		{cauchy(t, f, 5), 1, -1, "universal has as few packets"},
+		{cauchy(t, f, 1), 1, -1, "universal has as few packets"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
-		plans, err := Windows(windowProblem(t, c.a, c.ports, c.over))
+		plans, err := plansOf(c.a, c.ports, c.over)
 		if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("K=%d p=%d: %d plans, %v, want an ErrStructure with %q", c.a.Rows(), c.ports, len(plans), err, c.want)
 		}
@@ -235,11 +233,11 @@ func TestWindowsRefusals(t *testing.T) {
 func TestWindowsOnGroups(t *testing.T) {
 	f := fieldtest.Parse(t, "goldilocks")
 	for _, c := range []struct{ size, ports, over int }{{7, 1, 0}, {24, 1, 1}, {16, 2, 0}, {48, 4, 0}} {
-		step := newWindows(windowTable(c.size, c.ports, c.over)[0], c.ports)
+		step := newStep(front(c.size, c.ports, c.over)[0], c.ports)
 		const groups = 3 // interleaved
 		var parts [groups]matrix.Matrix
 		for g := range parts {
-			parts[g] = algotest.Random(t, f, c.size, uint64(5+g))
+			parts[g] = random(t, f, c.size, uint64(5+g))
 		}
 		a := matrix.DenseFunc(f, groups*c.size, groups*c.size, func(i, j int) (e field.Element) {
 			if i%groups == j%groups {
@@ -280,77 +278,15 @@ func TestWindowsOnGroups(t *testing.T) {
 	}
 }
 
-// TestWindowPivots compares the two ways to look for pivots that are zero, and pivots with
-// the minors that they are quotients of.
-func TestWindowPivots(t *testing.T) {
-	small, large := fieldtest.Parse(t, "31"), fieldtest.Parse(t, "goldilocks")
-	zeros := 0
-	for k := 10; k <= 80; k++ {
-		for _, w := range windowTable(k, 1, 4) {
-			s := newWindows(w, 1)
-			if !s.plain() {
-				t.Errorf("K=%d: %v is not plain", k, w)
-				continue
-			}
-			a := algotest.Random(t, small, k, uint64(k))
-			_, _, one := s.vanishingMinor(&algo.Problem{Matrix: a}, a.At)
-			_, _, other := s.vanishingPivot(&algo.Problem{Matrix: a}, a.At)
-			if one != other {
-				t.Errorf("K=%d: %v: a pivot is zero: %v as a minor, %v as coded", k, w, one, other)
-			}
-			if one {
-				zeros++
-				pivot, proc, _ := s.vanishingMinor(&algo.Problem{Matrix: a}, a.At)
-				rows, columns := s.minor(pivot, proc)
-				if d := determinant(small, a, rows, columns); !d.IsZero() {
-					t.Errorf("K=%d: %v: pivot %d of processor %d is zero, the minor %v", k, w, pivot, proc, d)
-				}
-			}
-			a = algotest.Random(t, large, k, uint64(k))
-			code := newWindowCoding(s, large, a.At)
-			for proc := range k {
-				for pivot := 1; pivot <= s.extra; pivot++ {
-					rows, columns := s.minor(pivot, proc)
-					below := determinant(large, a, rows[1:], columns[1:])
-					if got, want := large.Mul(code.pivot(pivot, proc), below), determinant(large, a, rows, columns); got != want {
-						t.Fatalf("K=%d: %v: pivot %d of processor %d times the smaller minor is %v, the minor %v", k, w, pivot, proc, got, want)
-					}
-				}
-			}
-		}
-	}
-	if zeros == 0 {
-		t.Error("no pivot was zero")
-	}
-}
-
-// determinant expands the minor of some rows and columns.
-func determinant(f field.Field, a matrix.Matrix, rows, columns []int) field.Element {
-	if len(rows) == 0 {
-		return field.One
-	}
-	var sum field.Element
-	for i := range columns {
-		others := append(append([]int{}, columns[:i]...), columns[i+1:]...)
-		term := f.Mul(a.At(rows[0], columns[i]), determinant(f, a, rows[1:], others))
-		if i%2 == 0 {
-			sum = f.Add(sum, term)
-		} else {
-			sum = f.Sub(sum, term)
-		}
-	}
-	return sum
-}
-
 // TestWindowsOnDemand makes one program of large plans, for which it looks at some K·B
 // entries of A, and a schedule, for which it looks at none.
 func TestWindowsOnDemand(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
 	for _, c := range []struct{ k, ports int }{{600, 1}, {2500, 1}, {10000, 1}, {10000, 4}} {
-		for _, w := range windowTable(c.k, c.ports, 4) {
+		for _, w := range front(c.k, c.ports, 4) {
 			asked := 0
-			a := askedMatrix{algotest.Cauchy(t, f, c.k), &asked}
-			s := newWindows(w, c.ports)
+			a := askedMatrix{cauchy(t, f, c.k), &asked}
+			s := newStep(w, c.ports)
 			p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: c.k, Ports: c.ports}, schedule.OneGroup(s, c.k, a.At))
 			sim.Count(p)
 			if asked != 0 {
@@ -373,12 +309,12 @@ func TestWindowsOnDemand(t *testing.T) {
 // BenchmarkWindowsProgram makes the program of one of 10,000 processors.
 func BenchmarkWindowsProgram(b *testing.B) {
 	f := fieldtest.Parse(b, "2^16")
-	a := algotest.Cauchy(b, f, 10000)
-	for _, w := range windowTable(10000, 1, -1) {
+	a := cauchy(b, f, 10000)
+	for _, w := range front(10000, 1, -1) {
 		if w.extra != 2 && w.extra != 4 && w.extra != 12 {
 			continue
 		}
-		s := newWindows(w, 1)
+		s := newStep(w, 1)
 		p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: 10000, Ports: 1}, schedule.OneGroup(s, 10000, a.At))
 		b.Run(s.String(), func(b *testing.B) {
 			for b.Loop() {
@@ -393,12 +329,12 @@ func BenchmarkWindowsProgram(b *testing.B) {
 // BenchmarkWindowsPivots looks at the pivots of a matrix of 10,000 rows.
 func BenchmarkWindowsPivots(b *testing.B) {
 	f := fieldtest.Parse(b, "2^16")
-	a := algotest.Cauchy(b, f, 10000)
-	for _, w := range windowTable(10000, 1, 4) {
-		s := newWindows(w, 1)
+	a := cauchy(b, f, 10000)
+	for _, w := range front(10000, 1, 4) {
+		s := newStep(w, 1)
 		b.Run(s.String(), func(b *testing.B) {
 			for b.Loop() {
-				if _, _, zero := s.vanishing(&algo.Problem{Matrix: a}, a.At); zero {
+				if _, _, zero := s.vanishing(schedule.Task{Matrix: a}, a.At); zero {
 					b.Fatal("a pivot of a Cauchy matrix is zero")
 				}
 			}

@@ -1,0 +1,38 @@
+//go:build !linux
+
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// What only Linux has: for elsewhere there is no portable call.
+
+// attributes finds none.
+func attributes(*os.Root, string) (map[string]string, error) { return nil, nil }
+
+func removeAttribute(_ *os.Root, name, _ string) error {
+	return &fs.PathError{Op: "removexattr", Path: name, Err: syscall.ENOTSUP}
+}
+
+func setAttribute(_ *os.Root, name, _, _ string) error {
+	return &fs.PathError{Op: "setxattr", Path: name, Err: syscall.ENOTSUP}
+}
+
+// copyRange copies nothing.
+func copyRange(to, from *os.File, offset, n int64) (done int64, err error) { return 0, nil }
+
+// exchange swaps nothing.
+func exchange(*os.Root, string, *os.Root, string) error { return errors.ErrUnsupported }
+
+// stopped says no: nothing tells.
+func stopped(int) bool { return false }
+
+func (d *osDir) Room(name string) (free, block int64, err error) {
+	free, _, err = Room(filepath.Join(d.path, filepath.FromSlash(name)))
+	return free, 1, err
+}

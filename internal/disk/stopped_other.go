@@ -1,6 +1,0 @@
-//go:build !linux
-
-package disk
-
-// stopped says no: nothing tells.
-func stopped(int) bool { return false }
