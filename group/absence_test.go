@@ -11,6 +11,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
 )
@@ -219,7 +220,7 @@ func TestMeta(t *testing.T) {
 			w.Remount("/", func(o *disktest.Mount) { o.ReadOnly = true })
 		}
 		before := w.Tree("/", "meta")
-		o := Options{Meta: "/meta"}
+		o := protection.Settings{Meta: "/meta"}
 		protect := func() error {
 			_, err := w.with(o).protectBy(w.Process(), ProtectOptions{})
 			return err
@@ -266,13 +267,13 @@ func TestMeta(t *testing.T) {
 	}
 	w := newWorld(2, 1)
 	for _, at := range []string{"/n1", "/n1/sub"} {
-		if _, err := w.with(Options{Meta: at}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) {
+		if _, err := w.with(protection.Settings{Meta: at}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
 	must(t, w.protect())
 	must(t, w.whole())
-	o := Options{Meta: "/meta"}
+	o := protection.Settings{Meta: "/meta"}
 	w.MkdirAll("/meta", 0o700)
 	if _, err := w.with(o).protectBy(w.Process(), ProtectOptions{}); err != nil {
 		t.Error(err)

@@ -9,6 +9,7 @@ import (
 
 	"volley/group/internal/guard"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // TestBalance checks when a node looks as if its files were gone by accident.
@@ -59,13 +60,13 @@ func TestAccident(t *testing.T) {
 		refused bool
 	}{
 		{"most of one", 1, most, ProtectOptions{}, true},
-		{"most of one, and that was meant", 1, most, ProtectOptions{Accept: Edits{Deleted: true}}, false},
-		{"most of one, and changes were meant", 1, most, ProtectOptions{Accept: Edits{Changed: true}}, true},
+		{"most of one, and that was meant", 1, most, ProtectOptions{Accept: protection.Edits{Deleted: true}}, false},
+		{"most of one, and changes were meant", 1, most, ProtectOptions{Accept: protection.Edits{Changed: true}}, true},
 		{"most of two", 2, most, ProtectOptions{}, false},
 		{"few of one", 1, few, ProtectOptions{}, false},
 		{"all of one", 1, all0, ProtectOptions{}, true},
 		{"all of all", 4, all0, ProtectOptions{}, true},
-		{"all of all, and that was meant", 4, all0, ProtectOptions{Accept: Edits{Deleted: true}}, false},
+		{"all of all, and that was meant", 4, all0, ProtectOptions{Accept: protection.Edits{Deleted: true}}, false},
 		{"emptied", 1, emptied, ProtectOptions{}, true},
 	} {
 		w := newWorld(4, 2)
@@ -75,8 +76,8 @@ func TestAccident(t *testing.T) {
 		}
 		before := everything(w)
 		r, err := w.protectBy(w.Process(), x.o)
-		input := new(InputError)
-		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Way != WayAcceptDeleted) {
+		input := new(protection.RefusedError)
+		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Way != protection.WayAcceptDeleted) {
 			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
 		}
 		if x.refused && !slices.Equal(before, everything(w)) {
@@ -210,8 +211,8 @@ func TestAccidentChanged(t *testing.T) {
 	}{
 		{"one of four", 4, 1, locked, ProtectOptions{}, true, 0, ""},
 		{"one of four, under other names", 4, 1, renamed, ProtectOptions{}, true, 0, ""},
-		{"one of four, and that was meant", 4, 1, locked, ProtectOptions{Accept: Edits{Changed: true}}, false, 20, ""},
-		{"one of four, and deletions were meant", 4, 1, locked, ProtectOptions{Accept: Edits{Deleted: true}}, true, 0, ""},
+		{"one of four, and that was meant", 4, 1, locked, ProtectOptions{Accept: protection.Edits{Changed: true}}, false, 20, ""},
+		{"one of four, and deletions were meant", 4, 1, locked, ProtectOptions{Accept: protection.Edits{Deleted: true}}, true, 0, ""},
 		{"two of four", 4, 2, locked, ProtectOptions{}, false, 40, ""},
 		{"one of three", 3, 1, locked, ProtectOptions{}, true, 0, ""},
 		{"one of two", 2, 1, locked, ProtectOptions{}, true, 0, ""},
@@ -252,8 +253,8 @@ func TestAccidentChanged(t *testing.T) {
 			}
 			continue
 		}
-		input := new(InputError)
-		if !errors.As(err, &input) || (input.Way == WayAcceptChanged) == strings.Contains(x.what, "gone at") || !slices.Equal(before, everything(w)) {
+		input := new(protection.RefusedError)
+		if !errors.As(err, &input) || (input.Way == protection.WayAcceptChanged) == strings.Contains(x.what, "gone at") || !slices.Equal(before, everything(w)) {
 			t.Errorf("%s: %v, or something has changed", x.what, err)
 		}
 		if want := `n0 has other content in 20 of 27 files ("doc0", "doc1", "doc10", "doc11", "doc12" and 15 more)`; x.what == "one of two" && !strings.Contains(err.Error(), want) {
@@ -272,12 +273,12 @@ func TestChanges(t *testing.T) {
 	was := []*tree.Entry{at("a", 5, 0, 1), at("b", 5, 64, 2), at("c", 5, 128, 3), at("gone", 5, 192, 4)}
 	now := []*tree.Entry{at("b", 5, 64, 2), at("c", 6, 128, 9), at("new", 7, 256, 5), at("z", 5, 0, 1)}
 	n, list := guard.Changes(now, was)
-	want := []Finding{{Path: "c", What: Changed}, {Path: "new", What: New}, {Path: "a", To: "z", What: Moved}, {Path: "gone", What: Deleted}}
+	want := []protection.Finding{{Path: "c", What: Changed}, {Path: "new", What: New}, {Path: "a", To: "z", What: Moved}, {Path: "gone", What: Deleted}}
 	if n != 13 || !slices.Equal(list, want) {
 		t.Errorf("%d, %v: want 13, %v", n, list, want)
 	}
 	// One of two names that had the content is left: the other one is a copy, and has not moved.
-	if _, list = guard.Changes([]*tree.Entry{at("a", 5, 0, 1), at("z", 5, 0, 1)}, was[:1]); !slices.Equal(list, []Finding{{Path: "z", What: New}}) {
+	if _, list = guard.Changes([]*tree.Entry{at("a", 5, 0, 1), at("z", 5, 0, 1)}, was[:1]); !slices.Equal(list, []protection.Finding{{Path: "z", What: New}}) {
 		t.Errorf("%v", list)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -36,7 +37,7 @@ func TestResizeSeen(t *testing.T) {
 		if !IsInputError(err) || !strings.Contains(err.Error(), "the group was resized") || !strings.Contains(err.Error(), "/n0, /n4, /n2, /n3, /n5") {
 			t.Errorf("killed at %v: %v", c, err)
 		}
-		_, err = old.with(Options{Believe: "/n1"}).recoverBy(old.Process(), RecoverOptions{})
+		_, err = old.with(protection.Settings{Believe: "/n1"}).recoverBy(old.Process(), RecoverOptions{})
 		if !IsInputError(err) {
 			t.Errorf("killed at %v: node 1 is believed: %v", c, err)
 		}

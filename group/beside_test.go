@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"volley/files"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
 )
@@ -93,7 +94,7 @@ func TestVerifyBusy(t *testing.T) {
 	w := newWorld(3, 1)
 	must(t, w.protect())
 	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error {
-		_, err := w.with(Options{From: "desk"}).protectBy(p, ProtectOptions{})
+		_, err := w.with(protection.Settings{From: "desk"}).protectBy(p, ProtectOptions{})
 		return err
 	}}
 	begin, end := lockedAt(t, w, &protect)
@@ -132,7 +133,7 @@ func TestStatusBesideSnapshot(t *testing.T) {
 		begin, end := lockedAt(t, w.world, &protect)
 		p := w.Process()
 		p.CallAt((begin+end)/2, func() {
-			r, err := w.with(Options{Roots: true, Step: Latest}).statusBy(w.Process())
+			r, err := w.with(protection.Settings{Roots: true, Step: Latest}).statusBy(w.Process())
 			if err != nil || !r.Protected || !r.Whole || *r.Step != 1 {
 				t.Errorf("beside protect of step-%d: %v: %+v", step, err, r)
 			}

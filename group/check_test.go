@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -69,7 +70,7 @@ func TestWrongParity(t *testing.T) {
 				break
 			}
 			for r, err := range errs {
-				if !errors.As(err, new(*group.WrongError)) {
+				if !errors.As(err, new(*protection.CorruptError)) {
 					t.Errorf("again %v, message %d: rank %d: %v", again, messages, r, err)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -166,7 +167,7 @@ func makeScenes(t testing.TB) []*scene {
 	w.WriteFile("/n1/plain", []byte("written since"), 0o600)
 	w.WriteFile("/n1/closed/inner/z", []byte("this too"), 0o600)
 	w.Overwrite("/n2/big", 3, []byte("rot"), true)
-	add(&scene{name: "recover, revert", written: true, changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: Edits{Changed: true}}),
+	add(&scene{name: "recover, revert", written: true, changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: protection.Edits{Changed: true}}),
 		keep: map[int][]string{1: {"written since", "this too"}}})
 
 	for _, glance := range []bool{false, true} {

@@ -13,6 +13,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // A kept file is one as it is, or as it was protected.
@@ -338,7 +339,7 @@ func (d *diary) now() *world {
 	}
 	absent := make([]string, len(d.dirs))
 	absent[d.away] = "no route to host"
-	return d.with(Options{Absent: absent})
+	return d.with(protection.Settings{Absent: absent})
 }
 
 // protectNightly is what the timer does at night. Where it raises an alarm, somebody looks, and does what the message says.
@@ -359,11 +360,11 @@ func (d *diary) protectNightly() {
 	}
 	d.alarms["protect"]++
 	d.mend()
-	input := new(InputError)
+	input := new(protection.RefusedError)
 	for try := 0; ; try++ {
 		o := ProtectOptions{}
 		if errors.As(err, &input) {
-			o.Accept = Edits{Changed: true, Deleted: true} // somebody has looked
+			o.Accept = protection.Edits{Changed: true, Deleted: true} // somebody has looked
 		}
 		if _, err = d.protectBy(d.Process(), o); err == nil {
 			break
@@ -403,7 +404,7 @@ func (d *diary) mend() {
 		if changes <= d.r {
 			d.fail("recover: %d nodes have changed or are lost, %d may, and not all is back: %q", changes, d.r, r.Left)
 		}
-		_, err := d.protectBy(d.Process(), ProtectOptions{Force: true, Accept: Edits{Changed: true, Deleted: true}})
+		_, err := d.protectBy(d.Process(), ProtectOptions{Force: true, Accept: protection.Edits{Changed: true, Deleted: true}})
 		d.note("protect --force: %v", err)
 		must(d.t, err)
 		d.rotten, d.parity, d.lost = map[string]string{}, map[int]bool{}, map[int]bool{}

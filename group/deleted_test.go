@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"volley/group/protection"
 )
 
 // TestDeleted tells what users have deleted from what a disk has lost, by the time of the directory: recover brings back
@@ -43,7 +45,7 @@ func TestDeleted(t *testing.T) {
 		for _, glance := range []bool{true, false} {
 			v, err := w.examineBy(w.Process(), glance)
 			must(t, err)
-			if v.Nodes[1].Status != x.status || !slices.ContainsFunc(v.Nodes[1].Findings, func(f Finding) bool { return f.What == x.what }) || v.Whole {
+			if v.Nodes[1].Status != x.status || !slices.ContainsFunc(v.Nodes[1].Findings, func(f protection.Finding) bool { return f.What == x.what }) || v.Whole {
 				t.Errorf("%s: glance %v: %+v", x.name, glance, v.Nodes[1])
 			}
 		}
@@ -65,7 +67,7 @@ func TestDeleted(t *testing.T) {
 			t.Errorf("%s: %v, %v", x.name, wrong, r.Incomplete())
 		}
 		w.deletes = false
-		if _, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}}); err != nil {
+		if _, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}}); err != nil {
 			t.Errorf("%s: %v", x.name, err)
 		}
 		if is := w.tree(1); !hasAll(lines(was), lines(is)) { // a directory that users have written in keeps its time
@@ -83,8 +85,8 @@ func TestLostAhead(t *testing.T) {
 	must(t, w.protect())
 	w.Wait(1e9)
 	w.Lose("/n1/sub/x")
-	input := new(InputError)
-	if err := w.protect(); !errors.As(err, &input) || input.Way != WayForce || !strings.Contains(err.Error(), "/n1/sub/x") {
+	input := new(protection.RefusedError)
+	if err := w.protect(); !errors.As(err, &input) || input.Way != protection.WayForce || !strings.Contains(err.Error(), "/n1/sub/x") {
 		t.Errorf("%v", err)
 	}
 	must(t, w.recover())

@@ -7,6 +7,7 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/store"
+	"volley/group/protection"
 )
 
 // TestSums compares digests with the test vectors of their authors: for BLAKE3 the first bytes of
@@ -91,12 +92,12 @@ func TestDigestRefused(t *testing.T) {
 	key := []byte("sixteen bytes and more")
 	w := newWorld(3, 1)
 	for _, x := range []struct {
-		common Options
+		common protection.Settings
 		digest string
 		want   string
 	}{
-		{Options{}, "md5", `digest "md5": want blake3, sha256, xxh3`},
-		{Options{Key: key}, XXH3, "with a key take sha256 or blake3"},
+		{protection.Settings{}, "md5", `digest "md5": want blake3, sha256, xxh3`},
+		{protection.Settings{Key: key}, XXH3, "with a key take sha256 or blake3"},
 	} {
 		if _, err := w.with(x.common).protectBy(w.Process(), ProtectOptions{Digest: x.digest}); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%v: want %q", err, x.want)
@@ -104,10 +105,10 @@ func TestDigestRefused(t *testing.T) {
 	}
 	_, err := w.protectBy(w.Process(), ProtectOptions{Digest: XXH3})
 	must(t, err)
-	if _, err := w.with(Options{Key: key}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "with a key take") {
+	if _, err := w.with(protection.Settings{Key: key}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "with a key take") {
 		t.Errorf("a key for a group of xxh3: %v", err)
 	}
-	_, err = w.with(Options{Key: key}).protectBy(w.Process(), ProtectOptions{Digest: BLAKE3})
+	_, err = w.with(protection.Settings{Key: key}).protectBy(w.Process(), ProtectOptions{Digest: BLAKE3})
 	must(t, err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/group/protection"
 )
 
 // random returns n bytes.
@@ -138,7 +139,7 @@ func TestEdits(t *testing.T) {
 				for range rng.IntN(8) {
 					edit(t, rng, dirs[rng.IntN(c.k)])
 				}
-				r, err := protect(c.ranks, dirs, group.ProtectOptions{Tolerate: c.r, Accept: group.Edits{Deleted: true}})
+				r, err := protect(c.ranks, dirs, group.ProtectOptions{Tolerate: c.r, Accept: protection.Edits{Deleted: true}})
 				must(t, err)
 				whole(t, c.ranks, dirs)
 				var most int64

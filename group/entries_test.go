@@ -14,6 +14,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/printable"
 )
@@ -378,7 +379,7 @@ func TestReplacedPath(t *testing.T) {
 		} else {
 			rot("/n1/sub/void/in", fmt.Sprint("bad in ", i))
 		}
-		r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
+		r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 		must(t, err, r.Incomplete(), diff("recovered", withoutTimes(was[1]), withoutTimes(w.tree(1))))
 		for _, text := range []string{fmt.Sprint("bad ", i), fmt.Sprint("bad plain ", i), "void was a file", fmt.Sprint("bad in ", i)} {
 			if i < 4 && text == "void was a file" || i == 4 && strings.HasPrefix(text, "bad in") {

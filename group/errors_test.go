@@ -12,6 +12,7 @@ import (
 
 	"volley/files"
 	"volley/group"
+	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -21,7 +22,7 @@ func TestErrorNames(t *testing.T) {
 	t.Parallel()
 	protected := func(t *testing.T) []string {
 		dirs := nodesIn(t)
-		if _, err := protectThese(t, dirs, group.Options{}, group.ProtectOptions{Tolerate: 1}); err != nil {
+		if _, err := protectThese(t, dirs, protection.Settings{}, group.ProtectOptions{Tolerate: 1}); err != nil {
 			t.Fatal(err)
 		}
 		return dirs
@@ -30,8 +31,8 @@ func TestErrorNames(t *testing.T) {
 		is   any // a pointer to the error's type
 		make func(t *testing.T) error
 	}{
-		"InputError": {new(*group.InputError), func(t *testing.T) error {
-			_, err := protectThese(t, nodesIn(t), group.Options{}, group.ProtectOptions{Tolerate: 9})
+		"RefusedError": {new(*protection.RefusedError), func(t *testing.T) error {
+			_, err := protectThese(t, nodesIn(t), protection.Settings{}, group.ProtectOptions{Tolerate: 9})
 			return err
 		}},
 		"BusyError": {new(*files.BusyError), func(t *testing.T) (err error) {
@@ -39,10 +40,10 @@ func TestErrorNames(t *testing.T) {
 			var once sync.Once
 			beside := func(done, _ int64) {
 				if done > 0 { // the nodes are locked
-					once.Do(func() { _, err = protectThese(t, dirs, group.Options{}, group.ProtectOptions{Tolerate: 1}) })
+					once.Do(func() { _, err = protectThese(t, dirs, protection.Settings{}, group.ProtectOptions{Tolerate: 1}) })
 				}
 			}
-			if _, err := protectThese(t, dirs, group.Options{Progress: beside}, group.ProtectOptions{Tolerate: 1}); err != nil {
+			if _, err := protectThese(t, dirs, protection.Settings{Progress: beside}, group.ProtectOptions{Tolerate: 1}); err != nil {
 				t.Fatal(err)
 			}
 			return err
@@ -51,52 +52,52 @@ func TestErrorNames(t *testing.T) {
 			dir := nodesIn(t)[:1]
 			errs := make([]error, 2)
 			local.Run(t.Context(), 2, func(ctx context.Context, end transport.Transport) error {
-				_, errs[end.Rank()] = group.Over(end, dir, group.Options{}).Protect(ctx, group.ProtectOptions{Tolerate: 1})
+				_, errs[end.Rank()] = group.Over(end, dir, protection.Settings{}).Protect(ctx, group.ProtectOptions{Tolerate: 1})
 				return nil
 			})
 			return errors.Join(errs...)
 		}},
-		"UnclearError": {new(*group.UnclearError), func(t *testing.T) error {
+		"UnclearError": {new(*protection.UnclearError), func(t *testing.T) error {
 			dirs := protected(t)
 			old := t.TempDir()
 			for i, dir := range dirs[:2] { // these two go back to an earlier time
 				copyTo(t, filepath.Join(dir, ".volley"), filepath.Join(old, fmt.Sprint(i)))
 			}
 			note(t, dirs[3], "what node 3 knows later")
-			if _, err := protectThese(t, dirs, group.Options{}, group.ProtectOptions{Tolerate: 1}); err != nil {
+			if _, err := protectThese(t, dirs, protection.Settings{}, group.ProtectOptions{Tolerate: 1}); err != nil {
 				t.Fatal(err)
 			}
 			for i, dir := range dirs[:2] {
 				copyTo(t, filepath.Join(old, fmt.Sprint(i)), filepath.Join(dir, ".volley"))
 			}
-			_, err := protectThese(t, dirs, group.Options{}, group.ProtectOptions{Tolerate: 1})
+			_, err := protectThese(t, dirs, protection.Settings{}, group.ProtectOptions{Tolerate: 1})
 			return err
 		}},
-		"TooManyError": {new(*group.TooManyError), func(t *testing.T) error {
+		"TooManyError": {new(*protection.TooManyError), func(t *testing.T) error {
 			dirs := protected(t)
 			loseThese(t, dirs[1], dirs[2])
-			_, err := recoverThese(t, dirs, group.Options{})
+			_, err := recoverThese(t, dirs, protection.Settings{})
 			return err
 		}},
-		"UnreachedError": {new(*group.UnreachedError), func(t *testing.T) error {
+		"UnreachableError": {new(*protection.UnreachableError), func(t *testing.T) error {
 			dirs := protected(t)
-			_, err := protectThese(t, dirs, group.Options{Absent: []string{"", "its host is down", "", ""}}, group.ProtectOptions{Tolerate: 1})
+			_, err := protectThese(t, dirs, protection.Settings{Absent: []string{"", "its host is down", "", ""}}, group.ProtectOptions{Tolerate: 1})
 			return err
 		}},
-		"IncompleteError": {new(*group.IncompleteError), func(t *testing.T) error {
+		"IncompleteError": {new(*protection.IncompleteError), func(t *testing.T) error {
 			dirs := protected(t)
 			for _, dir := range dirs[:2] {
 				note(t, dir, "changed by somebody")
 			}
 			loseThese(t, dirs[2])
-			r, err := recoverThese(t, dirs, group.Options{})
+			r, err := recoverThese(t, dirs, protection.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return r.Incomplete()
 		}},
 		"CrowdedError": {new(*group.CrowdedError), func(t *testing.T) error {
-			_, err := protectThese(t, nodesIn(t), group.Options{}, group.ProtectOptions{Tolerate: 1, Strict: true})
+			_, err := protectThese(t, nodesIn(t), protection.Settings{}, group.ProtectOptions{Tolerate: 1, Strict: true})
 			return err
 		}},
 	} {
@@ -140,7 +141,7 @@ func loseThese(t *testing.T, dirs ...string) {
 	}
 }
 
-func protectThese(t *testing.T, dirs []string, o group.Options, p group.ProtectOptions) (*group.ProtectReport, error) {
+func protectThese(t *testing.T, dirs []string, o protection.Settings, p group.ProtectOptions) (*group.ProtectReport, error) {
 	o.Timeout = time.Minute
 	g, err := group.Open(dirs, o)
 	if err != nil {
@@ -150,7 +151,7 @@ func protectThese(t *testing.T, dirs []string, o group.Options, p group.ProtectO
 	return g.Protect(t.Context(), p)
 }
 
-func recoverThese(t *testing.T, dirs []string, o group.Options) (*group.RecoverReport, error) {
+func recoverThese(t *testing.T, dirs []string, o protection.Settings) (*group.RecoverReport, error) {
 	g, err := group.Open(dirs, o)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"volley/group"
+	"volley/group/protection"
 )
 
 // Four directories are protected, one is lost, and it comes back.
@@ -48,7 +49,7 @@ func Example() {
 
 // keep protects the directories against the loss of any one of them, and loses one.
 func keep(ctx context.Context, dirs []string) error {
-	g, err := group.Open(dirs, group.Options{})
+	g, err := group.Open(dirs, protection.Settings{})
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func Example_snapshots() {
 		roots = append(roots, root)
 	}
 	ctx := context.Background()
-	g, err := group.Open(roots, group.Options{Roots: true, Step: group.Latest})
+	g, err := group.Open(roots, protection.Settings{Roots: true, Step: group.Latest})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/verifyall"
 )
 
@@ -21,7 +22,7 @@ func TestExposure(t *testing.T) {
 		r := 1 + seed%2
 		w := newWorld(k, r)
 		if seed%4 == 3 { // snapshots of file systems, whose .volley lies elsewhere
-			w = w.with(Options{Meta: "/meta"})
+			w = w.with(protection.Settings{Meta: "/meta"})
 			w.MkdirAll("/meta", 0o755)
 		}
 		for n := range k {
@@ -134,7 +135,7 @@ func (w *world) filesOf(n int) (list []string) {
 // the protection.
 func TestRiskSince(t *testing.T) {
 	t.Parallel()
-	both := func(w *world, want *Cause, what string) {
+	both := func(w *world, want *protection.Cause, what string) {
 		t.Helper()
 		for name, look := range map[string]bool{"verify": false, "status": true} {
 			r, err := w.clone().examineBy(w.clone().Process(), look)
@@ -166,18 +167,18 @@ func TestRiskSince(t *testing.T) {
 	c.Remove("/n1/big")
 	dir, err := c.Lstat("/n1")
 	must(t, err)
-	both(c, &Cause{Time: dir.ModTime(), Node: 1, What: Deleted}, "a file was deleted")
+	both(c, &protection.Cause{Time: dir.ModTime(), Node: 1, What: Deleted}, "a file was deleted")
 
 	w.WriteFile("/n1/big", []byte("other content"), 0o600)
 	first, err := w.Lstat("/n1/big")
 	must(t, err)
 	w.Wait(time.Hour)
 	w.WriteFile("/n2/plain", []byte("other content, too"), 0o644)
-	both(w, &Cause{Time: first.ModTime(), Node: 1, What: Changed}, "files were changed")
+	both(w, &protection.Cause{Time: first.ModTime(), Node: 1, What: Changed}, "files were changed")
 
 	w.SetTime("/n2/plain", made.Add(-time.Hour))
-	both(w, &Cause{Time: made, Node: 2, What: Changed}, "a file has an earlier time")
-	_, err = w.protectBy(w.Process(), ProtectOptions{Accept: Edits{Deleted: true}})
+	both(w, &protection.Cause{Time: made, Node: 2, What: Changed}, "a file has an earlier time")
+	_, err = w.protectBy(w.Process(), ProtectOptions{Accept: protection.Edits{Deleted: true}})
 	must(t, err)
 	both(w, nil, "protected again")
 

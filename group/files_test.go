@@ -11,6 +11,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -67,11 +68,11 @@ func TestRecoverFiles(t *testing.T) {
 		w.deletes = true // what else was deleted is not lost by that
 		v, err := w.verifyBy(w.Process())
 		must(t, err)
-		if f := v.Nodes[1].Findings; !slices.ContainsFunc(f, func(f Finding) bool { return f.Path == "sub/deep/y" && f.What == Deleted }) {
+		if f := v.Nodes[1].Findings; !slices.ContainsFunc(f, func(f protection.Finding) bool { return f.Path == "sub/deep/y" && f.What == Deleted }) {
 			t.Errorf("%d ranks: %+v", ranks, f)
 		}
 		w.deletes = false
-		_, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
+		_, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 		must(t, err)
 		for n := range w.dirs {
 			must(t, diff(w.dirs[n], before.tree(n), w.tree(n)))
@@ -90,12 +91,12 @@ func TestRecoverFilesRevert(t *testing.T) {
 	for _, f := range []string{"/n0/plain", "/n0/big", "/n1/plain"} {
 		w.WriteFile(f, []byte("changed"), 0o644)
 	}
-	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}, Revert: Edits{Changed: true}, DryRun: true})
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}, Revert: protection.Edits{Changed: true}, DryRun: true})
 	must(t, err)
 	if fmt.Sprint(r.Reverts) != "[/n0/plain /n1/plain]" {
 		t.Errorf("would revert %v", r.Reverts)
 	}
-	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}, DryRun: true})
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}, DryRun: true})
 	must(t, err)
 	if fmt.Sprint(r.Reverts) != "[/n0/big /n0/plain /n1/plain]" {
 		t.Errorf("would revert %v", r.Reverts)
@@ -105,7 +106,7 @@ func TestRecoverFilesRevert(t *testing.T) {
 	if text, _ := w.ReadFile("/n0/plain"); string(text) != "changed" || fmt.Sprint(r.Kept) != "[/n0/plain /n1/plain]" {
 		t.Errorf("kept %v, and %q is there", r.Kept, text)
 	}
-	_, err = w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain", "!nothing"}, Revert: Edits{Changed: true}})
+	_, err = w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain", "!nothing"}, Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	if text, _ := w.ReadFile("/n0/plain"); string(text) != string(was) {
 		t.Errorf("%q is there", text)
@@ -203,7 +204,7 @@ func TestRecoverFilesNothing(t *testing.T) {
 	must(t, w.protect())
 	for _, files := range [][]string{{"plain", "nosuch"}, {"[a"}, {"!plain"}, {"plain", "!*"}} {
 		_, err := w.recoverBy(w.Process(), RecoverOptions{Files: files})
-		if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), files[len(files)-1]) {
+		if !errors.As(err, new(*protection.RefusedError)) || !strings.Contains(err.Error(), files[len(files)-1]) {
 			t.Errorf("%q: %v", files, err)
 		}
 	}
@@ -362,7 +363,7 @@ func TestRecoverFilesSnapshots(t *testing.T) {
 			c.RemoveAll("/r2/step-2")
 		}
 		before := c.names(0)
-		r, err := c.with(Options{Roots: true, Step: step}).recoverBy(c.Process(), RecoverOptions{Files: []string{"rank0"}})
+		r, err := c.with(protection.Settings{Roots: true, Step: step}).recoverBy(c.Process(), RecoverOptions{Files: []string{"rank0"}})
 		must(t, err)
 		must(t, r.Incomplete())
 		if is := c.names(0); !slices.Equal(is, before) {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"volley/group/internal/session"
+	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -16,7 +17,7 @@ import (
 // verb reads anew what they hold.
 type Group struct {
 	dirs    []string
-	options Options
+	options session.Setup
 	t       transport.Transport // nil: each verb has one of its own, as an error ends it
 	closed  atomic.Bool
 }
@@ -24,14 +25,18 @@ type Group struct {
 // Over returns a group of which the transport's rank has the nodes with these directories. All ranks call the same
 // verbs, each for its own directories. An error of a verb ends the transport, so that no rank waits for another: the
 // next verb needs a new one. Whoever calls Over closes t.
-func Over(t transport.Transport, dirs []string, o Options) *Group {
-	return &Group{dirs: slices.Clone(dirs), options: o, t: t}
+func Over(t transport.Transport, dirs []string, o protection.Settings) *Group {
+	return &Group{dirs: slices.Clone(dirs), options: session.Setup{Settings: o}, t: t}
 }
 
 // Open returns a group that has all of its nodes in this process. It changes nothing at them, and they need not be
-// protected. It returns an [*InputError] where one of the directories is, or lies in, another. After an error of a verb
+// protected. It returns a [*protection.RefusedError] where one of the directories is, or lies in, another. After an error of a verb
 // the group is as good as before. Close it at the end.
-func Open(dirs []string, o Options) (*Group, error) {
+func Open(dirs []string, o protection.Settings) (*Group, error) {
+	return open(dirs, session.Setup{Settings: o})
+}
+
+func open(dirs []string, o session.Setup) (*Group, error) {
 	if err := session.Apart(o, dirs); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"volley/executor"
 	"volley/group"
+	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -131,7 +132,7 @@ func everywhere[T any](ranks int, dirs []string, f func(context.Context, transpo
 	return results[0], nil
 }
 
-var options = group.Options{Timeout: time.Minute}
+var options = protection.Settings{Timeout: time.Minute}
 
 func protect(ranks int, dirs []string, o group.ProtectOptions) (*group.ProtectReport, error) {
 	return everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.ProtectReport, error) {
@@ -248,7 +249,7 @@ func refused(t *testing.T, ranks int, dirs []string, nodes []int) {
 		must(t, os.Rename(dirs[n], dirs[n]+".away"))
 	}
 	_, err := recoverAll(ranks, dirs)
-	few := new(group.TooManyError)
+	few := new(protection.TooManyError)
 	if !errors.As(err, &few) {
 		t.Fatalf("lost %v: %v: want a TooManyError", nodes, err)
 	}
@@ -360,11 +361,11 @@ func TestFlips(t *testing.T) {
 			if r.Whole || r.Nodes[n].Status != want {
 				t.Fatalf("%s, byte %d: %+v", path, at, r)
 			}
-			if !strings.Contains(path, ".volley") && !slices.ContainsFunc(r.Nodes[n].Findings, func(f group.Finding) bool { return strings.HasSuffix(string(f.Path), name) && f.What == want }) {
+			if !strings.Contains(path, ".volley") && !slices.ContainsFunc(r.Nodes[n].Findings, func(f protection.Finding) bool { return strings.HasSuffix(string(f.Path), name) && f.What == want }) {
 				t.Fatalf("%s is not named: %+v", path, r.Nodes[n])
 			}
 			_, err = everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.RecoverReport, error) {
-				return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: group.Edits{Changed: want == group.Changed}})
+				return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: protection.Edits{Changed: want == group.Changed}})
 			})
 			must(t, err)
 			must(t, os.RemoveAll(filepath.Join(dir, ".volley", "replaced")))

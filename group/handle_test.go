@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"volley/group/internal/session"
+	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -20,21 +19,21 @@ func TestOpenRefused(t *testing.T) {
 	a, b := filepath.Join(at, "a"), filepath.Join(at, "b")
 	for _, x := range []struct {
 		dirs []string
-		o    Options
+		o    protection.Settings
 		want string
 	}{
-		{[]string{a, b, a}, Options{}, "are the same directory"},
-		{[]string{a, filepath.Join(a, "inner")}, Options{}, "lies in " + a},
-		{[]string{a, b}, Options{Meta: filepath.Join(b, "meta")}, "lies in " + b},
-		{[]string{a, a}, Options{Names: []string{"one", "two"}}, "one and two are the same directory"},
-		{[]string{a, b}, Options{Names: []string{"one"}}, "1 names for 2 directories"},
-		{[]string{a, b}, Options{Absent: []string{"", "", "off"}}, "3 reasons of absence for 2 directories"},
+		{[]string{a, b, a}, protection.Settings{}, "are the same directory"},
+		{[]string{a, filepath.Join(a, "inner")}, protection.Settings{}, "lies in " + a},
+		{[]string{a, b}, protection.Settings{Meta: filepath.Join(b, "meta")}, "lies in " + b},
+		{[]string{a, a}, protection.Settings{Names: []string{"one", "two"}}, "one and two are the same directory"},
+		{[]string{a, b}, protection.Settings{Names: []string{"one"}}, "1 names for 2 directories"},
+		{[]string{a, b}, protection.Settings{Absent: []string{"", "", "off"}}, "3 reasons of absence for 2 directories"},
 	} {
 		if g, err := Open(x.dirs, x.o); g != nil || !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%q, %+v: %v: want %q", x.dirs, x.o, err, x.want)
 		}
 	}
-	if g, err := Open([]string{a, a}, Options{Names: []string{"one:a", "two:a"}, Absent: []string{"", "off"}}); err != nil || g.Close() != nil {
+	if g, err := Open([]string{a, a}, protection.Settings{Names: []string{"one:a", "two:a"}, Absent: []string{"", "off"}}); err != nil || g.Close() != nil {
 		t.Errorf("a directory of the same name at a host that is off: %v", err)
 	}
 	if left, err := filepath.Glob(at + "/*"); err != nil || left != nil {
@@ -46,7 +45,7 @@ func TestOpenRefused(t *testing.T) {
 func TestNamesRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1)
-	for _, o := range []Options{{Names: []string{"one"}}, {Absent: []string{}}} {
+	for _, o := range []protection.Settings{{Names: []string{"one"}}, {Absent: []string{}}} {
 		if _, err := w.with(o).verifyBy(w.Process()); !IsInputError(err) || !strings.Contains(err.Error(), "for 3 directories: give one for each") {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -59,7 +58,7 @@ func TestGroup(t *testing.T) {
 	w := newWorld(4, 1)
 	was := w.trees()
 	dirs := slices.Clone(w.dirs)
-	g, err := Open(dirs, session.On(Options{Timeout: time.Minute, Memory: 1 << 20}, w.Process(), false))
+	g, err := open(dirs, w.options(w.Process(), protection.Settings{}))
 	must(t, err)
 	clear(dirs) // it has its own
 	if r, err := g.Status(t.Context()); err != nil || r.Protected {
@@ -88,7 +87,7 @@ func TestGroup(t *testing.T) {
 	if r, err := g.Resize(t.Context(), ResizeOptions{Remove: []string{"/n3"}}); err != nil || r.Nodes != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	g, err = Open(w.dirs[:3], g.options)
+	g, err = open(w.dirs[:3], g.options)
 	must(t, err)
 	if _, err := g.Unprotect(t.Context(), UnprotectOptions{}); err != nil {
 		t.Error(err)
@@ -105,7 +104,7 @@ func TestOverStaysOpen(t *testing.T) {
 	w := newWorld(3, 1)
 	end := local.New(1)[0]
 	defer end.Close()
-	g := Over(end, w.dirs, w.options(w.Process(), Options{}))
+	g := overSetup(end, w.dirs, w.options(w.Process(), protection.Settings{}))
 	must(t, g.Close())
 	if _, err := g.Protect(t.Context(), ProtectOptions{Tolerate: 1}); err != nil {
 		t.Error(err)

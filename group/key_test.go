@@ -16,6 +16,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -28,24 +29,24 @@ var (
 )
 
 // keyed returns the options of a run with a key.
-func keyed(key []byte) Options { return Options{Key: key} }
+func keyed(key []byte) protection.Settings { return protection.Settings{Key: key} }
 
 // a verbal runs a verb in a world, and returns its error.
-type verbal func(w *world, o Options) error
+type verbal func(w *world, o protection.Settings) error
 
 var verbs = map[string]verbal{
-	"protect": func(w *world, o Options) error {
+	"protect": func(w *world, o protection.Settings) error {
 		_, err := w.with(o).protectBy(w.Process(), ProtectOptions{})
 		return err
 	},
-	"verify": func(w *world, o Options) error {
+	"verify": func(w *world, o protection.Settings) error {
 		r, err := w.with(o).verifyBy(w.Process())
 		if err == nil && !r.Whole {
 			err = fmt.Errorf("not whole: %+v", *r)
 		}
 		return err
 	},
-	"recover": func(w *world, o Options) error {
+	"recover": func(w *world, o protection.Settings) error {
 		_, err := w.with(o).recoverBy(w.Process(), RecoverOptions{})
 		return err
 	},
@@ -54,8 +55,8 @@ var verbs = map[string]verbal{
 // TestKey goes through what a key lets, and does not let, verbs do.
 func TestKey(t *testing.T) {
 	t.Parallel()
-	none := Options{NoKey: true}
-	want := func(w *world, names string, o Options, text string) {
+	none := protection.Settings{NoKey: true}
+	want := func(w *world, names string, o protection.Settings, text string) {
 		t.Helper()
 		files := func() string { // without directories, whose times change where a lock was made and removed
 			var b strings.Builder
@@ -86,7 +87,7 @@ func TestKey(t *testing.T) {
 		w.ranks = ranks
 		want(w, "protect", keyed(testKey), "")
 		want(w, "verify recover protect", keyed(testKey), "")
-		want(w, "verify recover protect", Options{}, "was protected with a key, as /n0, /n1, /n2, /n3 says: give the key")
+		want(w, "verify recover protect", protection.Settings{}, "was protected with a key, as /n0, /n1, /n2, /n3 says: give the key")
 		want(w, "verify recover protect", keyed(otherKey), "no manifest in force was made with this key")
 		want(w, "verify recover", none, "")
 		before := w.trees()
@@ -99,7 +100,7 @@ func TestKey(t *testing.T) {
 		}
 		want(w, "verify", keyed(testKey), "")
 		want(w, "protect", none, "")
-		want(w, "verify recover protect", Options{}, "")
+		want(w, "verify recover protect", protection.Settings{}, "")
 		want(w, "verify recover", keyed(testKey), "protect it with the key first, or give no key")
 
 		// A group that has none gets one where all agree.
@@ -110,7 +111,7 @@ func TestKey(t *testing.T) {
 		c = w.clone()
 		c.Remove(c.dirs[2] + "/" + manifestPath(generationIn(t, c, 2)))
 		want(c, "protect", keyed(testKey), "/n2 does not hold generation")
-		want(c, "recover", Options{}, "")
+		want(c, "recover", protection.Settings{}, "")
 		want(c, "protect verify", keyed(testKey), "")
 		c = w.clone()
 		m := newWorld(4, 2)
@@ -120,7 +121,7 @@ func TestKey(t *testing.T) {
 		c.WriteFile("/n1/"+manifestPath(1), text, 0o600)
 		want(c, "protect", keyed(testKey), "/n1 has one that was made with another")
 		want(w, "protect verify recover", keyed(testKey), "")
-		want(w, "verify", Options{}, "give the key")
+		want(w, "verify", protection.Settings{}, "give the key")
 	}
 }
 
@@ -161,7 +162,7 @@ func TestKeyInterrupted(t *testing.T) {
 		lost := c.clone()
 		lost.lose(at, 1)
 		_, err := lost.recoverBy(lost.Process(), RecoverOptions{})
-		if input := new(InputError); errors.As(err, &input) && input.Way == WayKey {
+		if input := new(protection.RefusedError); errors.As(err, &input) && input.Way == protection.WayKey {
 			keyedWins++
 			_, err = lost.with(keyed(testKey)).recoverBy(lost.Process(), RecoverOptions{})
 		}
@@ -230,7 +231,7 @@ func TestKeyForged(t *testing.T) {
 func TestKeysOfRanks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1)
-	for _, keys := range [][3]Options{
+	for _, keys := range [][3]protection.Settings{
 		{keyed(testKey), keyed(otherKey), keyed(testKey)},
 		{keyed(testKey), {}, keyed(testKey)},
 		{{}, {NoKey: true}, {}},
@@ -242,7 +243,7 @@ func TestKeysOfRanks(t *testing.T) {
 		for r, x := range ts {
 			wg.Go(func() {
 				first, end := executor.Hosted(3, r, 3)
-				_, errs[r] = Over(x, w.dirs[first:end], w.options(w.Process(), keys[r])).Verify(t.Context(), VerifyOptions{})
+				_, errs[r] = overSetup(x, w.dirs[first:end], w.options(w.Process(), keys[r])).Verify(t.Context(), VerifyOptions{})
 				x.Close()
 			})
 		}
@@ -293,7 +294,7 @@ func TestReadKey(t *testing.T) {
 		}
 	}
 	w := newWorld(2, 1)
-	for _, o := range []Options{keyed([]byte("short")), {Key: testKey, NoKey: true}} {
+	for _, o := range []protection.Settings{keyed([]byte("short")), {Key: testKey, NoKey: true}} {
 		if err := verbs["protect"](w, o); !IsInputError(err) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"volley/files"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -35,7 +36,7 @@ func TestLatest(t *testing.T) {
 		gone   []int64
 		stay   int
 	}{
-		{states: nil, wrong: new(*InputError)},
+		{states: nil, wrong: new(*protection.RefusedError)},
 		{states: []string{InForce, InForce, Recoverable, Incomplete, Unclear, Busy, Unprotected}, takes: InForce, looks: InForce, gone: []int64{6, 5, 4, 1}, stay: 2},
 		{states: []string{Recoverable, InForce}, takes: Recoverable, looks: Recoverable, gone: []int64{1}},
 		{states: []string{Unprotected, InForce}, takes: Unprotected, looks: InForce},
@@ -44,8 +45,8 @@ func TestLatest(t *testing.T) {
 		{states: []string{Unclear, InForce, InForce}, wrong: new(*NotLostError), gone: []int64{1}},
 		{states: []string{InForce, Unclear, InForce, Busy}, takes: InForce, looks: InForce, gone: []int64{2}, stay: 2},
 		{states: []string{Incomplete, Busy, InForce}, looks: InForce, wrong: new(*files.BusyError)},
-		{states: []string{Incomplete, Incomplete}, wrong: new(*InputError)},
-		{states: []string{Unprotected}, takes: Unprotected, wrong: new(*InputError)},
+		{states: []string{Incomplete, Incomplete}, wrong: new(*protection.RefusedError)},
+		{states: []string{Unprotected}, takes: Unprotected, wrong: new(*protection.RefusedError)},
 	} {
 		all := list(x.states...)
 		for want, looks := range map[*string]bool{&x.takes: false, &x.looks: true} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -125,12 +126,12 @@ func TestReportBytes(t *testing.T) {
 	var back RecoverReport
 	must(t, json.Unmarshal(text, &back))
 	same(t, "kept", back.Kept, []tree.Name{odd})
-	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	same(t, "replaced", r.Replaced, []tree.Name{"/n1/.volley/replaced/1/odd \xff"})
 	w.Remove(odd)
 	w.MkdirAll(odd, 0o700)
-	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	same(t, "left", r.Left, []string{`/n1/odd \xff is a directory, and was a file when it was protected: move it away`})
 }

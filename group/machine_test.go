@@ -18,6 +18,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/transport"
 	"volley/transport/local"
@@ -35,8 +36,8 @@ type world struct {
 	r      int
 	ranks  int
 	inTurn bool
-	common Options  // of all verbs
-	hosts  []string // by rank; nil: all are on this one
+	common protection.Settings // of all verbs
+	hosts  []string            // by rank; nil: all are on this one
 
 	deletes bool // what is gone was deleted by users; else it is to come back
 }
@@ -126,17 +127,21 @@ func (w *world) ordered() *world {
 }
 
 // with returns the same world, whose verbs have options.
-func (w *world) with(o Options) *world {
+func (w *world) with(o protection.Settings) *world {
 	x := *w
 	x.common = o
 	return &x
 }
 
 // options are those of a run by a process.
-func (w *world) options(p *disktest.Process, o Options) Options {
+func (w *world) options(p *disktest.Process, o protection.Settings) session.Setup {
 	o.Timeout, o.Memory = time.Minute, 1<<20
-	o = session.On(o, p, w.inTurn)
-	return o
+	return session.Setup{Settings: o, Disk: p, InTurn: w.inTurn}
+}
+
+// overSetup is Over with more than settings.
+func overSetup(t transport.Transport, dirs []string, o session.Setup) *Group {
+	return &Group{dirs: slices.Clone(dirs), options: o, t: t}
 }
 
 // overRanks runs a verb by a process at all ranks of a group, as onRanks does.
@@ -145,9 +150,9 @@ func overRanks[T any](w *world, p *disktest.Process, verb func(context.Context, 
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (T, error) {
 		o := o
 		if w.hosts != nil {
-			o = session.At(o, w.hosts[t.Rank()])
+			o.On = w.hosts[t.Rank()]
 		}
-		return verb(ctx, Over(t, dirs, o))
+		return verb(ctx, overSetup(t, dirs, o))
 	})
 }
 

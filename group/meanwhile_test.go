@@ -18,6 +18,7 @@ import (
 
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -461,7 +462,7 @@ func TestUndisturbed(t *testing.T) {
 	must(t, err)
 	same(t, "another user's", r.Notes, []string{"/n1/sub: mode not restored: operation not permitted"})
 	w.WriteFile("/n1/plain", []byte("mine"), 0o600)
-	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: Edits{Changed: true}})
+	r, err = w.recoverBy(failing(w.Process(), syscall.EPERM, "link", "/n1/plain"), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	if len(r.Replaced) != 1 || contentOf(w, string(r.Replaced[0])) != "mine" {
 		t.Errorf("%+v", r)
@@ -589,9 +590,9 @@ func TestClosed(t *testing.T) {
 	damaged.Overwrite("/n1/.volley/generation.1/parity", 5, []byte("rot"), true)
 	damaged.Remove("/n1/link")
 	run := func(w *world, verb string, d disk.Disk) error {
-		o := session.On(Options{Timeout: time.Minute, Memory: 1 << 20}, d, false)
+		o := session.Setup{Settings: protection.Settings{Timeout: time.Minute, Memory: 1 << 20}, Disk: d}
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
-			switch g := Over(t, dirs, o); verb {
+			switch g := overSetup(t, dirs, o); verb {
 			case "protect":
 				return g.Protect(ctx, ProtectOptions{Tolerate: 1})
 			case "recover":
@@ -637,8 +638,8 @@ func TestRottenDigest(t *testing.T) {
 	must(t, w.protect())
 	w.Overwrite("/n2/sub/x", 1, []byte("rot"), true)
 	for _, to := range []string{BLAKE3, SHA256} {
-		input := new(InputError)
-		if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: to, Full: true}); !errors.As(err, &input) || input.Way != WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
+		input := new(protection.RefusedError)
+		if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: to, Full: true}); !errors.As(err, &input) || input.Way != protection.WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
@@ -697,7 +698,7 @@ func TestCancelled(t *testing.T) {
 			cancel()
 		}
 		_, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
-			return Over(x, dirs, w.options(once(p, "rename", name, cancel), Options{})).Protect(ctx, ProtectOptions{Tolerate: 1})
+			return overSetup(x, dirs, w.options(once(p, "rename", name, cancel), protection.Settings{})).Protect(ctx, ProtectOptions{Tolerate: 1})
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%q: %v", name, err)
@@ -716,7 +717,7 @@ func TestCancelled(t *testing.T) {
 		return nil
 	}
 	if _, err := onRanks(w, func(_ context.Context, x transport.Transport, dirs []string) (any, error) {
-		return Over(x, dirs, w.options(p, Options{})).Protect(ctx, ProtectOptions{Tolerate: 1})
+		return overSetup(x, dirs, w.options(p, protection.Settings{})).Protect(ctx, ProtectOptions{Tolerate: 1})
 	}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("an error, and then it is cancelled: %v", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"volley/group/internal/decide"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -503,7 +504,7 @@ func (m *model) resize() {
 	}
 	names, p := slices.Concat(x.was, x.add), m.Process()
 	defer p.Kill()
-	var ids []Identity
+	var ids []protection.Identity
 	var added []bool
 	for _, dir := range names {
 		ids, added = append(ids, store.Identify(p, dir)), append(added, slices.Contains(x.add, dir))
@@ -949,15 +950,15 @@ func (m *model) end() {
 			m.MkdirAll(dir, 0o755)
 		}
 	}
-	o := ProtectOptions{Force: true, Accept: Edits{Deleted: true}}
+	o := ProtectOptions{Force: true, Accept: protection.Edits{Deleted: true}}
 	r, err := m.protectBy(m.Process(), o)
 	if err != nil && m.resizing != nil && strings.Contains(err.Error(), "is of a group of") { // what was to be is not complete any more
 		m.dirs = m.resizing.was
 		r, err = m.protectBy(m.Process(), o)
 	}
 	for n := 0; err != nil && n < len(m.dirs); n++ {
-		input := new(InputError)
-		if !errors.As(err, &input) || input.Way != WayBelieve && n == 0 {
+		input := new(protection.RefusedError)
+		if !errors.As(err, &input) || input.Way != protection.WayBelieve && n == 0 {
 			break
 		}
 		with := m.common

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -116,7 +117,7 @@ func TestMoved(t *testing.T) {
 				must(t, w.whole())
 			}
 
-			r, err = reverted.recoverBy(reverted.Process(), RecoverOptions{Revert: Edits{Changed: true}})
+			r, err = reverted.recoverBy(reverted.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 			must(t, err)
 			if x.name == "a directory in its place" { // nothing takes that away
 				continue
@@ -134,7 +135,7 @@ func TestMoved(t *testing.T) {
 }
 
 // listed lists findings.
-func listed(list []Finding) (text string) {
+func listed(list []protection.Finding) (text string) {
 	for _, f := range list {
 		if text != "" {
 			text += ", "

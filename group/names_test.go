@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
@@ -110,7 +111,7 @@ func TestFileNames(t *testing.T) {
 			if held { // else what the node had there is lost, too
 				w.lose(0, 2)
 			}
-			r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: revert}})
+			r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: revert}})
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
@@ -134,7 +135,7 @@ func TestFileNames(t *testing.T) {
 				must(t, diff(what+": all names are one file", withoutTimes(was[1]), withoutTimes(w.tree(1))))
 			}
 			now := w.tree(1)
-			again, err := w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: revert}})
+			again, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: revert}})
 			must(t, err)
 			if must(t, diff(what+": once more", now, w.tree(1))); !slices.Equal(again.Left, r.Left) || again.Files > 0 {
 				t.Errorf("%s: once more: %+v", what, again)

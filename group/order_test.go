@@ -13,6 +13,7 @@ import (
 
 	"volley/files"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -84,7 +85,7 @@ func TestIdentify(t *testing.T) {
 	file := filepath.Join(dirs[2], ".volley", "node.json")
 	for what, c := range map[string]struct {
 		text string
-		want group.Identity
+		want protection.Identity
 	}{
 		"damaged":        {"x", is},
 		"far too large":  {fmt.Sprintf(`{"format":"volley-group","group":%q,"node":%d}`, is.Group, math.MaxInt), is},
@@ -109,7 +110,7 @@ func TestIdentify(t *testing.T) {
 		if !strings.HasSuffix(c.name, "/") && c.name != first {
 			must(t, os.WriteFile(filepath.Join(at, c.name), nil, 0o600))
 		}
-		if is := group.Identify(filepath.Join(at, first)); !reflect.DeepEqual(is, group.Identity{Node: -1, Empty: c.empty, Name: is.Name}) {
+		if is := group.Identify(filepath.Join(at, first)); !reflect.DeepEqual(is, protection.Identity{Node: -1, Empty: c.empty, Name: is.Name}) {
 			t.Errorf("%s: %+v", c.name, is)
 		}
 	}
@@ -118,14 +119,14 @@ func TestIdentify(t *testing.T) {
 // TestOrderOf compares places with what they have to be.
 func TestOrderOf(t *testing.T) {
 	t.Parallel()
-	id := func(nodes ...int) (list []group.Identity) {
+	id := func(nodes ...int) (list []protection.Identity) {
 		for _, n := range nodes {
-			list = append(list, group.Identity{Group: "g", Node: n})
+			list = append(list, protection.Identity{Group: "g", Node: n})
 		}
 		return list
 	}
 	// named gives directories names: a letter, or those of all in a group
-	named := func(ids []group.Identity, names ...string) []group.Identity {
+	named := func(ids []protection.Identity, names ...string) []protection.Identity {
 		for i, text := range names {
 			if ids[i].Node < 0 {
 				ids[i].Name = files.Name(text)
@@ -138,7 +139,7 @@ func TestOrderOf(t *testing.T) {
 		return ids
 	}
 	// at gives roots the steps and the numbers of nodes of their newest snapshots.
-	at := func(ids []group.Identity, of ...[2]int64) []group.Identity {
+	at := func(ids []protection.Identity, of ...[2]int64) []protection.Identity {
 		for i, x := range of {
 			ids[i].Step, ids[i].Nodes = x[0], int(x[1])
 		}
@@ -147,7 +148,7 @@ func TestOrderOf(t *testing.T) {
 	strange := id(1, 0, 2)
 	strange[1].Group = "h"
 	for _, c := range []struct {
-		ids  []group.Identity
+		ids  []protection.Identity
 		want []int
 	}{
 		{id(-1, -1, -1), []int{0, 1, 2}},

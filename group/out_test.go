@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/transport"
 )
 
@@ -99,7 +100,7 @@ func TestRecoverToPlaces(t *testing.T) {
 		before := now()
 		copyOut := func(to string) error {
 			_, err := everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
-				return group.Over(x, mine, group.Options{}).Recover(ctx, group.RecoverOptions{To: to})
+				return group.Over(x, mine, protection.Settings{}).Recover(ctx, group.RecoverOptions{To: to})
 			})
 			return err
 		}
@@ -131,7 +132,7 @@ func TestGlance(t *testing.T) {
 	glance := func() *group.VerifyReport {
 		t.Helper()
 		r, err := everywhere(2, dirs, func(ctx context.Context, x transport.Transport, dirs []string) (*group.VerifyReport, error) {
-			return group.Over(x, dirs, group.Options{}).Status(ctx)
+			return group.Over(x, dirs, protection.Settings{}).Status(ctx)
 		})
 		must(t, err)
 		return r

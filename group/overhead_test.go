@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/verifyall"
 	"volley/sim"
 	"volley/transport"
@@ -68,7 +69,7 @@ func TestOverhead(t *testing.T) {
 	var wg sync.WaitGroup
 	for r := range k {
 		wg.Go(func() {
-			reports[r], errs[r] = group.Over(ts[r], dirs[r:][:1], group.Options{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2})
+			reports[r], errs[r] = group.Over(ts[r], dirs[r:][:1], protection.Settings{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2})
 		})
 	}
 	wg.Wait()
@@ -100,7 +101,7 @@ func TestCollectives(t *testing.T) {
 	t.Parallel()
 	const k = 8
 	dirs := trees(t, k, 3, 20_000, 1)
-	o := group.Options{Names: []string{"a"}} // whatever the length of a temporary directory's is
+	o := protection.Settings{Names: []string{"a"}} // whatever the length of a temporary directory's is
 	count := func(run func(ctx context.Context, tr transport.Transport, dir string) error) (collectives int64) {
 		synctest.Test(t, func(t *testing.T) { // where no rank takes so long that it has to say that it is alive
 			var counts [k]*counted
@@ -147,13 +148,13 @@ func TestNetworkOfRankZero(t *testing.T) {
 	t.Parallel()
 	const k = 8
 	dirs := trees(t, k, 3, 1_000, 1)
-	costs := func(networks ...string) (list [k]group.Cost) {
+	costs := func(networks ...string) (list [k]protection.CodingCost) {
 		must(t, local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
 			network, err := sim.ParseNetwork(networks[min(tr.Rank(), len(networks)-1)])
 			if err != nil {
 				return err
 			}
-			r, err := group.Over(tr, []string{dirs[tr.Rank()]}, group.Options{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1, DryRun: true})
+			r, err := group.Over(tr, []string{dirs[tr.Rank()]}, protection.Settings{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1, DryRun: true})
 			if err == nil {
 				list[tr.Rank()] = *r.Cost
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"volley/group/internal/content"
@@ -15,6 +16,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/printable"
 )
@@ -35,10 +37,10 @@ type ProtectOptions struct {
 	// Accept says which edits were meant that look like an accident: more than half of a node's files, or of their bytes,
 	// are gone since the last run, or more than half of 8 files or more have other content, by size and time. They do not look
 	// so where as much has happened at half of the nodes or more, and at two of them, unless no file is left at a node.
-	Accept Edits
+	Accept protection.Edits
 
 	// Part of many nodes that the group is, to be noted at its nodes; the zero one keeps what is noted.
-	Part Part
+	Part protection.SetIndex
 
 	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
@@ -53,30 +55,30 @@ type ProtectOptions struct {
 
 // A ProtectReport says what Protect has done.
 type ProtectReport struct {
-	Step        *int64   `json:"step,omitempty"`    // of the snapshot
-	Removed     []int64  `json:"removed,omitempty"` // older snapshots
-	Nodes       int      `json:"nodes"`
-	Dirs        []string `json:"places"`  // directories, by node
-	Hosts       []string `json:"hosts"`   // that have them, by node
-	Devices     []string `json:"devices"` // that they lie on, by node, as their hosts name them; "": not known
-	Tolerate    int      `json:"tolerate"`
-	Field       string   `json:"field"`
-	Digest      string   `json:"digest"`
-	Generation  int64    `json:"generation"`
-	Files       int      `json:"files"`
-	Deleted     int      `json:"deleted_files"`  // since the last run, of all nodes; those emptied are among them
-	Changed     int      `json:"changed_files"`  // of all nodes, too: their names have other content, by size and time
-	DataBytes   int64    `json:"data_bytes"`     // of all nodes
-	ParityBytes int64    `json:"parity_bytes"`   // at each node
-	RecordBytes int64    `json:"record_bytes"`   // of manifest and records, at the node that has most
-	Blocks      int      `json:"blocks"`         // of each chunk
-	Coded       int      `json:"coded_blocks"`   // that were not as before
-	Read        int64    `json:"read_bytes"`     // of files, at all nodes
-	Torn        []string `json:"torn,omitempty"` // files that were written to each time they were read
-	Gone        []string `json:"gone,omitempty"` // files that went while they were read: they are not protected
-	Notes       []string `json:"notes,omitempty"`
-	Traffic     Traffic  `json:"traffic"`
-	Cost        *Cost    `json:"cost"` // by the model of the network, as if all were coded
+	Step        *int64                 `json:"step,omitempty"`    // of the snapshot
+	Removed     []int64                `json:"removed,omitempty"` // older snapshots
+	Nodes       int                    `json:"nodes"`
+	Dirs        []string               `json:"places"`  // directories, by node
+	Hosts       []string               `json:"hosts"`   // that have them, by node
+	Devices     []string               `json:"devices"` // that they lie on, by node, as their hosts name them; "": not known
+	Tolerate    int                    `json:"tolerate"`
+	Field       string                 `json:"field"`
+	Digest      string                 `json:"digest"`
+	Generation  int64                  `json:"generation"`
+	Files       int                    `json:"files"`
+	Deleted     int                    `json:"deleted_files"`  // since the last run, of all nodes; those emptied are among them
+	Changed     int                    `json:"changed_files"`  // of all nodes, too: their names have other content, by size and time
+	DataBytes   int64                  `json:"data_bytes"`     // of all nodes
+	ParityBytes int64                  `json:"parity_bytes"`   // at each node
+	RecordBytes int64                  `json:"record_bytes"`   // of manifest and records, at the node that has most
+	Blocks      int                    `json:"blocks"`         // of each chunk
+	Coded       int                    `json:"coded_blocks"`   // that were not as before
+	Read        int64                  `json:"read_bytes"`     // of files, at all nodes
+	Torn        []string               `json:"torn,omitempty"` // files that were written to each time they were read
+	Gone        []string               `json:"gone,omitempty"` // files that went while they were read: they are not protected
+	Notes       []string               `json:"notes,omitempty"`
+	Traffic     protection.PlanTraffic `json:"traffic"`
+	Cost        *protection.CodingCost `json:"cost"` // by the model of the network, as if all were coded
 
 	Special []string   `json:"special,omitempty"` // what is neither file, directory nor symbolic link: it is not protected
 	Mounts  []string   `json:"mounts,omitempty"`  // directories below nodes in which other file systems begin
@@ -89,10 +91,10 @@ type ProtectReport struct {
 
 // A NodePlan says what a run would protect at a node.
 type NodePlan struct {
-	Files   int       `json:"files"`
-	Bytes   int64     `json:"bytes"`             // of these
-	Coded   int64     `json:"coded_bytes"`       // of these: of files that are new, have changed, or come to another place
-	Changes []Finding `json:"changes,omitempty"` // New, Changed and Deleted
+	Files   int                  `json:"files"`
+	Bytes   int64                `json:"bytes"`             // of these
+	Coded   int64                `json:"coded_bytes"`       // of these: of files that are new, have changed, or come to another place
+	Changes []protection.Finding `json:"changes,omitempty"` // New, Changed and Deleted
 }
 
 // Protect makes the parity of all nodes: with it and the records, both in .volley, [Group.Recover] brings back any
@@ -105,7 +107,7 @@ type NodePlan struct {
 // meanwhile is read once more; if it changes again, it is protected torn, as the report says.
 //
 // An earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a process
-// at any moment, a new call completes it. It returns an [*InputError] for directories that cannot be protected so, and a
+// at any moment, a new call completes it. It returns a [*protection.RefusedError] for directories that cannot be protected so, and a
 // [*files.BusyError] where another run uses a node.
 func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
 	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o, Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
@@ -131,6 +133,33 @@ func (r *ProtectReport) strict(o ProtectOptions) (err error) {
 	return err
 }
 
+// A TornError names what could not be protected as it was at one moment, where [ProtectOptions.Strict] asks for that. The
+// protection is in force.
+type TornError struct {
+	Torn []string // files that were written to while they were read, twice
+	Gone []string // files that went while they were read
+}
+
+// ExitCode returns 3, that of a result that is not as it should be.
+func (e *TornError) ExitCode() int { return 3 }
+
+func (e *TornError) Error() string {
+	return "protected, but for files that were in use: " + strings.Join(pass.BusyNotes(e.Torn, e.Gone), "; ")
+}
+
+// A CrowdedError says that losing one host or disk loses more nodes than may be lost, where Strict of the options asks
+// for that. The protection is in force, unless it was a dry run.
+type CrowdedError struct {
+	Domains []string // which nodes are where, for people
+}
+
+// ExitCode returns 3, that of a result that is not as it should be.
+func (e *CrowdedError) ExitCode() int { return 3 }
+
+func (e *CrowdedError) Error() string {
+	return "more nodes than may be lost are in one place: " + strings.Join(e.Domains, "; ")
+}
+
 // An UnsettledError is why a run has ended while its generation came into force, or after that: the next run completes it.
 // After any other error of Protect the earlier protection is in force.
 type UnsettledError struct{ Err error }
@@ -147,10 +176,10 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	}
 	m := &store.Manifest{
 		Format: store.Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.K, Tolerate: o.Tolerate,
-		Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, Part: o.Part,
+		Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, SetIndex: o.Part,
 	}
 	if earlier != nil {
-		m.Group, m.Epoch, m.Replaces, m.Part = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.Part, earlier.Part)
+		m.Group, m.Epoch, m.Replaces, m.SetIndex = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.SetIndex, earlier.SetIndex)
 		if earlier.Nodes != s.K {
 			m.Epoch, m.Replaces = earlier.Epoch+1, &store.Predecessor{Epoch: earlier.Epoch, Nodes: earlier.Nodes, Names: earlier.Names}
 		}
@@ -167,9 +196,9 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	code, err := erasure.NewCode(s.K, o.Tolerate)
 	switch wrong := m.Exclude.Validate(); {
 	case o.Tolerate == 0:
-		err = &store.InputError{Way: store.WayTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
+		err = &protection.RefusedError{Way: protection.WayTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
 	case err != nil:
-		err = &InputError{Err: err}
+		err = &protection.RefusedError{Err: err}
 	case o.Retain < 0:
 		err = store.Inputf("%d snapshots to retain: want 0 or more", o.Retain)
 	case wrong != nil:
@@ -283,7 +312,7 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 		l, err := tree.Scan(n.Dir, true, m.Rules())
 		works[i] = &pass.Work{Node: n, Listing: l, Data: &content.Data{}}
 		if errors.Is(err, tree.ErrLong) {
-			return x, &InputError{Err: err}
+			return x, &protection.RefusedError{Err: err}
 		}
 		if err == nil {
 			err = cmp.Or(s.Nested(n, l), guard.HidingData(n, l))

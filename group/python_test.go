@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/testprogram"
 	"volley/transport"
 )
@@ -46,7 +47,7 @@ func TestPython(t *testing.T) {
 		t.Run(fmt.Sprintf("K=%d,R=%d", c.k, c.r), func(t *testing.T) {
 			t.Parallel()
 			dirs := trees(t, c.k, c.files, c.most, uint64(c.k))
-			o := group.ProtectOptions{Tolerate: c.r, Accept: group.Edits{Deleted: true}}
+			o := group.ProtectOptions{Tolerate: c.r, Accept: protection.Edits{Deleted: true}}
 			_, err := protect(1, dirs, o)
 			must(t, err)
 			// Once more, with a file less: a later generation, and zeros where the file was.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/fuzzlimit"
 	"volley/internal/verifyall"
 )
@@ -90,7 +91,7 @@ func TestRecords(t *testing.T) {
 			}
 			before := w.everything()
 			err := w.recover()
-			input := new(InputError)
+			input := new(protection.RefusedError)
 			switch undecided := errors.As(err, &input) && (strings.Contains(err.Error(), "cannot tell") || strings.Contains(err.Error(), "the group is not protected")); {
 			case undecided:
 				if !own {

@@ -16,14 +16,15 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/printable"
 )
 
 // RecoverOptions say how to recover.
 type RecoverOptions struct {
-	Revert Edits // bring back, too, what users have changed or deleted since
-	DryRun bool  // write nothing
+	Revert protection.Edits // bring back, too, what users have changed or deleted since
+	DryRun bool             // write nothing
 
 	// Files, unless empty, are patterns, as those of ProtectOptions.Exclude, of what alone comes back: also what users have
 	// deleted, and changed files where Revert has them. Recover reads these files, and the blocks from which what they lack
@@ -38,23 +39,23 @@ type RecoverOptions struct {
 
 // A RecoverReport says what Recover has done.
 type RecoverReport struct {
-	Step       *int64       `json:"step,omitempty"` // of the snapshot
-	Generation int64        `json:"generation"`
-	Nodes      []NodeReport `json:"nodes"` // as they were found
-	Files      int          `json:"files"` // brought back
-	Blocks     int          `json:"blocks"`
-	Kept       []files.Name `json:"kept,omitempty"`        // files that have changed and were left alone
-	Gone       []files.Name `json:"deleted,omitempty"`     // what was deleted, and did not come back
-	Replaced   []files.Name `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
-	Left       []string     `json:"unrecovered,omitempty"` // files that could not be brought back, and why
-	Reverts    []files.Name `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert.Changed brings back
-	Matched    int          `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
-	Notes      []string     `json:"notes,omitempty"`
-	Traffic    Traffic      `json:"traffic"`
-	Seconds    float64      `json:"seconds"`
+	Step       *int64                 `json:"step,omitempty"` // of the snapshot
+	Generation int64                  `json:"generation"`
+	Nodes      []NodeReport           `json:"nodes"` // as they were found
+	Files      int                    `json:"files"` // brought back
+	Blocks     int                    `json:"blocks"`
+	Kept       []files.Name           `json:"kept,omitempty"`        // files that have changed and were left alone
+	Gone       []files.Name           `json:"deleted,omitempty"`     // what was deleted, and did not come back
+	Replaced   []files.Name           `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
+	Left       []string               `json:"unrecovered,omitempty"` // files that could not be brought back, and why
+	Reverts    []files.Name           `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert.Changed brings back
+	Matched    int                    `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
+	Notes      []string               `json:"notes,omitempty"`
+	Traffic    protection.PlanTraffic `json:"traffic"`
+	Seconds    float64                `json:"seconds"`
 }
 
-// Incomplete returns an [*IncompleteError] where something could not be brought back.
+// Incomplete returns an [*protection.IncompleteError] where something could not be brought back.
 func (r *RecoverReport) Incomplete() error {
 	var what []string
 	for _, n := range r.Nodes {
@@ -72,7 +73,7 @@ func (r *RecoverReport) Incomplete() error {
 	if what == nil {
 		return nil
 	}
-	return &IncompleteError{What: what}
+	return &protection.IncompleteError{What: what}
 }
 
 // Recover brings back what is lost or damaged at any node, as it was protected: files with their names, modes and
@@ -87,8 +88,8 @@ func (r *RecoverReport) Incomplete() error {
 // are lost for certain, or were never protected: these it renames, and they are then no snapshots any more. It returns a
 // [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full.
 //
-// It returns a *[TooManyError], at every rank, where more nodes are lost than the group tolerates,
-// and an [*InputError] for directories that are not those of a group; nothing has been written then. The error is
+// It returns a [*protection.TooManyError], at every rank, where more nodes are lost than the group tolerates, and a
+// [*protection.RefusedError] for directories that are not those of a group; nothing has been written then. The error is
 // a [*files.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
@@ -224,13 +225,13 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 func checkRoom(ctx context.Context, s *session.Session, o RecoverOptions, targets map[int]*restore.Target) error {
 	lack := guard.Lack{What: "what comes back", Do: "make room, or give an empty directory where there is more"}
 	if o.Files == nil {
-		lack.Way = store.WayFiles
+		lack.Way = protection.WayFiles
 	}
 	return guard.CheckRoom(ctx, s, lack, func(n *store.Node) store.Writes { return targets[n.Index].Writes() })
 }
 
 // tell adds to a report what users have done at a node.
-func (r *RecoverReport) tell(dir string, findings []Finding, o RecoverOptions) {
+func (r *RecoverReport) tell(dir string, findings []protection.Finding, o RecoverOptions) {
 	for _, f := range findings {
 		at := files.Name(tree.JoinPath(dir, f.Path))
 		switch {
@@ -278,7 +279,7 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 		return false, err
 	}
 	type done struct {
-		Back        Recovered
+		Back        protection.Recovered
 		Sent        int64
 		Replaced    []files.Name
 		Left, Notes []string
@@ -309,7 +310,7 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 	complete = true
 	for n, d := range all {
 		r.Files += d.Back.Files
-		if d.Back != (Recovered{}) {
+		if d.Back != (protection.Recovered{}) {
 			r.Nodes[n].Recovered = &d.Back
 		}
 		r.Traffic.MostSent = max(r.Traffic.MostSent, d.Sent)

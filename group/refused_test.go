@@ -13,6 +13,7 @@ import (
 	"volley/group/internal/guard"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/sim"
 	"volley/transport"
@@ -86,28 +87,28 @@ func TestDirectoriesRefused(t *testing.T) {
 // numbers that will not do.
 func TestArgumentsRefused(t *testing.T) {
 	t.Parallel()
-	other := func(change func(o *Options)) error {
+	other := func(change func(o *protection.Settings)) error {
 		w := newWorld(4, 1)
 		w.ranks = 2
 		p := w.Process()
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
-			o := w.options(p, Options{})
+			o := w.options(p, protection.Settings{})
 			if t.Rank() == 1 {
-				change(&o)
+				change(&o.Settings)
 			}
-			return Over(t, dirs, o).Protect(ctx, ProtectOptions{Tolerate: 1})
+			return overSetup(t, dirs, o).Protect(ctx, ProtectOptions{Tolerate: 1})
 		})
 		return err
 	}
-	for what, change := range map[string]func(o *Options){
-		"memory":  func(o *Options) { o.Memory = 1 << 21 },
-		"believe": func(o *Options) { o.Believe = "/n1" },
+	for what, change := range map[string]func(o *protection.Settings){
+		"memory":  func(o *protection.Settings) { o.Memory = 1 << 21 },
+		"believe": func(o *protection.Settings) { o.Believe = "/n1" },
 	} {
 		if err := other(change); !IsInputError(err) || !strings.Contains(err.Error(), "rank 1 differs from rank 0 in "+what+" (") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if err := other(func(o *Options) { o.Timeout *= 2; o.Network = sim.Network{Gaps: sim.Gaps{{Messages: 1}}} }); err != nil {
+	if err := other(func(o *protection.Settings) { o.Timeout *= 2; o.Network = sim.Network{Gaps: sim.Gaps{{Messages: 1}}} }); err != nil {
 		t.Errorf("what may differ: %v", err)
 	}
 	w := newWorld(4, 1)
@@ -118,13 +119,13 @@ func TestArgumentsRefused(t *testing.T) {
 		if t.Rank() == 1 {
 			give = w.dirs[3:]
 		}
-		return Over(t, give, w.options(p, Options{})).Protect(ctx, ProtectOptions{Tolerate: 1})
+		return overSetup(t, give, w.options(p, protection.Settings{})).Protect(ctx, ProtectOptions{Tolerate: 1})
 	})
 	if !IsInputError(err) || !strings.Contains(err.Error(), "process 0 has 3 of 4 directories: give every process the same number") {
 		t.Errorf("3 and 1: %v", err)
 	}
 	w = newWorld(4, 1)
-	if _, err := w.with(Options{Believe: "/n7"}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), `"/n7" is no node of the group`) {
+	if _, err := w.with(protection.Settings{Believe: "/n7"}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), `"/n7" is no node of the group`) {
 		t.Errorf("believe: %v", err)
 	}
 	for _, x := range []struct {

@@ -13,6 +13,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -113,7 +114,7 @@ func TestFindings(t *testing.T) {
 	}
 	must(t, diff("node 4", was[4], w.tree(4)))
 	// With Revert.Changed, what is changed comes back, too, unless a directory is in its place.
-	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
+	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	const inTheWay = "/n1/empty is a directory, and was a file when it was protected: move it away"
 	same(t, "revert", found(rec.Nodes), []string{
@@ -128,7 +129,7 @@ func TestFindings(t *testing.T) {
 	}
 	// And again: earlier copies stay.
 	w.WriteFile("/n1/plain", []byte("rewritten again"), 0o644)
-	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
+	rec, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	same(t, "again: replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/plain.1"})
 	if contentOf(w, "/n1/.volley/replaced/1/plain") != "rewritten" || contentOf(w, "/n1/.volley/replaced/1/plain.1") != "rewritten again" {
@@ -283,7 +284,7 @@ func TestReports(t *testing.T) {
 // TestErrors checks what errors and reports say of nodes.
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	few := &TooManyError{Nodes: []string{"/a", "/b"}, Tolerate: 1}
+	few := &protection.TooManyError{Nodes: []string{"/a", "/b"}, Tolerate: 1}
 	const text = "2 nodes are lost, and the group tolerates the loss of 1: /a, /b"
 	if few.Error() != text {
 		t.Error(few)
@@ -311,7 +312,7 @@ func TestErrors(t *testing.T) {
 		is     error
 		input  bool
 		unwrap error
-	}{{few, true, nil}, {&InputError{Err: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
+	}{{few, true, nil}, {&protection.RefusedError{Err: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
 		if IsInputError(fmt.Errorf("around it: %w", x.is)) != x.input || x.unwrap != nil && !errors.Is(x.is, x.unwrap) {
 			t.Errorf("%v", x.is)
 		}
@@ -337,10 +338,10 @@ func TestForbidden(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1)
 	must(t, w.protect())
-	for _, want := range []Finding{{Path: "plain", What: Damaged, Why: "permission denied"}, {Path: "plain", What: Changed, Why: "permission denied"}} {
+	for _, want := range []protection.Finding{{Path: "plain", What: Damaged, Why: "permission denied"}, {Path: "plain", What: Changed, Why: "permission denied"}} {
 		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"))
 		must(t, err)
-		if !slices.Equal(r.Nodes[1].Findings, []Finding{want}) {
+		if !slices.Equal(r.Nodes[1].Findings, []protection.Finding{want}) {
 			t.Errorf("%+v, want %+v", r.Nodes[1].Findings, want)
 		}
 		at, err := w.Lstat("/n1/plain")

@@ -10,6 +10,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/transport"
 )
 
@@ -36,13 +37,13 @@ type ResizeReport struct {
 //
 // The earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a
 // process, the group is protected with the nodes that it had or is to have, and calling it again completes it. Resize
-// reads the removed nodes, and returns an [*InputError] where they are lost or damaged, unless o.Force is set. With o.Strict
+// reads the removed nodes, and returns a [*protection.RefusedError] where they are lost or damaged, unless o.Force is set. With o.Strict
 // it returns errors with its report, as [Group.Protect] does.
 //
 // With several ranks the directories are in the order of [Resized]. Where nodes are removed, each has one node.
 func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, error) {
 	v := session.Verb{Name: "resize", Args: o, Access: store.Access{Writes: !o.DryRun}, Added: o.Add}
-	v.Order = func(names []string, ids []Identity, added []bool) ([]int, error) {
+	v.Order = func(names []string, ids []protection.Identity, added []bool) ([]int, error) {
 		return session.Resized(names, ids, added, o.Remove)
 	}
 	r, err := meet(ctx, g, func(s *session.Session) (*ResizeReport, error) {
@@ -249,13 +250,13 @@ func stays(s *session.Session, k int, force bool) error {
 		case n >= k && force && x.Failing != "":
 			x.Lost, x.Failing, x.Unreachable = true, "", false
 		case n >= k && x.Failing != "":
-			return &InputError{Way: WayGiveUp, Err: fmt.Errorf("%s cannot be read, and is to be removed: %s. Run again when it can be", s.Name(n), x.Failing)}
+			return &protection.RefusedError{Way: protection.WayGiveUp, Err: fmt.Errorf("%s cannot be read, and is to be removed: %s. Run again when it can be", s.Name(n), x.Failing)}
 		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < len(s.Manifest.RecordFilesAt(x.Node))):
-			way := WayForce
+			way := protection.WayForce
 			if n >= k {
-				way = WayGiveUp
+				way = protection.WayGiveUp
 			}
-			return &InputError{Way: way, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
+			return &protection.RefusedError{Way: way, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
 		}
 	}
 	return s.Complete(force)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -49,7 +50,7 @@ func (x *resizingCase) run(w *world, p *disktest.Process, each bool, o ResizeOpt
 	y := w.of(slices.Concat(x.was, x.add))
 	o.Add, o.Remove = x.add, x.remove
 	if each {
-		var ids []Identity
+		var ids []protection.Identity
 		var added []bool
 		for _, dir := range y.dirs {
 			ids, added = append(ids, store.Identify(p, dir)), append(added, slices.Contains(o.Add, dir))
@@ -101,7 +102,7 @@ func (x *resizingCase) done(w *world, before []string, generation int64) error {
 	seen := map[int]bool{} // a disk that failed for a moment may have another number
 	for _, dir := range c.dirs {
 		id := store.Identify(c.Process(), dir)
-		if seen[id.Node] || id.Node >= len(x.is) || id.Nodes != len(x.is) || id.Next != (store.Place{}) {
+		if seen[id.Node] || id.Node >= len(x.is) || id.Nodes != len(x.is) || id.Next != (protection.Place{}) {
 			return fmt.Errorf("%s is %+v", dir, id)
 		}
 		seen[id.Node] = true
@@ -341,7 +342,7 @@ func TestResizeAfterwards(t *testing.T) {
 	must(t, back.done(w, before, 3))
 	// A key is as it was.
 	w = newWorld(6, 1)
-	key := Options{Key: []byte("a key of 16 bytes and more")}
+	key := protection.Settings{Key: []byte("a key of 16 bytes and more")}
 	_, err = w.of(x.was).with(key).protectBy(w.Process(), ProtectOptions{})
 	must(t, err)
 	if _, err = x.run(w, w.Process(), false, ResizeOptions{}); err == nil || !strings.Contains(err.Error(), "protected with a key") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/group/protection"
 )
 
 // TestRoom protects nodes of which one has a hole of 8 TiB: before anything is read, protect says that its parity has no
@@ -18,7 +19,7 @@ func TestRoom(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dirs[2], "hole"), 8<<40); err != nil {
 		t.Skip(err)
 	}
-	g, err := group.Open(dirs, group.Options{})
+	g, err := group.Open(dirs, protection.Settings{})
 	must(t, err)
 	defer g.Close()
 	_, err = g.Protect(t.Context(), group.ProtectOptions{Tolerate: 1})

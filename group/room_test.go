@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
 )
@@ -81,10 +82,10 @@ func TestRecoverRoom(t *testing.T) {
 				}
 				before, others := below(w.Tree(x.small)), below(w.Tree("/n2"))
 				r, err := w.recoverBy(w.Process(), x.o)
-				input := new(InputError)
+				input := new(protection.RefusedError)
 				if errors.As(err, &input) {
 					refused++
-					if last = w; (input.Way == WayFiles) != (x.o.Files == nil) {
+					if last = w; (input.Way == protection.WayFiles) != (x.o.Files == nil) {
 						t.Fatalf("%s: the way on is %q", x.what, input.Way)
 					}
 					for _, name := range x.nodes {

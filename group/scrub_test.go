@@ -10,6 +10,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/transport"
 )
@@ -227,9 +228,9 @@ func TestLastRead(t *testing.T) {
 		whole.SetTime(fmt.Sprintf("/n1/%s/%d-4", scrubPath, i+1), now.Add(time.Duration((i+2)%4)*time.Hour))
 	}
 	for _, at := range []time.Duration{-time.Hour, time.Hour} {
-		want := Reading{Since: now, Part: 3, Parts: 4}
+		want := protection.Reading{Since: now, Part: 3, Parts: 4}
 		if whole.WriteFile("/n1/"+scrubPath+"/1-1", nil, 0o600); at > 0 {
-			want = Reading{Since: now.Add(at), Part: 1, Parts: 1}
+			want = protection.Reading{Since: now.Add(at), Part: 1, Parts: 1}
 		}
 		whole.SetTime("/n1/"+scrubPath+"/1-1", now.Add(at))
 		if r, err := whole.statusBy(whole.Process()); err != nil || r.Nodes[1].Read == nil || *r.Nodes[1].Read != want {
@@ -373,9 +374,9 @@ func TestPartRefused(t *testing.T) {
 	}
 	w.ranks = 3
 	for _, parts := range [][]VerifyOptions{{{1, 3}, {1, 3}, {2, 3}}, {{}, {}, {1, 2}}, {{1, 2}, {1, 3}, {1, 2}}} {
-		o := w.options(w.Process(), Options{})
+		o := w.options(w.Process(), protection.Settings{})
 		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (*VerifyReport, error) {
-			return Over(t, dirs, o).Verify(ctx, parts[t.Rank()])
+			return overSetup(t, dirs, o).Verify(ctx, parts[t.Rank()])
 		})
 		if !IsInputError(err) || !strings.Contains(err.Error(), "part (") && !strings.Contains(err.Error(), "parts (") {
 			t.Errorf("%v: %v", parts, err)

@@ -11,6 +11,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
 )
@@ -59,7 +60,7 @@ func TestUnset(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	v, err := w.verifyBy(w.Process())
-	if err != nil || len(v.Nodes[1].Findings) == 0 || slices.ContainsFunc(v.Nodes[1].Findings, func(x Finding) bool { return x.What != Metadata }) {
+	if err != nil || len(v.Nodes[1].Findings) == 0 || slices.ContainsFunc(v.Nodes[1].Findings, func(x protection.Finding) bool { return x.What != Metadata }) {
 		t.Errorf("%v: %+v", err, v.Nodes[1])
 	}
 }
@@ -77,7 +78,7 @@ func TestRecoverLinks(t *testing.T) {
 	w.Remove("/n1/sub/deep/y")
 	w.Remove("/n1/twin")
 	w.MkdirAll("/n1/sub/deep/y/mine", 0o700)
-	r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: Edits{Changed: true}})
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	same(t, "in its place", r.Left, []string{
 		"/n1/sub/deep/y is a directory, and was a file when it was protected: move it away",

@@ -7,6 +7,7 @@ import (
 	"volley/group/internal/guard"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/transport/local"
 )
@@ -44,7 +45,7 @@ func TestDeletedSome(t *testing.T) {
 	for n, x := range s.States {
 		found := make([]guard.Balance, 3)
 		found[n] = guard.Balance{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}}
-		_, err := guard.CheckAccidents(t.Context(), s, found, Edits{}, false)
+		_, err := guard.CheckAccidents(t.Context(), s, found, protection.Edits{}, false)
 		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) {
 			t.Errorf("%s: %v", x.Dir, err)
 		}

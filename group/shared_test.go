@@ -14,6 +14,7 @@ import (
 	"volley/collective"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -33,7 +34,7 @@ func TestSharedDirectory(t *testing.T) {
 		}
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
-			_, errs[tr.Rank()] = Over(tr, []string{[]string{one, two, one}[tr.Rank()]}, session.On(Options{}, d, false)).Protect(ctx, ProtectOptions{Tolerate: 1})
+			_, errs[tr.Rank()] = overSetup(tr, []string{[]string{one, two, one}[tr.Rank()]}, session.Setup{Disk: d}).Protect(ctx, ProtectOptions{Tolerate: 1})
 			return nil
 		})
 		for r, err := range errs {
@@ -59,9 +60,9 @@ func TestVerbs(t *testing.T) {
 	local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 		dirs := []string{t.TempDir()}
 		if tr.Rank() == 1 {
-			_, errs[1] = Over(tr, dirs, Options{}).Recover(ctx, RecoverOptions{})
+			_, errs[1] = Over(tr, dirs, protection.Settings{}).Recover(ctx, RecoverOptions{})
 		} else {
-			_, errs[tr.Rank()] = Over(tr, dirs, Options{}).Protect(ctx, ProtectOptions{Tolerate: 1})
+			_, errs[tr.Rank()] = Over(tr, dirs, protection.Settings{}).Protect(ctx, ProtectOptions{Tolerate: 1})
 		}
 		return nil
 	})
@@ -88,7 +89,7 @@ func TestFalsePeers(t *testing.T) {
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 			if tr.Rank() < 2 {
-				_, errs[tr.Rank()] = Over(tr, []string{t.TempDir()}, Options{Timeout: time.Minute}).Verify(ctx, VerifyOptions{})
+				_, errs[tr.Rank()] = Over(tr, []string{t.TempDir()}, protection.Settings{Timeout: time.Minute}).Verify(ctx, VerifyOptions{})
 				return nil
 			}
 			errs[2] = falsePeer(ctx, tr, c.begin, c.states)
@@ -105,8 +106,8 @@ func TestFalsePeers(t *testing.T) {
 
 // falsePeer takes part in a verify up to the states of the nodes.
 func falsePeer(ctx context.Context, tr transport.Transport, begin, states string) error {
-	o := session.Defaulted(Options{Timeout: time.Minute})
-	settings, err := (&session.Session{Options: o}).Settings(session.Verb{Name: "verify", Args: VerifyOptions{1, 1}})
+	o := session.Defaulted(session.Setup{Settings: protection.Settings{Timeout: time.Minute}})
+	settings, err := (&session.Session{Setup: o}).OptionTerms(session.Verb{Name: "verify", Args: VerifyOptions{1, 1}})
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	if _, err := collective.Allgatherv(ctx, tr, text, time.Minute); err != nil {
 		return err
 	}
-	s := &session.Session{T: tr, Options: o}
+	s := &session.Session{T: tr, Setup: o}
 	s.Together(ctx) // of terms that are wrong, or of nodes that have node 0
 	if states != "" {
 		says := func(context.Context) (json.RawMessage, error) { return json.RawMessage(states), nil }

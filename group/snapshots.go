@@ -15,6 +15,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -284,7 +285,7 @@ func judge(step int64, roots []rootState, states []*store.State, o decide.Trust)
 		}
 	}
 	x.root, x.tolerate = in.Root, tolerate
-	few := func(nodes []string) error { return &session.TooManyError{Nodes: nodes, Tolerate: tolerate} }
+	few := func(nodes []string) error { return &protection.TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:
 		if more := slices.Concat(unread, damaged); more != nil {

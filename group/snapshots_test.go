@@ -16,6 +16,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
@@ -62,11 +63,11 @@ func (w *roots) save(step int64) {
 func (w *roots) clone() *roots { return &roots{w.world.clone(), w.was} }
 
 func (w *roots) protectStep(p *disktest.Process, step int64, retain int) (*ProtectReport, error) {
-	return w.with(Options{Roots: true, Step: step}).protectBy(p, ProtectOptions{Retain: retain})
+	return w.with(protection.Settings{Roots: true, Step: step}).protectBy(p, ProtectOptions{Retain: retain})
 }
 
 func (w *roots) latest(p *disktest.Process) (*RecoverReport, error) {
-	return w.with(Options{Roots: true, Step: Latest}).recoverBy(p, RecoverOptions{})
+	return w.with(protection.Settings{Roots: true, Step: Latest}).recoverBy(p, RecoverOptions{})
 }
 
 func (w *roots) snapshots(t testing.TB) *SnapshotsReport {
@@ -78,7 +79,7 @@ func (w *roots) snapshots(t testing.TB) *SnapshotsReport {
 
 func (w *roots) snapshotsBy(p *disktest.Process) (*SnapshotsReport, error) {
 	return onRanks(w.world, func(ctx context.Context, t transport.Transport, dirs []string) (*SnapshotsReport, error) {
-		return Over(t, dirs, w.options(p, Options{})).Snapshots(ctx)
+		return overSetup(t, dirs, w.options(p, protection.Settings{})).Snapshots(ctx)
 	})
 }
 
@@ -348,7 +349,7 @@ func TestSnapshotsLatest(t *testing.T) {
 		}
 		return dead(c)
 	}
-	_, err := w.with(Options{Roots: true, Step: Latest}).recoverBy(p, RecoverOptions{DryRun: true})
+	_, err := w.with(protection.Settings{Roots: true, Step: Latest}).recoverBy(p, RecoverOptions{DryRun: true})
 	if !errors.As(err, new(*NotLostError)) || !strings.Contains(err.Error(), "It may not be lost") || !strings.Contains(err.Error(), "/r0 (") || !strings.Contains(err.Error(), "input/output error") {
 		t.Errorf("%v", err)
 	}
@@ -378,8 +379,8 @@ func TestSnapshotsLatest(t *testing.T) {
 	refuses(w, "step-2: it is not protected", "is of a group of 4 nodes, and 3 were given")
 
 	// With a key, what is not protected does not count, nor what was protected with another.
-	key := func(text string) Options {
-		return Options{Roots: true, Step: Latest, Key: []byte(strings.Repeat(text, 32))}
+	key := func(text string) protection.Settings {
+		return protection.Settings{Roots: true, Step: Latest, Key: []byte(strings.Repeat(text, 32))}
 	}
 	w = newRoots(t, 4, 1)
 	w.save(1)

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/group/protection"
 )
 
 // TestSpecial protects nodes in which sockets come and go: they are named, and do not count.
 func TestSpecial(t *testing.T) {
 	t.Parallel()
 	dirs := trees(t, 3, 1, 10_000, 5)
-	g, err := group.Open(dirs, group.Options{})
+	g, err := group.Open(dirs, protection.Settings{})
 	must(t, err)
 	defer g.Close()
 	socket := filepath.Join(dirs[1], "socket")

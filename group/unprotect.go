@@ -16,6 +16,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // UnprotectOptions say how to end a protection.
@@ -51,7 +52,7 @@ func (e *RemainsError) Error() string {
 }
 
 // Unprotect removes the .volley of all nodes: the group is not protected any more. Files of the nodes stay as they
-// are. It reads them first, and returns an [*InputError] where something is lost or damaged, unless o.Force is set, and
+// are. It reads them first, and returns a [*protection.RefusedError] where something is lost or damaged, unless o.Force is set, and
 // where .volley/replaced holds files of the user's. Where nothing is protected any more, it changes nothing.
 //
 // With o.Force it goes on beside nodes that cannot be read, whose .volley stays, and returns a [*RemainsError] with the
@@ -114,7 +115,7 @@ func protected(ctx context.Context, s *session.Session, force bool) (bool, error
 	case s.Manifest != nil || s.Ending(), left && force:
 		return true, nil
 	case left:
-		return false, s.Alike(ctx, &InputError{Way: WayGiveUp, Err: s.Unprotected()})
+		return false, s.Alike(ctx, &protection.RefusedError{Way: protection.WayGiveUp, Err: s.Unprotected()})
 	}
 	there, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (bool, error) { return n.Dir != nil, nil })
 	if err != nil {
@@ -163,7 +164,7 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 	if force {
 		conditions, err = survey.GlanceAll(ctx, s, from, scrub.Part{})
 	} else {
-		conditions, err = survey.ExamineAll(ctx, s, from, content.Edits{})
+		conditions, err = survey.ExamineAll(ctx, s, from, protection.Edits{})
 	}
 	if err != nil {
 		return nil, err
@@ -186,7 +187,7 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 			}
 		}
 		if lost != "" && !force {
-			return nil, s.Alike(ctx, &InputError{Way: WayGiveUp, Err: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.Name(n), lost)})
+			return nil, s.Alike(ctx, &protection.RefusedError{Way: protection.WayGiveUp, Err: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.Name(n), lost)})
 		}
 	}
 	return list, nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -79,7 +80,7 @@ func TestUnprotectCrash(t *testing.T) {
 					rounds++
 				}
 				y := c.clone()
-				if _, err := y.unprotectBy(y.Process(), UnprotectOptions{}); err != nil && !(errors.As(err, new(*InputError)) && y.bare() == nil) {
+				if _, err := y.unprotectBy(y.Process(), UnprotectOptions{}); err != nil && !(errors.As(err, new(*protection.RefusedError)) && y.bare() == nil) {
 					t.Fatalf("%s: once more: %v", where, err)
 				}
 				if err := y.bare(); err != nil {

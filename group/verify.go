@@ -13,20 +13,21 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
+	"volley/group/protection"
 	"volley/internal/printable"
 )
 
 // A NodeReport says how a node is.
 type NodeReport struct {
-	Node     int       `json:"node"`
-	Dir      string    `json:"dir"`
-	Meta     string    `json:"meta,omitempty"` // where its .volley lies, unless in Dir
-	Status   string    `json:"status"`
-	Findings []Finding `json:"findings,omitempty"`
+	Node     int                  `json:"node"`
+	Dir      string               `json:"dir"`
+	Meta     string               `json:"meta,omitempty"` // where its .volley lies, unless in Dir
+	Status   string               `json:"status"`
+	Findings []protection.Finding `json:"findings,omitempty"`
 
-	Read      *Reading      `json:"read,omitempty"`      // since when all of it was read, by Verify; nil: some of it never was
-	Recovered *Recovered    `json:"recovered,omitempty"` // by Recover; nil: nothing
-	Busy      *files.Holder `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
+	Read      *protection.Reading   `json:"read,omitempty"`      // since when all of it was read, by Verify; nil: some of it never was
+	Recovered *protection.Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
+	Busy      *files.Holder         `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
 
 	why string // it cannot be read
 }
@@ -41,22 +42,22 @@ func (r *NodeReport) Path(p files.Name) string { return store.PathOf("", r.Meta,
 
 // A VerifyReport says how the nodes of a group are.
 type VerifyReport struct {
-	Step       *int64       `json:"step,omitempty"` // of the snapshot
-	Protected  bool         `json:"protected"`
-	Generation int64        `json:"generation"`
-	Nodes      []NodeReport `json:"nodes"`
-	Tolerate   int          `json:"tolerate"`
-	MayLose    int          `json:"may_lose"`                // more nodes, whichever they are, so that all of theirs comes back
-	Risks      []Risk       `json:"at_risk,omitempty"`       // what would not where one more is lost
-	RiskSince  *Cause       `json:"at_risk_since,omitempty"` // what took from the protection first; nil: not known
-	Since      time.Time    `json:"since,omitzero"`          // when the generation came into force at the first node that has it
-	Digest     string       `json:"digest,omitempty"`        // that data and parity were compared by
-	Whole      bool         `json:"whole"`                   // all of it, as it was protected; of what was not read, as far as a glance tells
-	Part       int          `json:"part,omitempty"`          // of each node that was read, of Parts; 0: all, or nothing by Status
-	Parts      int          `json:"parts,omitempty"`
-	ReadBytes  int64        `json:"read_bytes,omitempty"` // of all nodes
-	Notes      []string     `json:"notes,omitempty"`
-	Seconds    float64      `json:"seconds"`
+	Step       *int64            `json:"step,omitempty"` // of the snapshot
+	Protected  bool              `json:"protected"`
+	Generation int64             `json:"generation"`
+	Nodes      []NodeReport      `json:"nodes"`
+	Tolerate   int               `json:"tolerate"`
+	MayLose    int               `json:"may_lose"`                // more nodes, whichever they are, so that all of theirs comes back
+	Risks      []protection.Risk `json:"at_risk,omitempty"`       // what would not where one more is lost
+	RiskSince  *protection.Cause `json:"at_risk_since,omitempty"` // what took from the protection first; nil: not known
+	Since      time.Time         `json:"since,omitzero"`          // when the generation came into force at the first node that has it
+	Digest     string            `json:"digest,omitempty"`        // that data and parity were compared by
+	Whole      bool              `json:"whole"`                   // all of it, as it was protected; of what was not read, as far as a glance tells
+	Part       int               `json:"part,omitempty"`          // of each node that was read, of Parts; 0: all, or nothing by Status
+	Parts      int               `json:"parts,omitempty"`
+	ReadBytes  int64             `json:"read_bytes,omitempty"` // of all nodes
+	Notes      []string          `json:"notes,omitempty"`
+	Seconds    float64           `json:"seconds"`
 
 	unrecorded bool // no node has the record of some node: recover brings nothing back
 }
@@ -179,7 +180,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	var conditions []*content.Condition
 	var err error
 	if part == scrub.Whole {
-		conditions, err = survey.ExamineAll(ctx, s, 0, content.Edits{})
+		conditions, err = survey.ExamineAll(ctx, s, 0, protection.Edits{})
 	} else {
 		r.Part, r.Parts = part.Part, part.Parts
 		conditions, err = survey.GlanceAll(ctx, s, 0, part)

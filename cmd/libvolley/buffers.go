@@ -146,5 +146,5 @@ func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options
 		return p, errUsage{errors.New("accept_deleted, accept_changed, revert, believe, step, retain, exclude, files, file_count, force, set_size, domain: they are for directories: leave them 0")}
 	}
 	g, err := groupOptions(o)
-	return buffers.Options{Options: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err
+	return buffers.Options{Settings: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err
 }

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/transport/mpi"
 )
 
@@ -25,13 +26,13 @@ type node struct {
 	*operation
 	verb    string
 	dir     string
-	options group.Options
+	options protection.Settings
 	set     setOptions
 	files   []string // that alone are protected, below dir; nil: all
 }
 
 // A verb works on the group of a node, which is a part of all nodes.
-type verb func(context.Context, *group.Group, group.Part) (found, error)
+type verb func(context.Context, *group.Group, protection.SetIndex) (found, error)
 
 // found is what a verb has found, the same at all nodes.
 type found struct {
@@ -77,7 +78,7 @@ func (n *node) does(to *C.longlong, run verb) *operation {
 	var has found
 	n.operation.run = func(ctx context.Context, e *mpi.Endpoint) error {
 		n.options.Progress = n.progress
-		return n.inSet(ctx, e, func(ctx context.Context, t *mpi.Endpoint, part group.Part) (err error) {
+		return n.inSet(ctx, e, func(ctx context.Context, t *mpi.Endpoint, part protection.SetIndex) (err error) {
 			if n.options.Network, err = networkOf(t.Size(), nil); err == nil {
 				has, err = run(ctx, group.Over(n.slow(ctx, t), []string{n.dir}, n.options), part)
 			}
@@ -98,7 +99,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 	n := nodeOf("protect", path, o)
 	p := group.ProtectOptions{
 		Tolerate: int(tolerate), Digest: C.GoString(o.digest), Force: o.force != 0, Retain: int(o.retain),
-		Accept: group.Edits{Changed: o.accept_changed != 0, Deleted: o.accept_deleted != 0},
+		Accept: protection.Edits{Changed: o.accept_changed != 0, Deleted: o.accept_deleted != 0},
 	}
 	if o.exclude != nil {
 		p.Exclude = slices.DeleteFunc(strings.Split(C.GoString(o.exclude), "\n"), func(line string) bool { return line == "" || line[0] == '#' })
@@ -107,7 +108,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 	if n.wrong == nil {
 		n.files, n.wrong = n.filesOf(o)
 	}
-	return n.does(o.step, func(ctx context.Context, g *group.Group, part group.Part) (found, error) {
+	return n.does(o.step, func(ctx context.Context, g *group.Group, part protection.SetIndex) (found, error) {
 		if n.options.Roots && n.options.Step != group.Latest { // all have come: their files are written
 			if err := group.CompleteSnapshot(n.dir, n.options.Step); err != nil {
 				return found{}, err
@@ -127,8 +128,8 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
-	p := group.RecoverOptions{Revert: group.Edits{Changed: o.revert != 0, Deleted: o.revert != 0}}
-	return nodeOf("recover", path, o).does(o.step, func(ctx context.Context, g *group.Group, _ group.Part) (found, error) {
+	p := group.RecoverOptions{Revert: protection.Edits{Changed: o.revert != 0, Deleted: o.revert != 0}}
+	return nodeOf("recover", path, o).does(o.step, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
 		r, err := g.Recover(ctx, p)
 		if err != nil {
 			return found{}, err
@@ -144,7 +145,7 @@ func volleyUnprotect(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C
 	if o.step != nil && n.wrong == nil {
 		n.wrong = errUsage{errors.New("step: the protection of one snapshot is ended: leave step NULL, and give path of it")}
 	}
-	return n.does(nil, func(ctx context.Context, g *group.Group, _ group.Part) (found, error) {
+	return n.does(nil, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
 		_, err := g.Unprotect(ctx, group.UnprotectOptions{Force: force})
 		if errors.As(err, new(*group.RemainsError)) { // it has ended, but at nodes that cannot be read
 			return found{verdict: err}, nil
@@ -164,8 +165,8 @@ func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group
 		n.wrong = isNull("report")
 	}
 	var r *group.VerifyReport
-	var of group.Part
-	op := n.does(o.step, func(ctx context.Context, g *group.Group, part group.Part) (_ found, err error) {
+	var of protection.SetIndex
+	op := n.does(o.step, func(ctx context.Context, g *group.Group, part protection.SetIndex) (_ found, err error) {
 		examine := g.Status
 		if reads != 0 {
 			examine = func(ctx context.Context) (*group.VerifyReport, error) { return g.Verify(ctx, group.VerifyOptions{}) }
@@ -187,7 +188,7 @@ func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group
 }
 
 // reported returns a report as C has it.
-func reported(r *group.VerifyReport, part group.Part) C.volley_report {
+func reported(r *group.VerifyReport, part protection.SetIndex) C.volley_report {
 	flag := func(is bool) C.int {
 		if is {
 			return 1

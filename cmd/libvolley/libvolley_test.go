@@ -22,6 +22,7 @@ import (
 	"volley/coded"
 	"volley/field"
 	"volley/group"
+	"volley/group/protection"
 	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
@@ -331,10 +332,10 @@ func TestResult(t *testing.T) {
 		{&group.BrokenError{}, 3},
 		{cancelled{}, 4},
 		{&volley.DisagreementError{}, 2},
-		{&group.TooManyError{Tolerate: 1}, 2},
+		{&protection.TooManyError{Tolerate: 1}, 2},
 		{&coded.InputError{Err: errors.New("too few")}, 2},
 		{&verify.CheckError{}, 3},
-		{new(group.WrongError), 3},
+		{new(protection.CorruptError), 3},
 	} {
 		if got := int(result(c.err)); got != c.want {
 			t.Errorf("%v: %d, want %d", c.err, got, c.want)

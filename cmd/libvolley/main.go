@@ -23,6 +23,7 @@ import (
 	"volley/coded"
 	"volley/field"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/memo"
 	"volley/internal/printable"
 	"volley/matrix"
@@ -186,9 +187,9 @@ func apart(pieces []piece) error {
 }
 
 // groupOptions returns options but the network.
-func groupOptions(o *C.volley_group_options) (g group.Options, err error) {
-	g = group.Options{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
-	err = cmp.Or(length("memory", o.memory), g.UseKey(C.GoString(o.key)))
+func groupOptions(o *C.volley_group_options) (g protection.Settings, err error) {
+	g = protection.Settings{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
+	err = cmp.Or(length("memory", o.memory), group.UseKey(&g, C.GoString(o.key)))
 	return g, err
 }
 
@@ -245,19 +246,19 @@ func result(err error) C.int {
 }
 
 // waysOn says with which member of the options a function does what it has refused.
-var waysOn = map[group.Way]string{
-	group.WayBelieve:       "believe in the options names the node to go by",
-	group.WayAcceptDeleted: "if it was meant, set accept_deleted in the options",
-	group.WayAcceptChanged: "recover with revert in the options brings it back; if it was meant, set accept_changed",
-	group.WayTolerate:      "say it with tolerate",
-	group.WayForce:         "force in the options protects the group as it is",
-	group.WayGiveUp:        "force in the options gives it up",
-	group.WayKey:           `key in the options names its file, "none" goes without`,
+var waysOn = map[protection.Way]string{
+	protection.WayBelieve:       "believe in the options names the node to go by",
+	protection.WayAcceptDeleted: "if it was meant, set accept_deleted in the options",
+	protection.WayAcceptChanged: "recover with revert in the options brings it back; if it was meant, set accept_changed",
+	protection.WayTolerate:      "say it with tolerate",
+	protection.WayForce:         "force in the options protects the group as it is",
+	protection.WayGiveUp:        "force in the options gives it up",
+	protection.WayKey:           `key in the options names its file, "none" goes without`,
 }
 
 // tell returns the text of an error, and what the caller can do about it.
 func tell(err error) string {
-	if input := new(group.InputError); errors.As(err, &input) && waysOn[input.Way] != "" {
+	if input := new(protection.RefusedError); errors.As(err, &input) && waysOn[input.Way] != "" {
 		return err.Error() + "; " + waysOn[input.Way]
 	}
 	return err.Error()

@@ -13,6 +13,7 @@ import (
 	"volley"
 	"volley/collective"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/sets"
 	"volley/transport/mpi"
 )
@@ -50,7 +51,7 @@ type outcome struct {
 
 // inSet has this process work in its set, with the others of it: all processes, without sets. The error of any set is
 // that of all.
-func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Context, *mpi.Endpoint, group.Part) error) error {
+func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Context, *mpi.Endpoint, protection.SetIndex) error) error {
 	if err := volley.Greet(ctx, e, n.verb, n.options.Timeout, collective.TermOf("set_size", n.set.size), collective.TermOf("domain given", n.set.domain != "")); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 	}
 	if n.set.size == 0 {
 		n.set.only(all)
-		return work(ctx, e, group.Part{})
+		return work(ctx, e, protection.SetIndex{})
 	}
 	var members []sets.Member
 	for _, x := range all {
@@ -96,7 +97,7 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 	n.opened = append(n.opened, t)
 	var own error
 	outcomes, err := collective.SteadyValues(ctx, e, n.options.Timeout, func(ctx context.Context) (outcome, error) {
-		err := work(ctx, t, group.Part{Set: number, Sets: len(list)})
+		err := work(ctx, t, protection.SetIndex{Set: number, Sets: len(list)})
 		if own = cmp.Or(err, n.verdict); own == nil {
 			return outcome{}, nil
 		}

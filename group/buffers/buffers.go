@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"volley/group"
 	"volley/group/internal/content"
 	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
@@ -25,26 +24,27 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/survey"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/transport"
 )
 
-// Options say how to protect and recover buffers. Of [group.Options], Memory, Timeout, Network, Gamma, Key, NoKey and
+// Options say how to protect and recover buffers. Of [protection.Settings], Memory, Timeout, Network, Gamma, Key, NoKey and
 // Log count. All ranks give the same.
 type Options struct {
-	group.Options
+	protection.Settings
 	Tolerate int    // ranks that may be lost; only to protect
 	Digest   string // SHA256, BLAKE3, XXH3, or "" for XXH3, with a key SHA256; only to protect
 }
 
 // A Report says what Recover has done.
 type Report struct {
-	Lost    []int         `json:"lost,omitempty"`    // ranks that said so
-	Damaged []int         `json:"damaged,omitempty"` // ranks whose buffers or parity were not as they were protected
-	Blocks  int           `json:"blocks"`            // that came back
-	Notes   []string      `json:"notes,omitempty"`   // what was damaged
-	Traffic group.Traffic `json:"traffic"`
-	Seconds float64       `json:"seconds"`
+	Lost    []int                  `json:"lost,omitempty"`    // ranks that said so
+	Damaged []int                  `json:"damaged,omitempty"` // ranks whose buffers or parity were not as they were protected
+	Blocks  int                    `json:"blocks"`            // that came back
+	Notes   []string               `json:"notes,omitempty"`   // what was damaged
+	Traffic protection.PlanTraffic `json:"traffic"`
+	Seconds float64                `json:"seconds"`
 }
 
 // The parity of buffers has a header, zeros to headerBytes, and the parts whose lengths it gives, in this order.
@@ -191,7 +191,7 @@ func sizesOf(buffers [][]byte) []int64 {
 
 // buffering calls f with a session in which every rank is a node.
 func buffering[T any](ctx context.Context, t transport.Transport, o Options, v session.Verb, f func(*session.Session) (T, error)) (T, error) {
-	return session.Meeting(ctx, t, o.Options, func(s *session.Session) (none T, err error) {
+	return session.Meeting(ctx, t, session.Setup{Settings: o.Settings}, func(s *session.Session) (none T, err error) {
 		if t.Size() < 2 {
 			return none, store.Inputf("need at least 2 processes, got %d", t.Size())
 		}
@@ -226,7 +226,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 	}
 	c, err := erasure.CodeOf(m)
 	if err != nil {
-		return nil, 0, s.Alike(ctx, &store.InputError{Err: err})
+		return nil, 0, s.Alike(ctx, &protection.RefusedError{Err: err})
 	}
 	if err := guard.CheckDigest(m.Digest, s.Key); err != nil {
 		return nil, 0, s.Alike(ctx, err)
@@ -259,7 +259,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 		m.Records = append(m.Records, store.RecordSum{Bytes: int64(n), SHA256: disk.Sum(nil)})
 	}
 	if err := m.Validate(); err != nil {
-		return nil, 0, s.Alike(ctx, &store.InputError{Err: err})
+		return nil, 0, s.Alike(ctx, &protection.RefusedError{Err: err})
 	}
 	text, err := m.Encode(s.Key)
 	return p, mostParityBytes(m, len(text)), err
@@ -277,7 +277,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 // Keep the number of the step in a buffer of each set. After a loss recover both sets, and go on from the set with the
 // larger step: a rank that has died before it called Protect leaves the earlier protection of that set as it was.
 //
-// It returns an [*group.InputError] where the options will not do, or there is no room for the parity.
+// It returns a [*protection.RefusedError] where the options will not do, or there is no room for the parity.
 func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o Options) error {
 	begin(parity) // before any message: what this rank had may be older than what others get
 	_, err := buffering(ctx, t, o, session.Verb{Name: "protect buffers", Args: o}, func(s *session.Session) (none struct{}, err error) {
@@ -453,7 +453,7 @@ func agree(s *session.Session) error {
 // had. What is damaged of it, or was changed since, comes back, too, block by block. All ranks call it, as many as have
 // protected, each with what the same rank had.
 //
-// It returns a [*group.TooManyError] where more ranks are lost than o.Tolerate was, and an [*group.InputError] where too much else
+// It returns a [*protection.TooManyError] where more ranks are lost than o.Tolerate was, and a [*protection.RefusedError] where too much else
 // is damaged, or ranks have parity of two protections. Nothing has been written then, at any rank. After another error,
 // or the end of a process, calling it again completes it: ranks that were lost say so again.
 func Recover(ctx context.Context, t transport.Transport, buffers [][]byte, lost bool, parity []byte, o Options) (*Report, error) {

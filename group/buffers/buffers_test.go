@@ -14,6 +14,7 @@ import (
 
 	"volley/group"
 	"volley/group/buffers"
+	"volley/group/protection"
 	"volley/internal/faulty"
 	"volley/internal/race"
 	"volley/internal/verifyall"
@@ -185,7 +186,7 @@ func TestBuffers(t *testing.T) {
 					continue
 				}
 				for rank, err := range errs {
-					if !group.IsInputError(err) || len(lost) < k && !errors.As(err, new(*group.TooManyError)) {
+					if !group.IsInputError(err) || len(lost) < k && !errors.As(err, new(*protection.TooManyError)) {
 						t.Fatalf("%s: lost %v: rank %d: %v", name, lost, rank, err)
 					}
 				}
@@ -260,7 +261,7 @@ func TestBuffersParity(t *testing.T) {
 func TestBuffersDamaged(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 33))
-	for _, o := range []buffers.Options{{Tolerate: 2}, {Tolerate: 2, Options: group.Options{Key: []byte("0123456789abcdef")}}} {
+	for _, o := range []buffers.Options{{Tolerate: 2}, {Tolerate: 2, Settings: protection.Settings{Key: []byte("0123456789abcdef")}}} {
 		j := newJob(5, o, 0, rng)
 		for r := range j.buffers {
 			j.buffers[r] = [][]byte{bytes.Repeat([]byte{byte(r)}, 100_000), {}, bytes.Repeat([]byte{byte(r + 7)}, 150_000+r)}
@@ -323,7 +324,7 @@ func TestBuffersRefused(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 33))
 	key, other := []byte("0123456789abcdef"), []byte("fedcba9876543210")
-	keyed := protected(t, 4, buffers.Options{Tolerate: 1, Options: group.Options{Key: key}}, 50_000, rng)
+	keyed := protected(t, 4, buffers.Options{Tolerate: 1, Settings: protection.Settings{Key: key}}, 50_000, rng)
 	plain := protected(t, 4, buffers.Options{Tolerate: 1}, 50_000, rng)
 	again := plain.clone()
 	must(t, errors.Join(again.protect()...))
@@ -443,7 +444,7 @@ func TestBuffersDie(t *testing.T) {
 	t.Parallel()
 	const k = 4
 	rng := rand.New(rand.NewPCG(6, 33))
-	o := buffers.Options{Tolerate: 1, Options: group.Options{Timeout: time.Minute}}
+	o := buffers.Options{Tolerate: 1, Settings: protection.Settings{Timeout: time.Minute}}
 	first := protected(t, k, o, 200_000, rng)
 	second := newJob(k, o, 200_000, rng)
 	must(t, errors.Join(second.size()...))

@@ -10,6 +10,7 @@ import (
 
 	"volley/group/internal/guard"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/printable"
 )
 
@@ -72,7 +73,7 @@ func Judge(all []Member, o Options) (*Judgement, error) {
 	k := len(all) / sets // of the smallest set, which has most parity
 	shape, err := store.ShapeOf(k, cmp.Or(o.Tolerate, 1))
 	if err != nil {
-		return nil, &store.InputError{Err: err}
+		return nil, &protection.RefusedError{Err: err}
 	}
 	if o.Tolerate == 0 {
 		j.Notes = append(j.Notes, "room for parity is not estimated: nothing says how many nodes may be lost")

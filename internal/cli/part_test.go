@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/exit"
 	"volley/internal/gauges"
 	"volley/internal/grouptext"
@@ -119,21 +120,21 @@ func TestRiskSince(t *testing.T) {
 func TestUnread(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	ago := func(days int) *group.Reading {
-		return &group.Reading{Since: now.AddDate(0, 0, -days).Add(-time.Hour), Part: days, Parts: 90}
+	ago := func(days int) *protection.Reading {
+		return &protection.Reading{Since: now.AddDate(0, 0, -days).Add(-time.Hour), Part: days, Parts: 90}
 	}
 	for _, c := range []struct {
 		generation int64
 		since      int // days
-		read       []*group.Reading
+		read       []*protection.Reading
 		want       string
 	}{
-		{1, 0, []*group.Reading{nil, nil}, ""},
-		{31, 0, []*group.Reading{ago(1), nil}, "node 1 was never read whole"},
-		{2, 31, []*group.Reading{nil, ago(1)}, "node 0 was never read whole"},
-		{90, 1, []*group.Reading{ago(29), ago(1)}, ""},
-		{90, 1, []*group.Reading{ago(34), ago(1)}, ""},
-		{90, 1, []*group.Reading{ago(1), ago(40), ago(36)}, "part 40/90 of node 1 was last read " + printable.Time(ago(40).Since) + ", 40 days ago: volley verify --part 40/90"},
+		{1, 0, []*protection.Reading{nil, nil}, ""},
+		{31, 0, []*protection.Reading{ago(1), nil}, "node 1 was never read whole"},
+		{2, 31, []*protection.Reading{nil, ago(1)}, "node 0 was never read whole"},
+		{90, 1, []*protection.Reading{ago(29), ago(1)}, ""},
+		{90, 1, []*protection.Reading{ago(34), ago(1)}, ""},
+		{90, 1, []*protection.Reading{ago(1), ago(40), ago(36)}, "part 40/90 of node 1 was last read " + printable.Time(ago(40).Since) + ", 40 days ago: volley verify --part 40/90"},
 	} {
 		r := &group.VerifyReport{Protected: true, Whole: true, Generation: c.generation, Since: now.AddDate(0, 0, -c.since)}
 		for n, p := range c.read {

@@ -17,6 +17,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/group"
 	"volley/group/buffers"
+	"volley/group/protection"
 	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/matrix"
@@ -44,11 +45,11 @@ func TestTimeouts(t *testing.T) {
 			return volley.Greet(ctx, tr, "wait", timeout)
 		},
 		"group": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
-			_, err := group.Over(tr, dirs[tr.Rank():tr.Rank()+1], group.Options{Timeout: timeout}).Status(ctx)
+			_, err := group.Over(tr, dirs[tr.Rank():tr.Rank()+1], protection.Settings{Timeout: timeout}).Status(ctx)
 			return err
 		},
 		"buffers": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
-			return buffers.New(tr, buffers.Options{Options: group.Options{Timeout: timeout}, Tolerate: 1}, []byte("abc")).Protect(ctx)
+			return buffers.New(tr, buffers.Options{Settings: protection.Settings{Timeout: timeout}, Tolerate: 1}, []byte("abc")).Protect(ctx)
 		},
 		"coded": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
 			k := tr.Rank()

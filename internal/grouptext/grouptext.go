@@ -15,6 +15,7 @@ import (
 
 	"volley/files"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/report"
@@ -112,7 +113,7 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 		head = "whole: "
 	}
 	if r.Whole {
-		var findings []group.Finding
+		var findings []protection.Finding
 		for _, n := range r.Nodes {
 			findings = append(findings, n.Findings...)
 		}
@@ -216,7 +217,7 @@ func ofGroup(nodes, tolerate int) string {
 // shown are the findings that are called otherwise than in the report.
 var shown = map[string]string{group.Metadata: "other metadata"}
 
-func counts(findings []group.Finding) string {
+func counts(findings []protection.Finding) string {
 	numbers := map[string]int{}
 	for _, f := range findings {
 		numbers[f.What]++
@@ -253,7 +254,7 @@ func printLines[T any](w io.Writer, list []T, verbose bool, line func(T) string)
 func printNodes(w io.Writer, nodes []group.NodeReport, came string, verbose bool) {
 	denied := false
 	for _, n := range nodes {
-		denied = denied || slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return strings.Contains(f.Why, "permission denied") })
+		denied = denied || slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return strings.Contains(f.Why, "permission denied") })
 		if n.Recovered == nil {
 			printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
 		} else {
@@ -267,7 +268,7 @@ func printNodes(w io.Writer, nodes []group.NodeReport, came string, verbose bool
 }
 
 func printFindings(w io.Writer, n group.NodeReport, verbose bool) {
-	printLines(w, n.Findings, verbose, func(f group.Finding) string {
+	printLines(w, n.Findings, verbose, func(f protection.Finding) string {
 		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.What], f.What), n.Path(f.Path))
 		if f.To != "" {
 			text += fmt.Sprintf(" is %q now", string(f.To))
@@ -280,7 +281,7 @@ func printFindings(w io.Writer, n group.NodeReport, verbose bool) {
 }
 
 // recovered says what has come back at a node.
-func recovered(r *group.Recovered) string {
+func recovered(r *protection.Recovered) string {
 	var list []string
 	if r.Files > 0 {
 		list = append(list, printable.Count(r.Files, "file"))
@@ -365,7 +366,7 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) 
 	nodes := r.Nodes
 	if !dry && !verbose {
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool {
-			moved := slices.ContainsFunc(n.Findings, func(f group.Finding) bool { return f.What == group.Moved })
+			moved := slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return f.What == group.Moved })
 			return n.Status == group.Whole && n.Recovered == nil && !moved
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"volley"
 	"volley/engine"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/ssh"
@@ -39,8 +40,8 @@ const (
 type Launch struct {
 	ssh.Client
 	Ranks []*Far
-	Terms engine.Run // what all ranks have in common
-	Part  group.Part // the group is
+	Terms engine.Run          // what all ranks have in common
+	Part  protection.SetIndex // the group is
 
 	Missing  bool          // it goes on where nodes cannot be reached
 	Down     bool          // and where their hosts do not answer: the verb says what that means
@@ -115,7 +116,7 @@ func (l *Launch) Order(order []int) {
 }
 
 // Set returns a launch whose ranks are some of these, which have begun, and those alone meet.
-func (l *Launch) Set(ranks []*Far, part group.Part, out io.Writer) *Launch {
+func (l *Launch) Set(ranks []*Far, part protection.SetIndex, out io.Writer) *Launch {
 	return &Launch{Client: l.Client, Ranks: ranks, Terms: l.Terms, Part: part, Patience: l.Patience,
 		Out: out, Progress: l.Progress, Note: l.Note, Say: l.Say, Silent: true, JSON: l.JSON}
 }
@@ -178,7 +179,7 @@ func (l *Launch) GreetAll(ctx context.Context) {
 
 // Meet has the ranks meet, and waits for their ends.
 func (l *Launch) Meet(ctx context.Context) error {
-	here, table := l.route(), table{Part: l.Part}
+	here, table := l.route(), table{SetIndex: l.Part}
 	l.each(func(rank int, x *Far) error {
 		run := l.Terms
 		run.Rank, run.Size, run.Advertise = rank, len(l.Ranks), x.Hello.Address

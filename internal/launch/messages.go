@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"volley/group"
+	"volley/group/protection"
 	"volley/group/site"
 )
 
@@ -47,7 +47,7 @@ func (x *Start) flag(name string) string {
 type Hello struct {
 	Version string
 	PID     int
-	Node    group.Identity
+	Node    protection.Identity
 	Address string     // by which ssh has reached the host; "": not by ssh
 	Domain  string     // what the variable says
 	Found   *site.Node `json:",omitempty"` // what there was to look at
@@ -68,7 +68,7 @@ type outcome struct{ Result string }
 // A table is what a rank is told last.
 type table struct {
 	Addresses []string // of all ranks
-	group.Part
+	protection.SetIndex
 }
 
 // said is any message of a rank.

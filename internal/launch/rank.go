@@ -18,6 +18,7 @@ import (
 	"volley"
 	"volley/engine"
 	"volley/group"
+	"volley/group/protection"
 	"volley/group/site"
 	"volley/internal/exit"
 	"volley/internal/ssh"
@@ -90,7 +91,7 @@ func (r *Rank) serve(ctx context.Context) error {
 		return r.refuse(err)
 	}
 	log := r.LogTo(r.flag("verbose") == "true", r.flag("log-format") == "json")
-	h := Hello{Version: volley.Version, PID: os.Getpid(), Node: group.Identity{Node: -1}}
+	h := Hello{Version: volley.Version, PID: os.Getpid(), Node: protection.Identity{Node: -1}}
 	if r.Dir != "" {
 		h.Node, h.Domain = Identify(r.Dir, r.Roots), r.getenv(r.Variable)
 	}
@@ -129,7 +130,7 @@ func (r *Rank) serve(ctx context.Context) error {
 }
 
 // Identify returns which node a directory is, or a root of snapshots.
-func Identify(dir string, root bool) group.Identity {
+func Identify(dir string, root bool) protection.Identity {
 	if root {
 		return group.IdentifyRoot(dir)
 	}

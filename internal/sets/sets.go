@@ -12,13 +12,14 @@ import (
 	"slices"
 
 	"volley/group"
+	"volley/group/protection"
 )
 
 // A Member is a node that belongs to a set, or is to get a place in one.
 type Member struct {
 	Name   string `json:"dir"`
 	Domain string `json:"domain,omitempty"` // what fails together has the same; "": nothing does
-	group.Identity
+	protection.Identity
 }
 
 // A Set is members that are a group.
@@ -90,7 +91,7 @@ func Choose(members []Member, size int, apart bool) ([]Set, error) {
 func numbered(members []Member, list []Set) []Set {
 	old := 0
 	for _, m := range members {
-		if m.Part.Valid() {
+		if m.SetIndex.Valid() {
 			old = max(old, m.Sets)
 		}
 	}
@@ -99,7 +100,7 @@ func numbered(members []Member, list []Set) []Set {
 	for _, s := range list {
 		i := slices.IndexFunc(s.Members, func(i int) bool {
 			m := members[i]
-			return m.Group == s.Group && m.Sets > 0 && m.Part.Valid() && all[m.Set].Members == nil
+			return m.Group == s.Group && m.Sets > 0 && m.SetIndex.Valid() && all[m.Set].Members == nil
 		})
 		if i < 0 {
 			rest = append(rest, s)
@@ -279,7 +280,7 @@ func (c *assignment) finish(s *Set) Set {
 		}
 	}
 	if places := slices.Clone(s.places); !slices.Contains(places, -1) {
-		ids := make([]group.Identity, len(places))
+		ids := make([]protection.Identity, len(places))
 		for n, i := range places {
 			ids[n] = c.members[i].Identity
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group"
+	"volley/group/protection"
 	"volley/internal/verifyall"
 )
 
@@ -18,7 +18,7 @@ import (
 func membersOf(domains string) []Member {
 	var list []Member
 	for i, d := range domains {
-		m := Member{Name: fmt.Sprint("n", i), Domain: string(d), Identity: group.Identity{Node: -1}}
+		m := Member{Name: fmt.Sprint("n", i), Domain: string(d), Identity: protection.Identity{Node: -1}}
 		if d == '-' {
 			m.Domain = ""
 		}
@@ -31,7 +31,7 @@ func membersOf(domains string) []Member {
 func settle(members []Member, list []Set) {
 	for n, s := range list {
 		for node, i := range s.Members {
-			members[i].Identity = group.Identity{Group: fmt.Sprint("g", n), Node: node, Nodes: len(s.Members), Part: group.Part{Set: n, Sets: len(list)}, Held: true}
+			members[i].Identity = protection.Identity{Group: fmt.Sprint("g", n), Node: node, Nodes: len(s.Members), SetIndex: protection.SetIndex{Set: n, Sets: len(list)}, Held: true}
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestChooseAgain(t *testing.T) {
 		empty := rng.IntN(2) == 0
 		for i := range again {
 			if rng.IntN(3) == 0 && len(lost) < 5 {
-				again[i].Identity = group.Identity{Node: -1, Empty: empty}
+				again[i].Identity = protection.Identity{Node: -1, Empty: empty}
 				lost = append(lost, i)
 			}
 		}
@@ -293,7 +293,7 @@ func TestChooseLost(t *testing.T) {
 	}
 	of := func(set int) []Member { // one that is left, and one that is not
 		lost := members[list[set].Members[1]]
-		lost.Identity = group.Identity{Node: -1, Empty: true}
+		lost.Identity = protection.Identity{Node: -1, Empty: true}
 		return []Member{members[list[set].Members[0]], lost}
 	}
 	three, two := slices.Concat(of(3), of(1), of(0)), slices.Concat(of(3), of(1))
@@ -309,9 +309,9 @@ func TestChooseLost(t *testing.T) {
 	if got := choose(append(two, empty...)...); !slices.Equal(got, []string{"n0n1?", b, "?", d}) {
 		t.Errorf("two of four, and an empty one: %q", got)
 	}
-	for _, part := range []group.Part{{}, {Set: -1, Sets: 4}, {Set: math.MaxInt / 4, Sets: math.MaxInt / 2}, {Set: 4, Sets: 4}, {Sets: -1}} {
+	for _, part := range []protection.SetIndex{{}, {Set: -1, Sets: 4}, {Set: math.MaxInt / 4, Sets: math.MaxInt / 2}, {Set: 4, Sets: 4}, {Sets: -1}} {
 		wrong := slices.Clone(two)
-		wrong[0].Part = part
+		wrong[0].SetIndex = part
 		if got := choose(wrong...); !slices.Equal(got, []string{d, b, "?", "?"}) {
 			t.Errorf("%+v: %q", part, got)
 		}
@@ -327,7 +327,7 @@ func TestChooseEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(members, list)
-	members[1].Identity = group.Identity{Node: -1, Empty: true}
+	members[1].Identity = protection.Identity{Node: -1, Empty: true}
 	members = slices.Concat(membersOf("--"), members)
 	if list, err = Choose(members, 4, false); err != nil || len(list) != 2 || !slices.Equal(list[0].Members, []int{2, 3, 4, 5}) {
 		t.Errorf("%v, %+v", err, list)
@@ -339,7 +339,7 @@ func TestChooseMany(t *testing.T) {
 	t.Parallel()
 	var members []Member
 	for i := range 1024 {
-		members = append(members, Member{Name: fmt.Sprint(i), Domain: fmt.Sprint(i / 64), Identity: group.Identity{Node: -1}})
+		members = append(members, Member{Name: fmt.Sprint(i), Domain: fmt.Sprint(i / 64), Identity: protection.Identity{Node: -1}})
 	}
 	list, err := Choose(members, 16, true)
 	if err != nil || len(list) != 64 || checked(t, members, list, 16) {
@@ -347,7 +347,7 @@ func TestChooseMany(t *testing.T) {
 	}
 	settle(members, list)
 	for i := range 64 { // a rack is lost, and comes back with other hosts
-		members[i].Identity = group.Identity{Node: -1}
+		members[i].Identity = protection.Identity{Node: -1}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/selection"
 )
 
@@ -74,7 +75,7 @@ func TestMixIsParity(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g, err := group.Open(dirs, group.Options{})
+	g, err := group.Open(dirs, protection.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

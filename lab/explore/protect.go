@@ -7,6 +7,7 @@ import (
 
 	"volley"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/selection"
 	"volley/sim"
 )
@@ -24,9 +25,9 @@ type protectRequest struct {
 
 // protectAnswer is what protecting a group takes by the model of a network, and bringing back what is lost.
 type protectAnswer struct {
-	Network  string      `json:"network"`
-	Protect  *group.Cost `json:"protect"`
-	Recovery *group.Cost `json:"recovery"` // null where nothing is lost, or too much
+	Network  string                 `json:"network"`
+	Protect  *protection.CodingCost `json:"protect"`
+	Recovery *protection.CodingCost `json:"recovery"` // null where nothing is lost, or too much
 }
 
 // estimateGroup answers with the times of a group.

@@ -5,6 +5,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -27,12 +28,6 @@ const (
 
 // AccidentShare is the share of a node's files above which what happened to them looks like an accident.
 const AccidentShare = 0.5
-
-// Edits are what users do to files on purpose.
-type Edits struct {
-	Changed bool // files have other content
-	Deleted bool // files are gone
-}
 
 // TakenFrom returns a function that tells whether what was protected, and is gone, was taken by somebody: the directory that
 // it lay in, or the nearest that is left, has another time now. Else it is lost. Of what is no directory now nobody knows.
@@ -63,16 +58,8 @@ func Came(l *tree.Listing, known func(tree.Name) bool) func(*tree.Entry) bool {
 	return func(e *tree.Entry) bool { return came[e.Stamp()] }
 }
 
-// A Finding is what is the matter with a file, or with something of Volley's.
-type Finding struct {
-	Path tree.Name `json:"path"`
-	What string    `json:"what"`
-	To   tree.Name `json:"to,omitempty"` // where what has moved lies now; "": in several directories
-	Why  string    `json:"why,omitempty"`
-}
-
 // WhatOf returns what is the matter with files, by their paths.
-func WhatOf(findings []Finding) map[tree.Name]string {
+func WhatOf(findings []protection.Finding) map[tree.Name]string {
 	what := map[tree.Name]string{}
 	for _, f := range findings {
 		what[f.Path] = f.What
@@ -81,7 +68,9 @@ func WhatOf(findings []Finding) map[tree.Name]string {
 }
 
 // Harmless reports whether a finding takes nothing from the protection.
-func (f *Finding) Harmless() bool { return f.What == New || f.What == Metadata || f.What == Moved }
+func Harmless(f protection.Finding) bool {
+	return f.What == New || f.What == Metadata || f.What == Moved
+}
 
 // A Condition is what is found of a node when all of it is compared with the manifest.
 type Condition struct {
@@ -89,7 +78,7 @@ type Condition struct {
 	Failing     string
 	Unreachable bool // it is failing as it cannot be reached
 	Foreign     bool // it has files of its own, and nothing that shows whose node it is
-	Findings    []Finding
+	Findings    []protection.Finding
 	Data        [][]int // by chunk: the rows that are not as they were
 	Parity      [][]int
 	Touched     [][]int     // by chunk: rows that are to come back; not those of changed files
@@ -109,7 +98,7 @@ type Condition struct {
 
 // Whole reports whether nothing is the matter that takes anything from the protection.
 func (c *Condition) Whole() bool {
-	return !c.Lost && c.Failing == "" && !c.Foreign && c.Manifest && !slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.Harmless() })
+	return !c.Lost && c.Failing == "" && !c.Foreign && c.Manifest && !slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return !Harmless(f) })
 }
 
 // Status returns what is the matter with the node as a whole.
@@ -125,16 +114,16 @@ func (c *Condition) Status() string {
 		return Foreign
 	case c.Whole():
 		return Whole
-	case slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.What == Stale }):
+	case slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.What == Stale }):
 		return Stale
-	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f Finding) bool { return !f.Harmless() && f.What != Changed && f.What != Deleted }):
+	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return !Harmless(f) && f.What != Changed && f.What != Deleted }):
 		return Damaged
 	}
 	return Changed
 }
 
 func (c *Condition) Note(p tree.Name, what string, why error) {
-	f := Finding{Path: p, What: what}
+	f := protection.Finding{Path: p, What: what}
 	if why != nil {
 		f.Why = disk.Reason(why)
 	}
@@ -145,7 +134,7 @@ func (c *Condition) Note(p tree.Name, what string, why error) {
 func (c *Condition) Differing(x *store.Record) (list []*tree.Entry) {
 	differs := map[tree.Name]bool{}
 	for _, f := range c.Findings {
-		differs[f.Path] = !f.Harmless()
+		differs[f.Path] = !Harmless(f)
 	}
 	for _, e := range x.Entries {
 		if differs[e.Path] {
@@ -178,14 +167,6 @@ func FilesOf(x *store.Record, list []*tree.Entry) (files []*tree.Entry) {
 		}
 	}
 	return files
-}
-
-// Recovered is what Recover has brought back at a node.
-type Recovered struct {
-	Files   int   `json:"files"`
-	Others  int   `json:"others"` // directories and links: names that are not those of files
-	Parity  int64 `json:"parity_bytes"`
-	Records bool  `json:"records"` // any of them, or the manifest
 }
 
 func (c *Condition) Blocks() (n int) {

@@ -9,6 +9,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // Compared is how what is there of a node's data compares with a record.
@@ -244,5 +245,5 @@ func ErrDamaged(path, was string) error {
 
 // WrongFile says that what was recovered of a file is not what was protected.
 func WrongFile(path string) error {
-	return &store.WrongError{What: fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
+	return &protection.CorruptError{What: fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"volley/group/internal/decide"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/verifyall"
 )
 
@@ -93,8 +94,8 @@ func TestDecideHostile(t *testing.T) {
 			return
 		}
 		asked++
-		input := new(store.InputError)
-		if !errors.As(err, &input) || input.Way != store.WayBelieve && !strings.Contains(err.Error(), "an empty directory in its place") {
+		input := new(protection.RefusedError)
+		if !errors.As(err, &input) || input.Way != protection.WayBelieve && !strings.Contains(err.Error(), "an empty directory in its place") {
 			t.Fatalf("%s\n%v: says no way on", what(), err)
 		}
 		for n, s := range states {

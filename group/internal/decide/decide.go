@@ -11,6 +11,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/printable"
 )
 
@@ -42,7 +43,7 @@ func NewestOf(states []*store.State, g int64) int64 {
 
 // Decide finds out the generation that is in force, by docs/format.md. believe names a node, by its directory or number,
 // whose newest generation it then is. A node of which it cannot be read what it has abstains: there is a decision only
-// where it would be the same whatever the node has. The errors are [*InputError]s, the same at all ranks.
+// where it would be the same whatever the node has. The errors are [*protection.RefusedError]s, the same at all ranks.
 func Decide(states []*store.State, believe string) (store.Current, error) {
 	states, err := succeeded(states)
 	if err != nil {
@@ -236,9 +237,6 @@ func abstention(states []*store.State, g int64) error {
 	return store.Inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move away %s", g, strings.Join(list, ", "), strings.Join(metas, ", "))
 }
 
-// An UnclearError says that nodes contradict each other: nobody can tell which generation is in force.
-type UnclearError struct{ error }
-
 // DecideKnown is [Decide], by what can be read.
 func DecideKnown(states []*store.State, believe string) (c store.Current, err error) {
 	k := len(states)
@@ -329,7 +327,7 @@ func DecideKnown(states []*store.State, believe string) (c store.Current, err er
 		if i >= 0 { // it was resized
 			return force(claims[i])
 		}
-		return c, &store.InputError{Err: &UnclearError{fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states))}, Way: store.WayBelieve}
+		return c, &protection.RefusedError{Err: &protection.UnclearError{Err: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states))}, Way: protection.WayBelieve}
 	}
 	if in == nil {
 		return c, nil
@@ -368,7 +366,7 @@ func AlikeGroup(states []*store.State) error {
 	}
 	maps.DeleteFunc(count, func(_ string, n int) bool { return n == 1 })
 	if len(count) > 1 {
-		return &store.InputError{Way: store.WaySets, Err: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
+		return &protection.RefusedError{Way: protection.WaySets, Err: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
 	}
 	of := map[string][]int{} // nodes, by group
 	most := ""

@@ -10,6 +10,7 @@ import (
 
 	"volley/group/internal/decide"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/verifyall"
 )
 
@@ -33,7 +34,7 @@ func stateOf(letter byte, n, k, r int) *store.State {
 		has(1, true, true)
 		s.Node, s.Group = -1, ""
 	case 'e': // generation 1, and its manifest cannot be read
-		s.Numbers, s.Unknown = []int64{1}, []store.Unknown{{Generation: 1, Committed: true, Why: "EIO", Group: "G", Place: store.Place{Node: n, Nodes: k}}}
+		s.Numbers, s.Unknown = []int64{1}, []store.Unknown{{Generation: 1, Committed: true, Why: "EIO", Group: "G", Place: protection.Place{Node: n, Nodes: k}}}
 	case 'i': // generation 1, and 2 not complete
 		has(1, true, true)
 		has(2, false, false)
@@ -236,9 +237,9 @@ func wrongDecision(states []*store.State, k, r int, c store.Current, err error) 
 		}
 	}
 	if err != nil {
-		input := new(store.InputError)
+		input := new(protection.RefusedError)
 		switch {
-		case !errors.As(err, &input) || input.Way != store.WayBelieve:
+		case !errors.As(err, &input) || input.Way != protection.WayBelieve:
 			return "the error names no way on"
 		case newestCommitted == 0 || enough(newestCommitted):
 			return "there is nothing to doubt"
@@ -367,14 +368,14 @@ func TestDecideGroups(t *testing.T) {
 			states = append(states, stateOf('1', n, 3, 1))
 		}
 		x.change(states)
-		if _, err := decide.Decide(states, ""); err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, new(*store.InputError)) {
+		if _, err := decide.Decide(states, ""); err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, new(*protection.RefusedError)) {
 			t.Errorf("%v: want %q", err, x.want)
 		}
 	}
 	// Two groups side by side: no order of these directories would do.
 	two := []*store.State{stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1), stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1)}
 	two[2].Group, two[3].Group = "H", "H"
-	if err, input := decide.AlikeGroup(two), new(store.InputError); !errors.As(err, &input) || input.Way != store.WaySets {
+	if err, input := decide.AlikeGroup(two), new(protection.RefusedError); !errors.As(err, &input) || input.Way != protection.WaySets {
 		t.Errorf("two groups: %v", err)
 	}
 	var states []*store.State

@@ -10,6 +10,7 @@ import (
 
 	"volley/group/internal/decide"
 	"volley/group/internal/store"
+	"volley/group/protection"
 )
 
 var testKey = []byte("a key for tests, no more")
@@ -73,7 +74,7 @@ func TestDecideKeyed(t *testing.T) {
 								tried++
 								c, _, err := decide.InForce(copies, decide.Trust{Key: testKey}, protect)
 								if err != nil {
-									if asked++; !errors.As(err, new(*store.InputError)) {
+									if asked++; !errors.As(err, new(*protection.RefusedError)) {
 										t.Fatal(err)
 									}
 									continue

@@ -9,6 +9,7 @@ import (
 
 	"volley/group/internal/decide"
 	"volley/group/internal/store"
+	"volley/group/protection"
 )
 
 // TestStories tells what nodes have, and compares what is decided, with go test ./group/internal/decide -rewrite written
@@ -68,7 +69,7 @@ func told(t *testing.T, n, k, tolerate int, line string) *store.State {
 				h.Complete = true
 			case "not complete":
 			case "its manifest cannot be read", "its manifest is damaged":
-				x := store.Unknown{Generation: g, Committed: true, Why: "it is damaged", Group: "G", Place: store.Place{Node: n, Nodes: k}}
+				x := store.Unknown{Generation: g, Committed: true, Why: "it is damaged", Group: "G", Place: protection.Place{Node: n, Nodes: k}}
 				if x.Failed = strings.HasSuffix(how, "read"); x.Failed {
 					x.Why = "permission denied"
 				}

@@ -7,6 +7,7 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // A Trust is what tells which manifests count.
@@ -40,11 +41,11 @@ func Vouch(states []*store.State, o Trust, protect bool) (adopt bool, err error)
 	switch {
 	case o.NoKey:
 	case len(o.Key) == 0 && (sealed || keyed != nil && !plain):
-		return false, &store.InputError{Way: store.WayKey, Err: fmt.Errorf("the group was protected with a key, as %s says: give the key", strings.Join(keyed, ", "))}
+		return false, &protection.RefusedError{Way: protection.WayKey, Err: fmt.Errorf("the group was protected with a key, as %s says: give the key", strings.Join(keyed, ", "))}
 	case len(o.Key) == 0:
 		withdraw(states, pending, true)
 	case others != nil && !mine && (plain || !any):
-		return false, &store.InputError{Way: store.WayKey, Err: fmt.Errorf("no manifest in force was made with this key, and %s has one that was made with another: give the key with which the group was protected", strings.Join(others, ", "))}
+		return false, &protection.RefusedError{Way: protection.WayKey, Err: fmt.Errorf("no manifest in force was made with this key, and %s has one that was made with another: give the key with which the group was protected", strings.Join(others, ", "))}
 	case mine || !plain:
 		withdraw(states, func(h store.Held) bool { return !h.Vouched }, false)
 	case !protect:

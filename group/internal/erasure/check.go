@@ -8,7 +8,7 @@ import (
 
 	"volley/field"
 	"volley/group/internal/content"
-	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/verify"
 )
 
@@ -83,7 +83,7 @@ func (x *Check) Folds() [][]byte {
 	return folds
 }
 
-// Verify returns a [*WrongError] unless all codewords obey the code, by the folds of all nodes.
+// Verify returns a [*protection.CorruptError] unless all codewords obey the code, by the folds of all nodes.
 func (x *Check) Verify(folds [][]byte, name func(node int) string) error {
 	sum := make([]byte, len(folds[x.first]))
 	for n, fold := range folds {
@@ -93,7 +93,7 @@ func (x *Check) Verify(folds [][]byte, name func(node int) string) error {
 		subtle.XORBytes(sum, sum, fold)
 	}
 	if slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }) {
-		return &store.WrongError{What: "the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
+		return &protection.CorruptError{What: "the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
 	}
 	return nil
 }

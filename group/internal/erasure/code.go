@@ -12,6 +12,7 @@ import (
 	"volley/field"
 	"volley/group/internal/content"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	solver "volley/internal/code"
 	"volley/matrix"
 	"volley/plan"
@@ -104,7 +105,7 @@ func (r *Repair) compile(set *Setting, bytes int64) (plan.Plan, error) {
 		r.Plan, err = algo.Choose("relay", p, set.model(t.Field, bytes))
 	}
 	if errors.As(err, new(*transport.LimitsError)) {
-		err = &store.InputError{Err: err}
+		err = &protection.RefusedError{Err: err}
 	}
 	return r.Plan, err
 }

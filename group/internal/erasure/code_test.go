@@ -8,6 +8,7 @@ import (
 
 	"volley"
 	"volley/group/internal/content"
+	"volley/group/protection"
 	"volley/sim"
 )
 
@@ -15,9 +16,9 @@ import (
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	sum := NewTraffic(3)
-	sum.Add(&Traffic{Plan: "one", C1: 1, C2Bytes: 2, TotalBytes: 3, Seconds: 4, Sent: []int64{5, 6}})
-	sum.Add(&Traffic{Plan: "two", C1: 10, C2Bytes: 20, TotalBytes: 30, Seconds: 40, Sent: []int64{70, 50, 1}})
-	if want := (Traffic{Plan: "one", C1: 11, C2Bytes: 22, TotalBytes: 33, Seconds: 44, Sent: []int64{75, 56, 1}}); fmt.Sprint(sum) != fmt.Sprint(want) {
+	Add(&sum, &protection.PlanTraffic{Plan: "one", C1: 1, C2Bytes: 2, TotalBytes: 3, Seconds: 4, Sent: []int64{5, 6}})
+	Add(&sum, &protection.PlanTraffic{Plan: "two", C1: 10, C2Bytes: 20, TotalBytes: 30, Seconds: 40, Sent: []int64{70, 50, 1}})
+	if want := (protection.PlanTraffic{Plan: "one", C1: 11, C2Bytes: 22, TotalBytes: 33, Seconds: 44, Sent: []int64{75, 56, 1}}); fmt.Sprint(sum) != fmt.Sprint(want) {
 		t.Errorf("%+v: want %+v", sum, want)
 	}
 }

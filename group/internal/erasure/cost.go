@@ -6,21 +6,12 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/sim"
 )
 
-// A Cost is what making parity takes, or bringing back nodes.
-type Cost struct {
-	StoredBytes int64   `json:"stored_bytes"` // of parity, at each node
-	SentBytes   int64   `json:"sent_bytes"`   // by the busiest node, or received
-	Messages    int     `json:"messages"`     // of that node
-	Rounds      int     `json:"rounds"`
-	Seconds     float64 `json:"model_seconds"`
-	Plan        string  `json:"plan"`
-}
-
 // Cost returns what making parity takes, for that much data at the node that has most.
-func (c *Code) Cost(ctx context.Context, set *Setting, most int64) (*Cost, error) {
+func (c *Code) Cost(ctx context.Context, set *Setting, most int64) (*protection.CodingCost, error) {
 	bytes := store.ChunkBytes(most, c.Data)
 	r, err := c.Making(ctx)
 	if err != nil {
@@ -34,13 +25,13 @@ func (c *Code) Cost(ctx context.Context, set *Setting, most int64) (*Cost, error
 }
 
 // costOf returns what a repair takes, of chunks of so many bytes.
-func (r *Repair) costOf(set *Setting, bytes int64) (*Cost, error) {
+func (r *Repair) costOf(set *Setting, bytes int64) (*protection.CodingCost, error) {
 	p, err := r.compile(set, bytes)
 	if err != nil {
 		return nil, err
 	}
 	cost := sim.Count(p)
-	return &Cost{
+	return &protection.CodingCost{
 		Plan: p.Info().Algorithm, Rounds: cost.C1, Messages: cost.Messages(), SentBytes: int64(cost.NodePackets() * float64(bytes)),
 		Seconds: set.model(r.Traffic.Field, bytes).Time(cost).Seconds(),
 	}, nil
@@ -48,7 +39,7 @@ func (r *Repair) costOf(set *Setting, bytes int64) (*Cost, error) {
 
 // Estimate returns what making parity takes of nodes that have so many bytes of data each, and bringing back lost nodes: nil
 // where none is lost, or too many.
-func Estimate(nodes, tolerate int, bytes int64, set *Setting, lost []int) (protect, recovery *Cost, err error) {
+func Estimate(nodes, tolerate int, bytes int64, set *Setting, lost []int) (protect, recovery *protection.CodingCost, err error) {
 	c, err := NewCode(nodes, tolerate)
 	if err != nil {
 		return nil, nil, err

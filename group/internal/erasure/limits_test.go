@@ -6,7 +6,7 @@ import (
 
 	"volley"
 	"volley/group/internal/content"
-	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 		set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork(), T: narrow{local.New(20)[0], x.blocks}}
 		carries := func(r *Repair) int {
 			p, err := r.compile(set, 1<<30)
-			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !errors.As(err, new(*store.InputError))) {
+			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !errors.As(err, new(*protection.RefusedError))) {
 				t.Errorf("%v: %v", x.blocks, err)
 			}
 			if err != nil {

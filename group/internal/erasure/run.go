@@ -10,24 +10,14 @@ import (
 	"volley/field"
 	"volley/group/internal/content"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
 )
 
-// Traffic is what runs of plans have sent.
-type Traffic struct {
-	Plan       string  `json:"plan"`
-	C1         int     `json:"c1"`       // rounds
-	C2Bytes    int64   `json:"c2_bytes"` // the largest messages of all rounds
-	MostSent   int64   `json:"most_sent"`
-	TotalBytes int64   `json:"result_bytes"` // of parity, or data and parity, that came of it
-	Seconds    float64 `json:"seconds"`
-
-	Sent []int64 `json:"-"` // by node here
-}
-
-func (t *Traffic) Add(o *Traffic) {
+// Add adds traffic to t.
+func Add(t, o *protection.PlanTraffic) {
 	if t.Plan == noPlan {
 		t.Plan = o.Plan
 	}
@@ -44,7 +34,9 @@ func (t *Traffic) Add(o *Traffic) {
 const noPlan = "none"
 
 // NewTraffic is that of so many nodes here before anything is sent.
-func NewTraffic(nodes int) Traffic { return Traffic{Plan: noPlan, Sent: make([]int64, nodes)} }
+func NewTraffic(nodes int) protection.PlanTraffic {
+	return protection.PlanTraffic{Plan: noPlan, Sent: make([]int64, nodes)}
+}
 
 // A Setting is what plans are chosen and run for.
 type Setting struct {
@@ -56,7 +48,7 @@ type Setting struct {
 }
 
 // Run runs a repair of blocks at this rank, whose nodes have inputs and outputs for the symbols.
-func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*Traffic, error) {
+func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*protection.PlanTraffic, error) {
 	t := set.T
 	p, err := r.compile(set, b.Bytes())
 	if err == nil && r.executable == nil {
@@ -76,7 +68,7 @@ func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input 
 		}
 	}
 	if job.Segment, err = executor.SegmentBytes(p, r.slots, job.Bytes, set.Memory, job.Align); err != nil {
-		return nil, &store.InputError{Err: err}
+		return nil, &protection.RefusedError{Err: err}
 	}
 	info := p.Info()
 	job.Segment = min(job.Segment, max(mostSegment, job.Align)*int64(info.PieceCount()))
@@ -97,7 +89,7 @@ func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input 
 	for _, x := range done {
 		sent = append(sent, x.Bytes)
 	}
-	traffic := &Traffic{
+	traffic := &protection.PlanTraffic{
 		Plan: info.Algorithm + " " + info.Parameters, C1: r.cost.C1, C2Bytes: int64(r.cost.PacketC2() * float64(job.Bytes)),
 		Seconds: time.Since(start).Seconds(), Sent: sent,
 	}

@@ -16,6 +16,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // A Balance is what a node has now of the files that were protected.
@@ -185,18 +186,18 @@ func (g guard) find(s *session.Session, found []Balance, force bool) (list []str
 
 // CheckAccidents returns an error where most is gone or has changed at nodes, and nobody accepts that: to protect the rest
 // would make an accident final. Force gives up nodes that are lost. It returns notes of what is only unusual.
-func CheckAccidents(ctx context.Context, s *session.Session, found []Balance, accept content.Edits, force bool) (notes []string, err error) {
+func CheckAccidents(ctx context.Context, s *session.Session, found []Balance, accept protection.Edits, force bool) (notes []string, err error) {
 	gone := guard{(*Balance).ManyDeleted, (*Balance).Empty, (*Balance).leftText}
 	other := guard{(*Balance).ManyChanged, nil, (*Balance).changedText}
 	large := guard{(*Balance).ManyBytes, nil, (*Balance).changedBytesText}
-	refuse := func(way store.Way, list []string, advice string) ([]string, error) {
-		return nil, s.Alike(ctx, &store.InputError{Way: way, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
+	refuse := func(way protection.Way, list []string, advice string) ([]string, error) {
+		return nil, s.Alike(ctx, &protection.RefusedError{Way: way, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
 	}
 	if list := gone.find(s, found, force); list != nil && !accept.Deleted {
-		return refuse(store.WayAcceptDeleted, list, "If it is one, recover the files first")
+		return refuse(protection.WayAcceptDeleted, list, "If it is one, recover the files first")
 	}
 	if list := other.find(s, found, force); list != nil && !accept.Changed {
-		return refuse(store.WayAcceptChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
+		return refuse(protection.WayAcceptChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
 	}
 	return large.find(s, found, force), nil
 }

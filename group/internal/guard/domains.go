@@ -12,19 +12,6 @@ import (
 	"volley/internal/disk"
 )
 
-// A CrowdedError says that losing one host or disk loses more nodes than may be lost, where Strict of the options asks
-// for that. The protection is in force, unless it was a dry run.
-type CrowdedError struct {
-	Domains []string // which nodes are where, for people
-}
-
-// ExitCode returns 3, that of a result that is not as it should be.
-func (e *CrowdedError) ExitCode() int { return 3 }
-
-func (e *CrowdedError) Error() string {
-	return "more nodes than may be lost are in one place: " + strings.Join(e.Domains, "; ")
-}
-
 // A Location is where a node's directory lies.
 type Location struct {
 	Host disk.Host

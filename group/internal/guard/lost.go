@@ -8,6 +8,7 @@ import (
 	"volley/group/internal/pass"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // Lost returns an error that names what is gone, and was not taken by anybody: the disk has lost it, or a recovery could not
@@ -25,7 +26,7 @@ func Lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
 	if names == nil {
 		return nil
 	}
-	return &store.InputError{Way: store.WayForce, Err: errors.New(pass.Named("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
+	return &protection.RefusedError{Way: protection.WayForce, Err: errors.New(pass.Named("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
 }
 
 // HidingData returns an error that names a file which has data, and a length of 0.
@@ -49,7 +50,7 @@ func HidingData(n *store.Node, l *tree.Listing) error {
 }
 
 // Changes returns bytes of files that have changed or moved, and what differs.
-func Changes(now, was []*tree.Entry) (n int64, list []content.Finding) {
+func Changes(now, was []*tree.Entry) (n int64, list []protection.Finding) {
 	then, names, at := tree.ByPath(was), tree.ByPath(now), map[int64]*tree.Entry{}
 	for _, e := range was {
 		if e.Type == tree.TypeFile && e.Size > 0 {
@@ -65,11 +66,11 @@ func Changes(now, was []*tree.Entry) (n int64, list []content.Finding) {
 		case o == nil && e.Type == tree.TypeFile && e.Size > 0 && keeps(at[e.Offset], e) && names[at[e.Offset].Path] == nil:
 			from := at[e.Offset].Path
 			delete(then, from)
-			list = append(list, content.Finding{Path: from, To: e.Path, What: content.Moved})
+			list = append(list, protection.Finding{Path: from, To: e.Path, What: content.Moved})
 		case o == nil:
-			list = append(list, content.Finding{Path: e.Path, What: content.New})
+			list = append(list, protection.Finding{Path: e.Path, What: content.New})
 		case !same:
-			list = append(list, content.Finding{Path: e.Path, What: content.Changed})
+			list = append(list, protection.Finding{Path: e.Path, What: content.Changed})
 		}
 		if e.Type == tree.TypeFile && e.Size > 0 && !keeps(at[e.Offset], e) {
 			n += e.Size
@@ -77,7 +78,7 @@ func Changes(now, was []*tree.Entry) (n int64, list []content.Finding) {
 	}
 	for _, e := range was {
 		if then[e.Path] != nil {
-			list = append(list, content.Finding{Path: e.Path, What: content.Deleted})
+			list = append(list, protection.Finding{Path: e.Path, What: content.Deleted})
 		}
 	}
 	return n, list

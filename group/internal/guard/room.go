@@ -13,6 +13,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -30,7 +31,7 @@ type room struct {
 // A Lack says what to do where there is no room for something, and which option goes on nevertheless.
 type Lack struct {
 	What, Do string
-	Way      store.Way
+	Way      protection.Way
 }
 
 // CheckRoom returns an error where a file system has no room for what all nodes of its machine are to write there. It
@@ -65,7 +66,7 @@ func CheckRoom(ctx context.Context, s *session.Session, lack Lack, writes func(n
 		return nil
 	}
 	err = store.Inputf("%s. Nothing was written: %s", strings.Join(list, "; "), lack.Do)
-	err.(*store.InputError).Way = lack.Way
+	err.(*protection.RefusedError).Way = lack.Way
 	return s.Alike(ctx, err)
 }
 

@@ -13,20 +13,6 @@ import (
 	"volley/group/internal/tree"
 )
 
-// A TornError names what could not be protected as it was at one moment, where [ProtectOptions.Strict] asks for that. The
-// protection is in force.
-type TornError struct {
-	Torn []string // files that were written to while they were read, twice
-	Gone []string // files that went while they were read
-}
-
-// ExitCode returns 3, that of a result that is not as it should be.
-func (e *TornError) ExitCode() int { return 3 }
-
-func (e *TornError) Error() string {
-	return "protected, but for files that were in use: " + strings.Join(BusyNotes(e.Torn, e.Gone), "; ")
-}
-
 // MostNamed is how many files of a node a message names.
 const MostNamed = 5
 

@@ -17,6 +17,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/verify"
 )
@@ -37,7 +38,7 @@ type Pass struct {
 	Torn    []string
 	Gone    []string
 	ReadAll int64 // of all nodes, at the end
-	Traffic erasure.Traffic
+	Traffic protection.PlanTraffic
 }
 
 type earlierData struct {
@@ -165,7 +166,7 @@ func (n *Work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 	if copied || err != nil {
 		return err
 	}
-	return &store.InputError{Way: store.WayForce, Err: content.ErrDamaged(tree.JoinPath(n.Given, now.Path), tree.JoinPath(n.Given, were[0].Path))}
+	return &protection.RefusedError{Way: protection.WayForce, Err: content.ErrDamaged(tree.JoinPath(n.Given, now.Path), tree.JoinPath(n.Given, were[0].Path))}
 }
 
 // elsewhere reports whether other files hold all that a file may have been under other names: they have moved there, and
@@ -209,7 +210,7 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 	for _, e := range n.Listing.Entries {
 		if was := n.earlier.entries[e.Path]; !n.force && was != nil && e.Type == tree.TypeFile && was.Type == tree.TypeFile && was.Size != e.Size &&
 			e.Nanoseconds != 0 && e.Seconds == was.Seconds && e.Nanoseconds == was.Nanoseconds && !was.Torn && !n.meanwhile(e) {
-			return &store.InputError{Way: store.WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, was.Size)}
+			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, was.Size)}
 		}
 		if e.Type != tree.TypeFile || e.Size == 0 {
 			continue
@@ -312,7 +313,7 @@ func (p *Pass) window(ctx context.Context, windows []*Window) error {
 		if err != nil {
 			return err
 		}
-		p.Traffic.Add(t)
+		erasure.Add(&p.Traffic, t)
 	}
 	return s.Here(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
 }

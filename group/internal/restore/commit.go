@@ -14,6 +14,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -300,7 +301,7 @@ func (x *Target) commitSymlinks() {
 // behind reports whether a file may still be as in an earlier generation: the node does not say yet that it is at this
 // one, or nobody could tell such a file from one that was changed.
 func (x *Target) behind() bool {
-	return len(x.Left) > 0 && slices.ContainsFunc(x.condition.Findings, func(f content.Finding) bool { return f.What == content.Stale })
+	return len(x.Left) > 0 && slices.ContainsFunc(x.condition.Findings, func(f protection.Finding) bool { return f.What == content.Stale })
 }
 
 func (x *Target) commitMeta() error {

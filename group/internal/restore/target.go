@@ -16,6 +16,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -49,7 +50,7 @@ type Target struct {
 	Failed       error                      // why the node is left out from here on: see try
 	Blocked      []string                   // what cannot come back, and why
 	Left         []string                   // what could not be made, and why
-	Back         content.Recovered          // what could
+	Back         protection.Recovered       // what could
 	Replaced     []tree.Name
 	Notes        []string
 	unset        map[string][]tree.Name // what of entries could not be set
@@ -74,7 +75,7 @@ func (x *Target) Try(ctx context.Context, f func() error) error {
 		return nil
 	}
 	err := f()
-	if err == nil || ctx.Err() != nil || errors.As(err, new(*store.WrongError)) {
+	if err == nil || ctx.Err() != nil || errors.As(err, new(*protection.CorruptError)) {
 		return err
 	}
 	x.Failed = err
@@ -331,7 +332,7 @@ func (x *Target) copyGood(ctx context.Context) error {
 		case !there:
 			return nil
 		case errors.Is(err, fs.ErrNotExist):
-			return &store.WrongError{What: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
+			return &protection.CorruptError{What: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
 		}
 		return err
 	}
@@ -352,7 +353,7 @@ func (x *Target) copyGood(ctx context.Context) error {
 // what it comes of. Else one write in the time that a run takes would hold up all that is lost.
 func (x *Target) Take(of content.Symbol, row int, block []byte) error {
 	err := x.Put(of, row, block)
-	if !errors.As(err, new(*store.WrongError)) {
+	if !errors.As(err, new(*protection.CorruptError)) {
 		return err
 	}
 	if of.Parity {
@@ -388,7 +389,7 @@ func (x *Target) Put(of content.Symbol, row int, block []byte) error {
 	m := x.origin.Manifest
 	if of.Parity {
 		if !content.SameParity(m, x.record, row, of.Index, block) {
-			return &store.WrongError{What: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.Given)}
+			return &protection.CorruptError{What: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.Given)}
 		}
 		if x.parity == nil {
 			return nil // it stays as it is

@@ -17,6 +17,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // MostParts is how many parts a node has at most: each leaves an empty file in .volley.
@@ -66,17 +67,10 @@ func (p Part) Bytes(m *store.Manifest, x *store.Record) (bytes int64) {
 	return bytes
 }
 
-// A Reading says which part of a node was read the longest ago, and when: everything was read since.
-type Reading struct {
-	Since time.Time `json:"since"`
-	Part  int       `json:"part"`
-	Parts int       `json:"parts"`
-}
-
 // A Node is what is known of the reading of a node.
 type Node struct {
-	Bytes int64    // that this run has read
-	Last  *Reading // nil: some of it was never read
+	Bytes int64               // that this run has read
+	Last  *protection.Reading // nil: some of it was never read
 }
 
 // Note notes at the nodes here, where it can, that a run begun then has read a part of them. It returns what is known of
@@ -119,12 +113,12 @@ func note(n *store.Node, p Part, begun time.Time) error {
 }
 
 // last returns what is noted of a node. It may have been cut into several numbers of parts: the latest counts.
-func last(n *store.Node) (latest *Reading) {
+func last(n *store.Node) (latest *protection.Reading) {
 	if n.Dir == nil {
 		return nil
 	}
 	entries, _ := n.Dir.ReadDir(store.MetaPath(store.ScrubName)) // what cannot be read is not known
-	oldest, read := map[int]*Reading{}, map[int]int{}            // by the number of parts
+	oldest, read := map[int]*protection.Reading{}, map[int]int{} // by the number of parts
 	for _, e := range entries {
 		p := Part{}
 		fmt.Sscanf(e.Name(), "%d-%d", &p.Part, &p.Parts)
@@ -134,7 +128,7 @@ func last(n *store.Node) (latest *Reading) {
 		}
 		read[p.Parts]++
 		if x := oldest[p.Parts]; x == nil || info.ModTime().Before(x.Since) {
-			oldest[p.Parts] = &Reading{info.ModTime().UTC(), p.Part, p.Parts}
+			oldest[p.Parts] = &protection.Reading{Since: info.ModTime().UTC(), Part: p.Part, Parts: p.Parts}
 		}
 	}
 	for parts, x := range oldest {

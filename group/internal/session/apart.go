@@ -11,12 +11,12 @@ import (
 )
 
 // Apart returns an error where one of the directories here is, or lies in, another. It makes and changes none of them.
-func Apart(o Options, dirs []string) error {
-	nodes, err := nodesAt(&o, dirs, 0)
+func Apart(o Setup, dirs []string) error {
+	nodes, err := nodesAt(&o.Settings, dirs, 0)
 	if err != nil {
 		return err
 	}
-	return nodesApart(Defaulted(o).inner.disk, nodes, o.Meta)
+	return nodesApart(Defaulted(o).Disk, nodes, o.Meta)
 }
 
 // Apart is that of the nodes at this rank, wherever they are by now, and of others.

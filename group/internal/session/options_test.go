@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"volley"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/sim"
@@ -14,11 +15,11 @@ import (
 // TestDefaults checks what options are that are not given.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	o := Defaulted(Options{})
-	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.inner.disk != disk.OS || o.Timeout != 0 {
+	o := Defaulted(Setup{})
+	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.Disk != disk.OS || o.Timeout != 0 {
 		t.Errorf("%+v", o)
 	}
-	given := On(Options{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}, Log: slog.New(slog.DiscardHandler)}, disktest.NewMachine().Process(), false)
+	given := Setup{Settings: protection.Settings{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}, Log: slog.New(slog.DiscardHandler)}, Disk: disktest.NewMachine().Process()}
 	o = given
 	if o = Defaulted(o); fmt.Sprint(o) != fmt.Sprint(given) {
 		t.Errorf("%+v", o)

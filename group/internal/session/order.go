@@ -6,13 +6,14 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // Order returns, by node of the group, which of the directories is its: those that say which node they
 // are keep their places. The others take the free places of their names, and then those that are left, in their order. Where
 // directories contradict each other, which the verbs report, it is the order in which they are given. What the newest
 // snapshot of a root says counts for more than what older ones do, which may have had other nodes.
-func Order(ids []store.Identity) []int {
+func Order(ids []protection.Identity) []int {
 	order := make([]int, len(ids))
 	given := slices.Clone(order)
 	newest := int64(0)
@@ -24,7 +25,7 @@ func Order(ids []store.Identity) []int {
 	}
 	group := ""
 	for i, id := range ids {
-		n := store.PlaceIn(store.Place{Node: id.Node, Nodes: id.Nodes}, id.Next, len(ids))
+		n := store.PlaceIn(protection.Place{Node: id.Node, Nodes: id.Nodes}, id.Next, len(ids))
 		switch {
 		case n < 0 || id.Step < newest:
 			continue
@@ -53,7 +54,7 @@ func Order(ids []store.Identity) []int {
 
 // named returns the free place that most directories know by the name of one that does not say which node it is; -1:
 // there is none.
-func named(ids []store.Identity, of store.Identity, order []int) int {
+func named(ids []protection.Identity, of protection.Identity, order []int) int {
 	best, votes := -1, make([]int, len(ids))
 	for _, id := range ids {
 		n := slices.Index(id.Names, of.Name)
@@ -70,9 +71,9 @@ func named(ids []store.Identity, of store.Identity, order []int) int {
 // Resized returns the order of directories in a run that resizes their group: those that it is to have, by node, and
 // then those that are removed. Nodes keep their numbers as far as there are as many. remove has names of directories, or
 // numbers of nodes of the group as it was.
-func Resized(names []string, ids []store.Identity, added []bool, remove []string) ([]int, error) {
+func Resized(names []string, ids []protection.Identity, added []bool, remove []string) ([]int, error) {
 	var were []int // directories of the group as it was
-	var old []store.Identity
+	var old []protection.Identity
 	for i := range names {
 		if !added[i] {
 			were, old = append(were, i), append(old, ids[i])
@@ -90,7 +91,7 @@ func Resized(names []string, ids []store.Identity, added []bool, remove []string
 		}
 		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 {
 			if list := replaced(ids, k); n < len(list) { // it is repeated
-				i = slices.IndexFunc(ids, func(id store.Identity) bool { return id.Name == list[n] })
+				i = slices.IndexFunc(ids, func(id protection.Identity) bool { return id.Name == list[n] })
 			} else if list == nil && n < before {
 				i = were[Order(old)[n]]
 			}
@@ -108,7 +109,7 @@ func Resized(names []string, ids []store.Identity, added []bool, remove []string
 	}
 	for i, id := range ids {
 		if id.Nodes == k || id.Next.Nodes == k {
-			take(i, store.PlaceIn(store.Place{Node: id.Node, Nodes: id.Nodes}, id.Next, k))
+			take(i, store.PlaceIn(protection.Place{Node: id.Node, Nodes: id.Nodes}, id.Next, k))
 		}
 	}
 	for _, i := range were {
@@ -121,7 +122,7 @@ func Resized(names []string, ids []store.Identity, added []bool, remove []string
 }
 
 // replaced returns the names of the directories of the epoch before, by node, where the group has so many nodes already.
-func replaced(ids []store.Identity, nodes int) []tree.Name {
+func replaced(ids []protection.Identity, nodes int) []tree.Name {
 	for _, id := range ids {
 		if id.Nodes == nodes && id.Before != nil {
 			return id.Before

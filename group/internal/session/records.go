@@ -11,6 +11,7 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/matrix"
 )
@@ -255,7 +256,7 @@ func (s *Session) CopyRecords(ctx context.Context, m *store.Manifest, records []
 			}
 			f.Content = base64.StdEncoding.AppendEncode(nil, memory[content.Symbol{Node: n.Index, Parity: true, Index: f.Of}][:f.Bytes])
 			if disk.Sum(f.Content) != f.SHA256 {
-				return nil, &store.WrongError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Of, n.Given)}
+				return nil, &protection.CorruptError{What: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Of, n.Given)}
 			}
 		}
 	}

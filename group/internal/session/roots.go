@@ -13,10 +13,11 @@ import (
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
-// Latest is the newest snapshot: see Options.Step.
+// Latest is the newest snapshot: see Step of the settings.
 const Latest int64 = -1
 
 func StepName(step int64) string { return fmt.Sprint("step-", step) }
@@ -57,7 +58,7 @@ func StepsIn(d disk.Disk, root string) (steps []int64, err error) {
 	return steps, err
 }
 
-func IdentifyRoot(d disk.Disk, root string) store.Identity {
+func IdentifyRoot(d disk.Disk, root string) protection.Identity {
 	steps, err := StepsIn(d, root)
 	for _, step := range steps {
 		if is := store.Identify(d, filepath.Join(root, StepName(step))); is.Node >= 0 {
@@ -65,5 +66,5 @@ func IdentifyRoot(d disk.Disk, root string) store.Identity {
 			return is
 		}
 	}
-	return store.Identity{Node: -1, Name: tree.WholePath(root), Empty: err == nil && steps == nil}
+	return protection.Identity{Node: -1, Name: tree.WholePath(root), Empty: err == nil && steps == nil}
 }

@@ -29,6 +29,7 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/sim"
@@ -50,11 +51,11 @@ type Verb struct {
 }
 
 // An ordering returns which of some directories is the first, the next and so on, by what they say and which are new.
-type ordering func(names []string, ids []store.Identity, added []bool) ([]int, error)
+type ordering func(names []string, ids []protection.Identity, added []bool) ([]int, error)
 
 // A Session is a run of a verb at one rank.
 type Session struct {
-	Options
+	Setup
 	T      transport.Transport
 	K      int // nodes of the group
 	Nodes  []*store.Node
@@ -74,8 +75,6 @@ type Session struct {
 	Taken    *int64                    // the snapshot that the nodes are; nil: none
 	Agreed   bool                      // all ranks find the error
 	Passed   map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
-	Disk     disk.Disk
-	InTurn   bool // this rank calls the disk for one node after the other, and reads nothing ahead
 }
 
 // Terms are what ranks begin with.
@@ -89,8 +88,8 @@ type Terms struct {
 }
 
 // Meeting calls f with a session, and tells the other ranks of an error.
-func Meeting[T any](ctx context.Context, t transport.Transport, o Options, f func(*Session) (T, error)) (result T, err error) {
-	s := &Session{Options: o, T: t}
+func Meeting[T any](ctx context.Context, t transport.Transport, o Setup, f func(*Session) (T, error)) (result T, err error) {
+	s := &Session{Setup: o, T: t}
 	defer s.close()
 	result, err = f(s)
 	if err == nil && ctx.Err() != nil {
@@ -138,7 +137,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		}
 		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), holder)
 		if errors.As(err, new(*files.SharedError)) {
-			err = &store.InputError{Err: err}
+			err = &protection.RefusedError{Err: err}
 		}
 		if err != nil {
 			return err
@@ -240,11 +239,11 @@ const (
 // find is Find, once.
 func (s *Session) find(ctx context.Context, v Verb) (err error) {
 	s.Current, s.adopt, err = decide.InForce(s.States, s.Trust(), v.Name == "protect")
-	switch unclear := errors.As(err, new(*decide.UnclearError)); {
+	switch unclear := errors.As(err, new(*protection.UnclearError)); {
 	case err != nil && v.Ends && (s.Ending() || unclear && v.Forced):
 		s.Current = store.Current{}
 	case v.Ends && unclear:
-		return s.Alike(ctx, &store.InputError{Way: store.WayGiveUp, Err: err})
+		return s.Alike(ctx, &protection.RefusedError{Way: protection.WayGiveUp, Err: err})
 	case err != nil:
 		return s.Alike(ctx, err)
 	}
@@ -274,13 +273,12 @@ func (s *Session) unmoved(ctx context.Context) error {
 
 // Meet agrees with the other ranks on what they do, and on how many nodes each has.
 func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
-	s.Options = Defaulted(s.Options)
-	s.Disk, s.InTurn = s.inner.disk, s.inner.inTurn
-	settings, err := s.Settings(v)
+	s.Setup = Defaulted(s.Setup)
+	terms, err := s.OptionTerms(v)
 	if err != nil {
 		return store.Inputf("the options of %s: %w", v.Name, err)
 	}
-	if err := volley.Greet(ctx, s.T, v.Name, s.Timeout, settings...); err != nil {
+	if err := volley.Greet(ctx, s.T, v.Name, s.Timeout, terms...); err != nil {
 		return err
 	}
 	switch {
@@ -325,10 +323,10 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 	return nil
 }
 
-// Settings returns what ranks have to agree on: the options that JSON has.
-func (s *Session) Settings(v Verb) (list []collective.Term, err error) {
+// OptionTerms returns what ranks have to agree on: the options that JSON has.
+func (s *Session) OptionTerms(v Verb) (list []collective.Term, err error) {
 	var all map[string]json.RawMessage
-	for _, options := range []any{v.Args, s.Options} {
+	for _, options := range []any{v.Args, s.Settings} {
 		text, err := json.Marshal(options)
 		if err == nil {
 			err = json.Unmarshal(text, &all) // adds to what is there
@@ -356,7 +354,7 @@ func wordsOf(name string) string {
 }
 
 // nodesAt returns the nodes of the directories here, as they are given, from the number first on.
-func nodesAt(o *Options, dirs []string, first int) ([]*store.Node, error) {
+func nodesAt(o *protection.Settings, dirs []string, first int) ([]*store.Node, error) {
 	for _, of := range []struct {
 		what string
 		list []string
@@ -382,7 +380,7 @@ func nodesAt(o *Options, dirs []string, first int) ([]*store.Node, error) {
 // Place makes the nodes of the directories here, and returns their order.
 func (s *Session) Place(dirs []string, v Verb) (order []int, err error) {
 	first, _ := executor.Hosted(s.K, s.T.Rank(), s.T.Size())
-	if s.given, err = nodesAt(&s.Options, dirs, first); err != nil {
+	if s.given, err = nodesAt(&s.Settings, dirs, first); err != nil {
 		return nil, err
 	}
 	for _, n := range s.given {
@@ -411,11 +409,11 @@ func (s *Session) order(v Verb) ([]int, error) {
 	if s.T.Size() > 1 {
 		return nil, nil
 	}
-	names, ids, added := make([]string, s.K), make([]store.Identity, s.K), make([]bool, s.K)
+	names, ids, added := make([]string, s.K), make([]protection.Identity, s.K), make([]bool, s.K)
 	for i, n := range s.given {
 		switch {
 		case s.Meta != "":
-			ids[i] = store.Identity{Node: i}
+			ids[i] = protection.Identity{Node: i}
 		case s.Roots:
 			ids[i] = IdentifyRoot(s.Disk, n.Root)
 		default:
@@ -600,10 +598,10 @@ func (s *Session) Complete(force bool) error {
 	}
 	for n, x := range s.States {
 		if x.Of(s.Current) == nil && !x.Added {
-			return &store.InputError{Way: store.WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
+			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
 		}
 		if x.Interrupted() { // directories may not have their modes and times
-			return &store.InputError{Way: store.WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.Name(n))}
+			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.Name(n))}
 		}
 	}
 	return nil
@@ -611,7 +609,7 @@ func (s *Session) Complete(force bool) error {
 
 // unreached returns an error where nodes cannot be reached.
 func (s *Session) unreached() error {
-	e := new(UnreachedError)
+	e := new(protection.UnreachableError)
 	for n, x := range s.States {
 		if h := x.Of(s.Current); h != nil && s.Generation > 0 && e.Since.IsZero() {
 			e.Since = h.Since

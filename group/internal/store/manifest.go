@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -37,9 +38,9 @@ type Manifest struct {
 	Exclude       tree.Excludes `json:"exclude,omitempty"`         // patterns of what is not protected
 	OneFileSystem bool          `json:"one_file_system,omitempty"` // and neither is what other file systems have below nodes
 
-	Part
+	protection.SetIndex
 
-	Names []tree.Name `json:"names,omitempty"` // of the directories, by node: the whole path, or as Options.Names has it
+	Names []tree.Name `json:"names,omitempty"` // of the directories, by node: the whole path, or as Names of the settings has it
 
 	Replaces *Predecessor `json:"replaces,omitempty"` // nil: of the first epoch
 
@@ -243,8 +244,8 @@ func (m *Manifest) validateCode() error {
 		return fmt.Errorf("group: %q: want a name", m.Group)
 	case m.Generation < 1 || m.Generation > MostGeneration:
 		return fmt.Errorf("generation: %d: want 1 to %d", m.Generation, int64(MostGeneration))
-	case !m.Part.Valid():
-		return fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", m.Set, m.Sets, mostSets)
+	case !m.SetIndex.Valid():
+		return fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", m.Set, m.Sets, protection.MostSets)
 	case m.ChunkBytes < 0 || m.ChunkBytes%Align != 0 || m.ChunkBytes > MostChunk:
 		return fmt.Errorf("chunk_bytes: %d: want a multiple of %d, to %d", m.ChunkBytes, Align, int64(MostChunk))
 	case m.BlockBytes < Align || m.BlockBytes%Align != 0 || m.BlockBytes > LongBlock:

@@ -10,6 +10,7 @@ import (
 
 	"volley/files"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -47,7 +48,7 @@ type Node struct {
 }
 
 // Open opens and locks a node. A missing one stays closed unless the verb makes it; one removed meanwhile is retried. Where
-// another rank of the run has the directory, the error is an [*InputError].
+// another rank of the run has the directory, the error is a [*protection.RefusedError].
 func (n *Node) Open(d disk.Disk, v Access, holder files.Holder) (err error) {
 	for range openTimes {
 		if err = n.tryOpen(d, v, holder); !errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +61,7 @@ func (n *Node) Open(d disk.Disk, v Access, holder files.Holder) (err error) {
 		err = busy.Of(holder)
 	}
 	if errors.As(err, new(*files.SharedError)) {
-		err = &InputError{Err: err}
+		err = &protection.RefusedError{Err: err}
 	}
 	return err
 }

@@ -19,6 +19,7 @@ import (
 
 	"volley/files"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -82,20 +83,14 @@ func (n *Node) Generation(g int64) *Loaded {
 type identity struct {
 	Format string `json:"format"`
 	Group  string `json:"group"`
-	Place
-	Part
+	protection.Place
+	protection.SetIndex
 }
 
-// A Place is which node of how many a directory is.
-type Place struct {
-	Node  int `json:"node"`
-	Nodes int `json:"nodes"` // of the group
-}
-
-func (p Place) valid() bool { return p.Node >= 0 && p.Node < p.Nodes && p.Nodes <= MostNodes }
+func valid(p protection.Place) bool { return p.Node >= 0 && p.Node < p.Nodes && p.Nodes <= MostNodes }
 
 // PlaceIn returns which of so many nodes a directory is that says p, and, while its group is resized, next.
-func PlaceIn(p, next Place, nodes int) int {
+func PlaceIn(p, next protection.Place, nodes int) int {
 	if p.Nodes != nodes && next.Nodes == nodes {
 		return next.Node
 	}
@@ -104,7 +99,7 @@ func PlaceIn(p, next Place, nodes int) int {
 
 // In returns which of so many nodes the node says that it is, or -1.
 func (s *State) In(nodes int) int {
-	if s.Said == (Place{}) {
+	if s.Said == (protection.Place{}) {
 		return -1
 	}
 	return PlaceIn(s.Said, s.Next, nodes)
@@ -122,10 +117,10 @@ func readIdentity(d disk.Dir, dir string) (id identity, err error) {
 	case err != nil:
 	case id.Format != Format:
 		err = fmt.Errorf("format: %q: want %q", id.Format, Format)
-	case !id.Place.valid():
+	case !valid(id.Place):
 		err = fmt.Errorf("node: %d of %d nodes: a group has at most %d", id.Node, id.Nodes, MostNodes)
-	case !id.Part.Valid():
-		err = fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", id.Set, id.Sets, mostSets)
+	case !id.SetIndex.Valid():
+		err = fmt.Errorf("set, sets: %d of %d: want 0 of 0, or one of 1 to %d", id.Set, id.Sets, protection.MostSets)
 	}
 	return id, err
 }
@@ -159,7 +154,7 @@ func readGeneration(d disk.Dir, name string, g int64) (l *Loaded, id identity, e
 }
 
 func (m *Manifest) identity(node int) identity {
-	return identity{Format: Format, Group: m.Group, Place: Place{node, m.Nodes}, Part: m.Part}
+	return identity{Format: Format, Group: m.Group, Place: protection.Place{Node: node, Nodes: m.Nodes}, SetIndex: m.SetIndex}
 }
 
 // whose returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
@@ -189,28 +184,28 @@ func (s *State) Path(p tree.Name) string { return PathOf(s.Dir, s.Meta, p) }
 
 // A State is what is found of a node before anything else is looked at.
 type State struct {
-	Dir         string    `json:",omitempty"`
-	Meta        string    `json:",omitempty"` // where its .volley lies, unless in the directory itself
-	Name        tree.Name `json:",omitempty"` // see Manifest.Names
-	Lost        bool      `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
-	Failing     string    `json:",omitempty"` // why it cannot be read
-	Unreachable bool      `json:",omitempty"` // it is failing as it cannot be reached
-	Files       bool      `json:",omitempty"` // there are files that are not Volley's
-	Node        int       // that it says it is, or -1
-	Said        Place     `json:",omitzero"`  // by the newest generation that is committed, or else by the newest
-	Next        Place     `json:",omitzero"`  // by a pending generation of another number of nodes
-	Added       bool      `json:",omitempty"` // to a group that is resized
-	Group       string    `json:",omitempty"`
-	Held        []Held    `json:",omitempty"`
-	Bad         []string  `json:",omitempty"` // files of Volley's that are damaged, and how
-	Left        []string  `json:",omitempty"` // what interrupted runs have left
-	ReadOnly    string    `json:",omitempty"` // why it cannot be written to, where a verb is to
-	Unlocked    bool      `json:",omitempty"` // it could not be locked
-	Open        bool      `json:",omitempty"` // others may read what is in .volley, or write to it
-	Other       int       `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
-	Numbers     []int64   `json:",omitempty"` // generations of which there is anything
-	Unknown     []Unknown `json:",omitempty"` // generations of which nobody can tell what the node has
-	Ended       string    `json:",omitempty"` // group whose protection has ended: the node has a mark, and no generation any more
+	Dir         string           `json:",omitempty"`
+	Meta        string           `json:",omitempty"` // where its .volley lies, unless in the directory itself
+	Name        tree.Name        `json:",omitempty"` // see Manifest.Names
+	Lost        bool             `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
+	Failing     string           `json:",omitempty"` // why it cannot be read
+	Unreachable bool             `json:",omitempty"` // it is failing as it cannot be reached
+	Files       bool             `json:",omitempty"` // there are files that are not Volley's
+	Node        int              // that it says it is, or -1
+	Said        protection.Place `json:",omitzero"`  // by the newest generation that is committed, or else by the newest
+	Next        protection.Place `json:",omitzero"`  // by a pending generation of another number of nodes
+	Added       bool             `json:",omitempty"` // to a group that is resized
+	Group       string           `json:",omitempty"`
+	Held        []Held           `json:",omitempty"`
+	Bad         []string         `json:",omitempty"` // files of Volley's that are damaged, and how
+	Left        []string         `json:",omitempty"` // what interrupted runs have left
+	ReadOnly    string           `json:",omitempty"` // why it cannot be written to, where a verb is to
+	Unlocked    bool             `json:",omitempty"` // it could not be locked
+	Open        bool             `json:",omitempty"` // others may read what is in .volley, or write to it
+	Other       int              `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
+	Numbers     []int64          `json:",omitempty"` // generations of which there is anything
+	Unknown     []Unknown        `json:",omitempty"` // generations of which nobody can tell what the node has
+	Ended       string           `json:",omitempty"` // group whose protection has ended: the node has a mark, and no generation any more
 
 	Busy   *files.BusyError `json:",omitempty"` // of a snapshot: who writes to it; nothing else is known
 	Beside *files.BusyError `json:",omitempty"` // who writes to the node while it is read
@@ -221,9 +216,9 @@ type Unknown struct {
 	Generation int64
 	Committed  bool
 	Why        string
-	Failed     bool   `json:",omitempty"` // the disk does not give it
-	Group      string `json:",omitempty"` // by node.json
-	Place      Place  `json:",omitzero"`
+	Failed     bool             `json:",omitempty"` // the disk does not give it
+	Group      string           `json:",omitempty"` // by node.json
+	Place      protection.Place `json:",omitzero"`
 }
 
 // Held is a generation of which a node has the manifest.
@@ -360,7 +355,7 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 
 // Say sets whose node this is.
 func (s *State) Say() {
-	s.Group, s.Said, s.Next, s.Node = "", Place{}, Place{}, -1
+	s.Group, s.Said, s.Next, s.Node = "", protection.Place{}, protection.Place{}, -1
 	newer := func(a, b Held) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Generation, b.Generation))
 	}
@@ -377,23 +372,23 @@ func (s *State) Say() {
 	switch {
 	case committed != nil:
 		h := slices.MaxFunc(committed, newer)
-		s.Group, s.Said = h.Group, Place{h.Node, h.Nodes}
+		s.Group, s.Said = h.Group, protection.Place{Node: h.Node, Nodes: h.Nodes}
 	case pending != nil:
 		h := slices.MaxFunc(pending, newer)
-		s.Group, s.Said = h.Group, Place{h.Node, h.Nodes}
+		s.Group, s.Said = h.Group, protection.Place{Node: h.Node, Nodes: h.Nodes}
 	default:
 		for _, u := range s.Unknown {
 			if u.Place.Nodes > 0 {
 				s.Group, s.Said = u.Group, u.Place
 			}
 		}
-		if s.Said == (Place{}) {
+		if s.Said == (protection.Place{}) {
 			return
 		}
 	}
 	for _, h := range pending {
 		if h.Group == s.Group && h.Nodes != s.Said.Nodes {
-			s.Next = Place{h.Node, h.Nodes}
+			s.Next = protection.Place{Node: h.Node, Nodes: h.Nodes}
 		}
 	}
 	s.Node = s.Said.Node

@@ -16,11 +16,12 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
 // examine compares a node with the manifest. Files are not read where something has read them.
-func examine(ctx context.Context, s *session.Session, n *store.Node, back content.Edits, read *reading) (*content.Condition, error) {
+func examine(ctx context.Context, s *session.Session, n *store.Node, back protection.Edits, read *reading) (*content.Condition, error) {
 	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	if !more {
@@ -73,7 +74,7 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, part scrub.P
 			return nil, err
 		}
 	}
-	compareNode(s, n, c, is, nil, nil, content.Edits{}, content.NoFiles)
+	compareNode(s, n, c, is, nil, nil, protection.Edits{}, content.NoFiles)
 	parity := tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	if info, err := n.Dir.Lstat(string(parity)); err != nil || info.Size() != m.ParityBytes() {
 		c.Note(parity, content.Damaged, err)
@@ -128,7 +129,7 @@ func begin(s *session.Session, n *store.Node) (c *content.Condition, more bool) 
 
 // compareNode finds what is the matter with a node by how its data compares with the record. What is not as it was is
 // judged by a list made after it was read: a program may have written to it since the one before, and that is no damage.
-func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Record, back content.Edits, read content.Chosen) {
+func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Record, back protection.Edits, read content.Chosen) {
 	x := s.RecordOf[n.Index]
 	c.Data = is.Blocks
 	if len(is.Files) > 0 && !s.States[n.Index].Unlocked { // else it has to stay as it was listed
@@ -246,7 +247,7 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tre
 
 // compareEntries adds what is the matter with files, and which of them are to come back. A file that is not one of those
 // read, and has another time, has changed for all that anybody knows.
-func compareEntries(x *store.Record, c *content.Condition, is, old *content.Compared, before *store.Record, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back content.Edits, read content.Chosen) {
+func compareEntries(x *store.Record, c *content.Condition, is, old *content.Compared, before *store.Record, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back protection.Edits, read content.Chosen) {
 	var then map[tree.Name]*tree.Entry
 	if before != nil {
 		then = tree.ByPath(before.Entries)
@@ -259,7 +260,7 @@ func compareEntries(x *store.Record, c *content.Condition, is, old *content.Comp
 	for _, e := range x.Entries {
 		now := c.Listing.Find(e.Path)
 		if is, ok := moved[e.Path]; ok {
-			c.Findings = append(c.Findings, content.Finding{Path: e.Path, What: content.Moved, To: is})
+			c.Findings = append(c.Findings, protection.Finding{Path: e.Path, What: content.Moved, To: is})
 			if back.Changed {
 				c.Restore = append(c.Restore, e)
 			}
@@ -340,7 +341,7 @@ func compareEntries(x *store.Record, c *content.Condition, is, old *content.Comp
 			c.Note(e.Path, content.New, nil)
 		}
 	}
-	slices.SortStableFunc(c.Findings, func(a, b content.Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortStableFunc(c.Findings, func(a, b protection.Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
 }
 
 // addAbove has directories come back in which something is to come back, and that users have moved or deleted.
@@ -464,7 +465,7 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 
 // ExamineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
 // are not exported are those of nodes here.
-func ExamineAll(ctx context.Context, s *session.Session, from int, back content.Edits) ([]*content.Condition, error) {
+func ExamineAll(ctx context.Context, s *session.Session, from int, back protection.Edits) ([]*content.Condition, error) {
 	for _, n := range s.Nodes {
 		if x, st := s.RecordOf[n.Index], s.States[n.Index]; n.Index >= from && x != nil && !st.Lost && st.Failing == "" {
 			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())

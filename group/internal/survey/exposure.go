@@ -10,24 +10,8 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
-
-// A Risk is what would not come back at a node where it and as many others are lost as are one more than may be.
-type Risk struct {
-	Node  int         `json:"node"`
-	Dir   string      `json:"dir"`
-	Files int         `json:"files"`
-	Bytes int64       `json:"bytes"` // of these
-	Names []tree.Name `json:"names"` // of the first of them: MostRisks at most
-}
-
-// A Cause is what has taken from the protection first, of all that has.
-type Cause struct {
-	Time time.Time `json:"time"`
-	Node int       `json:"node"`
-	Dir  string    `json:"dir"`
-	What string    `json:"what"` // content.Changed or content.Deleted: when data has rotted nobody knows
-}
 
 // MostRisks is how many names a risk has.
 const MostRisks = 10_000
@@ -35,7 +19,7 @@ const MostRisks = 10_000
 // Expose returns how many more nodes may be lost, whichever they are, so that everything of theirs comes back, and what
 // would not where one more is, and since when: nil where that is not known. It counts by codeword: what is lost, damaged or
 // changed is an erasure in its own.
-func Expose(ctx context.Context, s *session.Session, conditions []*content.Condition) (mayLose int, risks []Risk, since *Cause, err error) {
+func Expose(ctx context.Context, s *session.Session, conditions []*content.Condition) (mayLose int, risks []protection.Risk, since *protection.Cause, err error) {
 	m := s.Manifest
 	c, err := erasure.CodeOf(m)
 	if err != nil {
@@ -84,12 +68,12 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		return slices.ContainsFunc(bad[row*len(c.Words):][:len(c.Words)], func(n int) bool { return n > 0 && m.Tolerate-n <= mayLose })
 	}
 	type both struct {
-		Risk
-		Cause *Cause
+		protection.Risk
+		Cause *protection.Cause
 	}
 	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (r both, _ error) {
 		x, is := s.RecordOf[n.Index], conditions[n.Index]
-		r.Risk = Risk{Node: n.Index, Dir: n.Given}
+		r.Risk = protection.Risk{Node: n.Index, Dir: n.Given}
 		if x == nil || is.Lost || is.Failing != "" {
 			return r, nil
 		}
@@ -134,7 +118,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 // causeAt returns what was first, of a node here, to take from the protection in some rows: the oldest of the files that
 // were changed, and of the directories that files were deleted from. Nothing is older than the protection that it takes
 // from, whatever its time says.
-func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Condition, in func(row int) bool) (first *Cause) {
+func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Condition, in func(row int) bool) (first *protection.Cause) {
 	m := s.Manifest
 	files := tree.ExtentsOf(x.Entries)
 	touches := map[tree.Name]bool{}
@@ -154,7 +138,7 @@ func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Con
 			at = made
 		}
 		if first == nil || at.Before(first.Time) {
-			first = &Cause{at, n.Index, n.Given, what}
+			first = &protection.Cause{Time: at, Node: n.Index, Dir: n.Given, What: what}
 		}
 	}
 	what := content.WhatOf(is.Findings)

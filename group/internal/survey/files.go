@@ -10,6 +10,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -102,7 +103,7 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 
 // TakeFiles finds out what nodes lack of the files that FilesOfAll has found. It reads these, and of all else the blocks from which what they lack
 // comes back. Of a block that turns out to be wrong nothing is used, and others serve in its place.
-func TakeFiles(ctx context.Context, s *session.Session, files *Files, back content.Edits) (*Survey, error) {
+func TakeFiles(ctx context.Context, s *session.Session, files *Files, back protection.Edits) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, here int, n *store.Node) (*content.Condition, error) {
@@ -139,7 +140,7 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back conte
 }
 
 // examineFiles is examine for some files.
-func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back content.Edits, files *Files, chosen *wanted) (*content.Condition, error) {
+func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back protection.Edits, files *Files, chosen *wanted) (*content.Condition, error) {
 	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
 	c, more := begin(s, n)
 	c.Remake = false
@@ -194,13 +195,13 @@ func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back c
 }
 
 // FindingsOf returns, by node, what is the matter with the files.
-func FindingsOf(ctx context.Context, s *session.Session, files *Files, conditions []*content.Condition) ([][]content.Finding, error) {
-	return session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) ([]content.Finding, error) {
+func FindingsOf(ctx context.Context, s *session.Session, files *Files, conditions []*content.Condition) ([][]protection.Finding, error) {
+	return session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) ([]protection.Finding, error) {
 		chosen := files.chosen[here]
 		if chosen == nil {
 			return nil, nil
 		}
-		return slices.DeleteFunc(slices.Clone(conditions[n.Index].Findings), func(f content.Finding) bool { return !chosen.entries[f.Path] }), nil
+		return slices.DeleteFunc(slices.Clone(conditions[n.Index].Findings), func(f protection.Finding) bool { return !chosen.entries[f.Path] }), nil
 	})
 }
 

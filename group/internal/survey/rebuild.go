@@ -13,6 +13,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 )
 
 // A reading is what a rebuild has found of a node that is not lost.
@@ -41,7 +42,7 @@ func Rebuildable(s *session.Session) bool {
 // rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
 // the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
 // are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
-func rebuild(ctx context.Context, s *session.Session, back content.Edits, targets map[int]*restore.Target, room func(context.Context) error, rows map[int]bool, traffic *erasure.Traffic) ([]*content.Condition, error) {
+func rebuild(ctx context.Context, s *session.Session, back protection.Edits, targets map[int]*restore.Target, room func(context.Context) error, rows map[int]bool, traffic *protection.PlanTraffic) ([]*content.Condition, error) {
 	m := s.Manifest
 	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if s.States[n.Index].Lost {
@@ -114,7 +115,7 @@ func rebuild(ctx context.Context, s *session.Session, back content.Edits, target
 					to := targets[x.Node]
 					return to.Try(ctx, func() error {
 						err := to.Put(x, row, block)
-						if errors.As(err, new(*store.WrongError)) { // something that it is made of has rotted
+						if errors.As(err, new(*protection.CorruptError)) { // something that it is made of has rotted
 							redo[x.Node-here] = append(redo[x.Node-here], row)
 							return nil
 						}
@@ -125,7 +126,7 @@ func rebuild(ctx context.Context, s *session.Session, back content.Edits, target
 			if err != nil {
 				return err
 			}
-			traffic.Add(t)
+			erasure.Add(traffic, t)
 			for _, row := range b.Rows {
 				rows[row] = true
 			}

@@ -10,6 +10,7 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
+	"volley/group/protection"
 	"volley/internal/disk"
 )
 
@@ -92,7 +93,7 @@ func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.
 }
 
 // RunRepairs runs repairs, one after the other. What nobody is to write is thrown away.
-func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *erasure.Traffic) error {
+func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *protection.PlanTraffic) error {
 	sources := map[int]*content.Data{}
 	parity := map[int]content.ParityReader{}
 	defer func() {
@@ -117,7 +118,7 @@ func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 }
 
 // RunOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
-func RunOn(ctx context.Context, s *session.Session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *erasure.Traffic) error {
+func RunOn(ctx context.Context, s *session.Session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *protection.PlanTraffic) error {
 	m := s.Manifest
 	for _, r := range list {
 		for _, n := range s.Nodes {
@@ -140,7 +141,7 @@ func RunOn(ctx context.Context, s *session.Session, list []blockRepair, from fun
 		if err != nil {
 			return err
 		}
-		traffic.Add(t)
+		erasure.Add(traffic, t)
 	}
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"volley/group/internal/content"
-	"volley/group/internal/erasure"
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/printable"
 )
 
@@ -27,7 +27,7 @@ type Survey struct {
 
 // Take finds out what nodes lack. What users have edited comes back where back has it. If it rebuilds and not all can come back, it starts over without rebuilding. Room is
 // called before it writes to targets.
-func Take(ctx context.Context, s *session.Session, back content.Edits, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *erasure.Traffic) (*Survey, error) {
+func Take(ctx context.Context, s *session.Session, back protection.Edits, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *protection.PlanTraffic) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if rebuilds {
@@ -61,7 +61,7 @@ func Take(ctx context.Context, s *session.Session, back content.Edits, rebuilds 
 
 // Recoverable returns an error where a directory is not that of its node, or too many are lost.
 func Recoverable(s *session.Session, conditions []*content.Condition) error {
-	few := &session.TooManyError{Tolerate: s.Manifest.Tolerate}
+	few := &protection.TooManyError{Tolerate: s.Manifest.Tolerate}
 	for n, c := range conditions {
 		if c.Foreign {
 			return store.Inputf("%s has other files than node %d of the group had, and nothing says that it is this node: give its own directory, or an empty one", s.Name(n), n)
@@ -105,9 +105,9 @@ func beyondError(s *session.Session, found *Survey) error {
 	var list []string
 	for n, count := range blocks {
 		findings := found.Conditions[n].Findings
-		i := slices.IndexFunc(findings, func(f content.Finding) bool { return f.Why != "" })
+		i := slices.IndexFunc(findings, func(f protection.Finding) bool { return f.Why != "" })
 		if i < 0 && count > 0 {
-			i = slices.IndexFunc(findings, func(f content.Finding) bool { return !f.Harmless() })
+			i = slices.IndexFunc(findings, func(f protection.Finding) bool { return !content.Harmless(f) })
 		}
 		what := ""
 		if i >= 0 {
@@ -120,19 +120,7 @@ func beyondError(s *session.Session, found *Survey) error {
 			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), what))
 		}
 	}
-	return lossOf(s, found.Conditions, &IncompleteError{What: []string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
-}
-
-// An IncompleteError says that not everything was brought back.
-type IncompleteError struct {
-	What []string // was not, and why
-}
-
-// ExitCode returns the exit code of the command line where a result is wrong.
-func (e *IncompleteError) ExitCode() int { return 3 }
-
-func (e *IncompleteError) Error() string {
-	return "not everything is recovered: " + strings.Join(e.What, "; ")
+	return lossOf(s, found.Conditions, &protection.IncompleteError{What: []string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
 
 // GiveUp takes what cannot be brought back from what is to be, and returns it.
@@ -198,7 +186,7 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 		}
 		x := s.States[n]
 		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
-		unread = unread || slices.ContainsFunc(c.Findings, func(f content.Finding) bool { return f.Why != "" })
+		unread = unread || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.Why != "" })
 	}
 	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
 		return err
@@ -207,7 +195,7 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 }
 
 // Hidden says of which files nobody can tell whether they are as they were.
-func Hidden(n *store.Node, c *content.Condition, findings []content.Finding) (list []string) {
+func Hidden(n *store.Node, c *content.Condition, findings []protection.Finding) (list []string) {
 	for _, f := range findings {
 		if slices.Contains(c.Hidden, f.Path) {
 			list = append(list, fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))

@@ -53,7 +53,7 @@ func NewBuffers(s *session.Session) *cobra.Command {
 				return err
 			}
 			var err error
-			if p.Options, err = o.common(cmd, 1); err != nil {
+			if p.Settings, err = o.common(cmd, 1); err != nil {
 				return err
 			}
 			if len(args) != 1 || !slices.Contains(bufferVerbs, args[0]) {

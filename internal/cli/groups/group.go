@@ -19,6 +19,7 @@ import (
 	"volley/executor"
 	"volley/field"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/cli/ranks"
 	"volley/internal/cli/session"
 	"volley/internal/exit"
@@ -91,7 +92,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 }
 
 // begin joins the others, and returns the directories of the nodes here and the options of all verbs.
-func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, options group.Options, err error) {
+func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, options protection.Settings, err error) {
 	o.dirs, o.roots = args, ofRoots(cmd)
 	if err := o.Join(cmd.Context()); err != nil {
 		return nil, options, err
@@ -137,7 +138,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 
 // common returns what verbs for directories and for memory have in common, once the others have joined. There are so many
 // nodes, or as many as processes.
-func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Options, err error) {
+func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options protection.Settings, err error) {
 	s := o.Session
 	if s.Own && o.Party.Job() { // beside what else runs here; garbage would take more than half of the memory
 		debug.SetGCPercent(50)
@@ -156,31 +157,31 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options group.Opti
 	if err != nil {
 		return options, err
 	}
-	options = group.Options{Memory: memory, Timeout: o.Timeout, Network: m.Network, Gamma: m.Gamma, Progress: o.Progress(), Log: o.Log}
-	return options, options.UseKey(o.key)
+	options = protection.Settings{Memory: memory, Timeout: o.Timeout, Network: m.Network, Gamma: m.Gamma, Progress: o.Progress(), Log: o.Log}
+	return options, group.UseKey(&options, o.key)
 }
 
 // waysOn says with which flag a verb does what it has refused.
-var waysOn = map[group.Way]string{
-	group.WayBelieve:       "name with --believe DIR the node to go by",
-	group.WayForce:         "--force protects the group as it is",
-	group.WayAcceptDeleted: "if it was meant, --accept deleted",
-	group.WayAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
-	group.WayTolerate:      "say it with --tolerate R",
-	group.WayFiles:         "recover --file PATTERN brings back what matters",
-	group.WayGiveUp:        "--force gives it up",
-	group.WayKey:           "--key FILE names it, --key none goes without",
-	group.WaySets:          "--group-size N takes all, where protect cut them into sets",
+var waysOn = map[protection.Way]string{
+	protection.WayBelieve:       "name with --believe DIR the node to go by",
+	protection.WayForce:         "--force protects the group as it is",
+	protection.WayAcceptDeleted: "if it was meant, --accept deleted",
+	protection.WayAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
+	protection.WayTolerate:      "say it with --tolerate R",
+	protection.WayFiles:         "recover --file PATTERN brings back what matters",
+	protection.WayGiveUp:        "--force gives it up",
+	protection.WayKey:           "--key FILE names it, --key none goes without",
+	protection.WaySets:          "--group-size N takes all, where protect cut them into sets",
 }
 
 // wayOn adds to an error what the command line can do about it.
 func wayOn(err error) error {
-	var way group.Way
-	if input := new(group.InputError); errors.As(err, &input) {
+	var way protection.Way
+	if input := new(protection.RefusedError); errors.As(err, &input) {
 		way = input.Way
 	}
 	text := waysOn[way]
-	if down := new(group.UnreachedError); errors.As(err, &down) && !down.Since.IsZero() {
+	if down := new(protection.UnreachableError); errors.As(err, &down) && !down.Since.IsZero() {
 		text = fmt.Sprintf("or take it out, and give its files up: volley resize --remove %s --force, with the same nodes", strings.Join(down.Nodes, " --remove "))
 	}
 	if text == "" && errors.As(err, new(*group.NotLostError)) {
@@ -214,7 +215,7 @@ func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb 
 	if err != nil {
 		return err
 	}
-	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ group.Part, w io.Writer) error {
+	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ protection.SetIndex, w io.Writer) error {
 		r, err := verb(group.Over(t, dirs, options), cmd.Context())
 		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
 			return err
@@ -295,7 +296,7 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 	if cmd.Flags().Changed("one-file-system") {
 		p.OneFileSystem = &one
 	}
-	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error {
+	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of protection.SetIndex, w io.Writer) error {
 		p := p
 		p.Part = of
 		var r *group.ProtectReport
@@ -452,7 +453,7 @@ func addAccept(f *pflag.FlagSet, o *group.ProtectOptions) {
 }
 
 // edits is a flag of edits, with commas between them, or once for each.
-type edits struct{ *group.Edits }
+type edits struct{ *protection.Edits }
 
 // Set adds edits.
 func (e edits) Set(text string) error {

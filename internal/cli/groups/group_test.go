@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"volley/group"
+	"volley/group/protection"
 )
 
 // TestWayOn looks for what errors advise, at most once.
@@ -20,9 +20,9 @@ func TestWayOn(t *testing.T) {
 	}{
 		{denied, "run the verb as the owner of the files"},
 		{fmt.Errorf("n1: %w", denied), "run the verb as the owner of the files"},
-		{&group.InputError{Err: denied, Way: group.WayForce}, "--force protects the group as it is"},
-		{&group.InputError{Err: errors.New("none"), Way: group.WayTolerate}, "say it with --tolerate R"},
-		{&group.TooManyError{Nodes: []string{"a"}, Tolerate: 0}, ""},
+		{&protection.RefusedError{Err: denied, Way: protection.WayForce}, "--force protects the group as it is"},
+		{&protection.RefusedError{Err: errors.New("none"), Way: protection.WayTolerate}, "say it with --tolerate R"},
+		{&protection.TooManyError{Nodes: []string{"a"}, Tolerate: 0}, ""},
 		{&fs.PathError{Op: "read", Path: "/n1/b", Err: syscall.EIO}, ""},
 	} {
 		got := wayOn(c.err)

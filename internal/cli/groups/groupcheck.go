@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley"
-	"volley/group"
+	"volley/group/protection"
 	"volley/group/site"
 	"volley/internal/cli/ranks"
 	"volley/internal/cli/session"
@@ -218,7 +218,7 @@ func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
 		return context.Cause(cmd.Context())
 	}
 	if len(ranks) > 1 {
-		all := l.Set(ranks, group.Part{}, &body)
+		all := l.Set(ranks, protection.SetIndex{}, &body)
 		err := all.Meet(cmd.Context())
 		if errors.Is(err, exit.ErrSaid) {
 			err = errors.New(all.Said())

@@ -19,6 +19,7 @@ import (
 
 	"volley/files"
 	"volley/group"
+	"volley/group/protection"
 	"volley/internal/cli/ranks"
 	"volley/internal/cli/session"
 	"volley/internal/exit"
@@ -123,7 +124,7 @@ type setReport struct {
 	err  error
 }
 
-func (r *setReport) part() group.Part { return group.Part{Set: r.Set, Sets: r.Sets} }
+func (r *setReport) part() protection.SetIndex { return protection.SetIndex{Set: r.Set, Sets: r.Sets} }
 
 // print prints the report in one go.
 func (r *setReport) print(w io.Writer, asJSON bool) error {
@@ -150,13 +151,13 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 }
 
 // inSets runs a verb on the nodes here: on each set of them side by side, or with the other ranks of this rank's set.
-func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t transport.Transport, dirs []string, of group.Part, w io.Writer) error) error {
+func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t transport.Transport, dirs []string, of protection.SetIndex, w io.Writer) error) error {
 	out := cmd.OutOrStdout()
 	switch mine := o.sets.mine; {
 	case o.sets.size == 0:
-		part := group.Part{}
+		part := protection.SetIndex{}
 		if at := o.Session.At; at != nil {
-			part = at.Part
+			part = at.SetIndex
 		}
 		return verb(o.Party.Transport, dirs, part, out)
 	case mine != nil:
@@ -281,7 +282,7 @@ func (o *groupOptions) Meet(l *launch.Launch, cmd *cobra.Command) error {
 	if o.sets.size != 0 {
 		return o.setsAtHosts(l, cmd)
 	}
-	var ids []group.Identity
+	var ids []protection.Identity
 	var names []string
 	var added []bool
 	for _, x := range l.Ranks {
@@ -334,7 +335,7 @@ func (o *groupOptions) Says(rank, size int) []byte {
 		o.dir = o.dirs[rank]
 	}
 	o.dir = strings.ReplaceAll(o.dir, ranks.RankWord, fmt.Sprint(rank))
-	x := rankSays{Size: o.sets.size, Apart: o.sets.apart(), Member: sets.Member{Name: host + ":" + o.dir, Identity: group.Identity{Node: -1}}}
+	x := rankSays{Size: o.sets.size, Apart: o.sets.apart(), Member: sets.Member{Name: host + ":" + o.dir, Identity: protection.Identity{Node: -1}}}
 	if o.dir != "" {
 		x.Identity = launch.Identify(o.dir, o.roots)
 	}
@@ -359,7 +360,7 @@ func (o *groupOptions) Says(rank, size int) []byte {
 
 // Share returns the ranks of each set, or of all as one, by what ranks have said, in the order of their nodes.
 func (o *groupOptions) Share(said [][]byte, rank int) (ranks [][]int) {
-	all, members, ids := make([]rankSays, len(said)), make([]sets.Member, len(said)), make([]group.Identity, len(said))
+	all, members, ids := make([]rankSays, len(said)), make([]sets.Member, len(said)), make([]protection.Identity, len(said))
 	for r, text := range said {
 		if json.Unmarshal(text, &all[r]) != nil {
 			all[r].Node = -1

@@ -1,0 +1,92 @@
+package protection
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"volley/internal/printable"
+)
+
+// A Way names the option that lets a verb do what it has refused.
+type Way string
+
+// The ways on.
+const (
+	WayBelieve       Way = "Believe"
+	WayForce         Way = "Force"
+	WayAcceptDeleted Way = "AcceptDeleted"
+	WayAcceptChanged Way = "AcceptChanged"
+	WayGiveUp        Way = "GiveUp" // Force of Unprotect
+	WayTolerate      Way = "Tolerate"
+	WayKey           Way = "Key" // or NoKey
+	WayFiles         Way = "Files"
+	WaySets          Way = "Sets" // none of this package: package sets has one for each group
+)
+
+// A RefusedError says what the caller has to change: directories, options, or too much that is lost.
+type RefusedError struct {
+	Err error
+	Way Way // the option with which the verb goes on; "": there is none
+}
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// ExitCode returns 2, that of bad input.
+func (e *RefusedError) ExitCode() int { return 2 }
+
+// A CorruptError says that what was recovered is not what was protected, or parity does not fit. Nothing of it is kept.
+type CorruptError struct{ What string }
+
+// ExitCode returns the exit code of the command line where a result is wrong.
+func (e *CorruptError) ExitCode() int { return 3 }
+
+func (e *CorruptError) Error() string { return e.What }
+
+// An UnclearError says that nodes contradict each other: nobody can tell which generation is in force.
+type UnclearError struct{ Err error }
+
+func (e *UnclearError) Error() string { return e.Err.Error() }
+
+// A TooManyError says that more nodes are lost than the group tolerates. Nothing was written.
+type TooManyError struct {
+	Nodes    []string // directories
+	Tolerate int
+}
+
+// ExitCode returns 2, as for an [*RefusedError].
+func (e *TooManyError) ExitCode() int { return 2 }
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("%d nodes are lost, and the group tolerates the loss of %d: %s", len(e.Nodes), e.Tolerate, strings.Join(e.Nodes, ", "))
+}
+
+// An UnreachableError says that a verb which needs all nodes cannot reach some. Nothing was written.
+type UnreachableError struct {
+	Nodes []string  // directories
+	Why   string    // of the first one
+	Since time.Time // what has changed at the others is not protected; zero: nothing is
+}
+
+func (e *UnreachableError) Error() string {
+	text := fmt.Sprintf("%s cannot be reached, and all nodes are needed: %s", strings.Join(e.Nodes, ", "), e.Why)
+	if !e.Since.IsZero() {
+		text += fmt.Sprintf(". What has changed at the others since %s is not protected", printable.Time(e.Since))
+	}
+	return text + ". Run again when it can be"
+}
+
+// An IncompleteError says that not everything was brought back.
+type IncompleteError struct {
+	What []string // was not, and why
+}
+
+// ExitCode returns the exit code of the command line where a result is wrong.
+func (e *IncompleteError) ExitCode() int { return 3 }
+
+func (e *IncompleteError) Error() string {
+	return "not everything is recovered: " + strings.Join(e.What, "; ")
+}
