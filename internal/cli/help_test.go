@@ -195,14 +195,13 @@ func TestCompletion(t *testing.T) {
 		"encode --field":      "koalabear\n",
 		"encode --algorithm":  "exchange\n",
 		"plan --matrix":       "lagrange\n",
-		"protect --matrix":    "cauchy\nfti\n:4\n",
 		"protect --digest":    "blake3\n",
 		"cost --format":       "csv\n",
 		"verify --log-format": "text\njson\n:4\n",
 		"encode --output":     ":16\n", // directories
 		"recover":             ":16\n",
 		"group init":          ":16\n",
-		"group init --matrix": "cauchy\nfti\n:4\n",
+		"group init --digest": "blake3\n",
 		"help":                "groups\tHow directories of nodes are protected\n",
 	} {
 		args := append([]string{"__complete"}, strings.Fields(line)...)
