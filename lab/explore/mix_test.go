@@ -1,17 +1,11 @@
 package explore
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"volley/group"
-	"volley/group/protection"
 	"volley/internal/selection"
 )
 
@@ -58,44 +52,6 @@ func xor(sum []byte, text string) {
 	data, _ := hex.DecodeString(text)
 	for i := range sum {
 		sum[i] ^= data[i]
-	}
-}
-
-// TestMixIsParity protects the words in directories: what a group keeps at each node is what the page mixes.
-func TestMixIsParity(t *testing.T) {
-	t.Parallel()
-	a, err := mix(t.Context(), mixRequest{Words: words}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dirs []string
-	for _, word := range words {
-		dirs = append(dirs, t.TempDir())
-		if err := os.WriteFile(filepath.Join(dirs[len(dirs)-1], "word"), []byte(word), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	g, err := group.Open(dirs, protection.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 2}); err != nil {
-		t.Fatal(err)
-	}
-	for k, dir := range dirs {
-		mixed, _ := hex.DecodeString(a.Mixtures[k].Bytes)
-		found := false
-		err := filepath.WalkDir(filepath.Join(dir, ".volley"), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			found = found || bytes.HasPrefix(data, mixed)
-			return err
-		})
-		if err != nil || !found {
-			t.Errorf("no file of node %d begins with its mixture %x: %v", k, mixed, err)
-		}
 	}
 }
 
