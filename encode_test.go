@@ -17,6 +17,7 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -27,7 +28,7 @@ func TestEncode(t *testing.T) {
 	for _, name := range []string{"2", "2^8", "2^16", "257", "3^4", "2147483647"} {
 		f := fieldtest.Parse(t, name)
 		for k := 1; k <= 9; k++ {
-			a := randomMatrix(t, f, k, 5)
+			a := matrixtest.Random(t, f, k, 5)
 			lengths := make([]int, k)
 			for i := range lengths {
 				lengths[i] = 100 - i*i // 64 is a block
@@ -58,7 +59,7 @@ func TestEncode(t *testing.T) {
 // encoder.
 func TestRunFiles(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
-	a := randomMatrix(t, f, 5, 1)
+	a := matrixtest.Random(t, f, 5, 1)
 	const memory = 5000
 	encoder, err := volley.NewEncoder(t.Context(), a, volley.WithMemory(memory))
 	if err != nil {
@@ -147,7 +148,7 @@ func TestSymbolError(t *testing.T) {
 		{"65537", []byte{1, 0, 1, 0}, 65537, 500}, {"257", []byte{255, 255}, 65535, 1},
 	} {
 		f := fieldtest.Parse(t, c.field)
-		encoder, err := volley.NewEncoder(t.Context(), randomMatrix(t, f, 3, 1), volley.WithMemory(4096))
+		encoder, err := volley.NewEncoder(t.Context(), matrixtest.Random(t, f, 3, 1), volley.WithMemory(4096))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +183,7 @@ func TestSymbolError(t *testing.T) {
 // TestShortPacket checks that a packet that ends before its size is an error, not
 // padded.
 func TestShortPacket(t *testing.T) {
-	encoder, err := volley.NewEncoder(t.Context(), randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1))
+	encoder, err := volley.NewEncoder(t.Context(), matrixtest.Random(t, fieldtest.Parse(t, "2^16"), 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestShortPacket(t *testing.T) {
 // TestBadPackets checks lengths that make no sense.
 func TestBadPackets(t *testing.T) {
 	f := fieldtest.Parse(t, "2^16")
-	encoder, err := volley.NewEncoder(t.Context(), randomMatrix(t, f, 2, 1))
+	encoder, err := volley.NewEncoder(t.Context(), matrixtest.Random(t, f, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestBadPackets(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) { // one of them only
-		results := encode(t.Context(), alike(randomMatrix(t, f, 3, 1), [][]byte{{1, 2}, {1, 2, 3}, {}}))
+		results := encode(t.Context(), alike(matrixtest.Random(t, f, 3, 1), [][]byte{{1, 2}, {1, 2, 3}, {}}))
 		want := "volley: processor 1: a packet of 3 bytes: symbols of 2^16 have 2 bytes"
 		if err := results[1].err; err == nil || err.Error() != want {
 			t.Errorf("got error %v, want %s", err, want)
@@ -228,8 +229,8 @@ func TestWrongGroup(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{2, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			members := alike(randomMatrix(t, f, 3, 1), make([][]byte, k))
-			members[0].matrix = randomMatrix(t, f, k, 1) // and is right
+			members := alike(matrixtest.Random(t, f, 3, 1), make([][]byte, k))
+			members[0].matrix = matrixtest.Random(t, f, k, 1) // and is right
 			text := fmt.Sprintf("a matrix for 3 processors on a transport of %d ranks", k)
 			for i, r := range encode(t.Context(), members) {
 				if !strings.Contains(fmt.Sprint(r.err), text) {
@@ -247,7 +248,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 	// Encode makes them known to the others.
 	synctest.Test(t, func(t *testing.T) {
-		members := alike(randomMatrix(t, f, 2, 1), make([][]byte, 2))
+		members := alike(matrixtest.Random(t, f, 2, 1), make([][]byte, 2))
 		members[1].matrix = matrix.NewDense(f, 2, 0)
 		for k, r := range encode(t.Context(), members) {
 			if !strings.Contains(fmt.Sprint(r.err), "2 rows and 0 columns") {
@@ -260,7 +261,7 @@ func TestCompileErrors(t *testing.T) {
 // TestEstimate checks that a run does what Estimate says.
 func TestEstimate(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	a := randomMatrix(t, f, 7, 1)
+	a := matrixtest.Random(t, f, 7, 1)
 	encoder, err := volley.NewEncoder(t.Context(), a, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"volley/internal/faulty"
 	"volley/matrix"
 	"volley/matrix/matrices"
+	"volley/matrix/matrixtest"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/verify"
@@ -31,7 +32,7 @@ import (
 func TestDisagreement(t *testing.T) {
 	const k = 5
 	bytes8 := fieldtest.Parse(t, "2^8")
-	same := member{matrix: randomMatrix(t, bytes8, k, 1), packet: make([]byte, 100), opts: []volley.Option{volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)}}
+	same := member{matrix: matrixtest.Random(t, bytes8, k, 1), packet: make([]byte, 100), opts: []volley.Option{volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)}}
 	with := func(opts ...volley.Option) member {
 		m := same
 		m.opts = append(slices.Clone(same.opts), opts...)
@@ -39,7 +40,7 @@ func TestDisagreement(t *testing.T) {
 	}
 	other := func(f string, seed uint64) member {
 		m := same
-		m.matrix = randomMatrix(t, fieldtest.Parse(t, f), k, seed)
+		m.matrix = matrixtest.Random(t, fieldtest.Parse(t, f), k, seed)
 		return m
 	}
 	for _, c := range []struct {
@@ -113,7 +114,7 @@ func names(e *volley.DisagreementError) (list []string) {
 // TestNoDisagreement gives processors different options that are to be equal in
 // effect.
 func TestNoDisagreement(t *testing.T) {
-	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 3, 1)
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 3, 1)
 	packets := randomPackets(a.Field(), 5, 5, 5)
 	members := alike(a, packets)
 	for k, opts := range [][]volley.Option{
@@ -411,7 +412,7 @@ func hosted(t *testing.T, members []member, ranks int, want [][]byte) {
 
 // TestFlippedHeader flips a bit of the plan's hash.
 func TestFlippedHeader(t *testing.T) {
-	members := alike(randomMatrix(t, fieldtest.Parse(t, "2^8"), 2, 1), [][]byte{{1}, {2}})
+	members := alike(matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1), [][]byte{{1}, {2}})
 	members[0].faults = []faulty.Fault{faulty.Flip(sends(t, members, 0)[0], 0, 31, 7)}
 	want := collective.OtherPlan(0, 1)
 	for k, r := range encode(t.Context(), members) {
@@ -427,7 +428,7 @@ func TestFlippedHeader(t *testing.T) {
 func TestFlippedControl(t *testing.T) {
 	const k = 3
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, k, 1)
+	a := matrixtest.Random(t, f, k, 1)
 	packets := randomPackets(f, 70, 65, 66)
 	want := product(a, packets)
 	for src := range k {
@@ -471,7 +472,7 @@ func TestFlippedControl(t *testing.T) {
 func TestHangAndDie(t *testing.T) {
 	const k, timeout = 5, 10 * time.Second
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, k, 1)
+	a := matrixtest.Random(t, f, k, 1)
 	packets := randomPackets(f, 100, 100, 100, 100, 100)
 	for name, stop := range map[string]func(int) faulty.Fault{"hang": faulty.Hang, "die": faulty.Die} {
 		for _, round := range []int{0, 1, transport.ControlRounds} { // the greeting, the check, the run
@@ -499,7 +500,7 @@ func TestHangAndDie(t *testing.T) {
 func TestDropped(t *testing.T) {
 	const k = 4
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, k, 1)
+	a := matrixtest.Random(t, f, k, 1)
 	packets := randomPackets(f, 10, 10, 10, 10)
 	want := product(a, packets)
 	for i := 0; ; i++ {
@@ -532,7 +533,7 @@ func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Minute, func() { cancel(enough) })
-		a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 4, 1)
+		a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 4, 1)
 		members := alike(a, make([][]byte, 4), volley.WithTimeout(0))
 		members[3].faults = []faulty.Fault{faulty.Hang(transport.ControlRounds)}
 		for j, r := range encode(ctx, members) {
@@ -561,7 +562,7 @@ func (l liar) At(i, j int) field.Element {
 // compute with a wrong entry, the processor whose packet that makes wrong says so.
 func TestWrongCoefficient(t *testing.T) {
 	const k, victim = 5, 3
-	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), k, 1)
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), k, 1)
 	packets := randomPackets(a.Field(), 9, 9, 9, 9, 9)
 	want := product(a, packets)[victim]
 	for _, name := range []string{"universal:2,3", "exchange"} { // others use entries of theirs

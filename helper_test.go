@@ -15,15 +15,6 @@ import (
 	"volley/transport/local"
 )
 
-func randomMatrix(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Random(f, k, k, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
 // randomPacket returns a packet of the given number of symbols.
 func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
 	packet := make([]byte, symbols*f.SymbolBytes())

@@ -14,12 +14,13 @@ import (
 	"volley/algo"
 	"volley/field/fieldtest"
 	"volley/internal/faulty"
+	"volley/matrix/matrixtest"
 	"volley/sim"
 	"volley/transport"
 )
 
 func TestOptionsOutOfRange(t *testing.T) {
-	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 2, 1)
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1)
 	for _, c := range []struct {
 		bad  volley.Option
 		text string
@@ -57,7 +58,7 @@ func effect(t *testing.T, opts ...volley.Option) *volley.Report {
 	for k := range lengths {
 		lengths[k] = 3000
 	}
-	_, report := mustEncode(t, alike(randomMatrix(t, f, 16, 1), randomPackets(f, lengths...), opts...))
+	_, report := mustEncode(t, alike(matrixtest.Random(t, f, 16, 1), randomPackets(f, lengths...), opts...))
 	report.Seconds, report.AgreeSeconds, report.CompileSeconds, report.CheckSeconds = 0, 0, 0, 0
 	return report
 }
@@ -110,7 +111,7 @@ func TestPaperModel(t *testing.T) {
 // TestModelOfProcessor0 gives every processor a β and a τ of its own.
 func TestModelOfProcessor0(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, 3, 1)
+	a := matrixtest.Random(t, f, 3, 1)
 	packets := randomPackets(f, 10, 10, 10)
 	own := func(k int) []volley.Option {
 		return []volley.Option{volley.WithPaperModel(1, time.Duration(k+1)*time.Second, sim.PerByte(k+1))}
@@ -148,7 +149,7 @@ func TestWithMemory(t *testing.T) {
 // that it does.
 func TestTooLittleMemory(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, 5, 1)
+	a := matrixtest.Random(t, f, 5, 1)
 	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
 	least := map[int64]bool{}
 	for k, r := range encode(t.Context(), alike(a, packets, volley.WithMemory(300))) {
@@ -180,7 +181,7 @@ func TestTooLittleMemory(t *testing.T) {
 // returns its own, and not that another has stopped.
 func TestFoundByAll(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, 5, 1)
+	a := matrixtest.Random(t, f, 5, 1)
 	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
 	for _, opt := range []volley.Option{volley.WithMemory(1), volley.WithAlgorithm("dft"), volley.WithLimits(algo.Limits{Memory: 1})} {
 		for range 30 {
@@ -202,7 +203,7 @@ func TestWithTimeout(t *testing.T) {
 		{[]volley.Option{volley.WithTimeout(time.Hour)}, time.Hour},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			members := alike(randomMatrix(t, fieldtest.Parse(t, "2^8"), 2, 1), make([][]byte, 2), c.opts...)
+			members := alike(matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1), make([][]byte, 2), c.opts...)
 			members[1].faults = []faulty.Fault{faulty.Hang(0)}
 			start := time.Now()
 			encode(t.Context(), members)

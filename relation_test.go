@@ -12,6 +12,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/field/fieldtest"
+	"volley/matrix/matrixtest"
 	"volley/transport/local"
 	"volley/verify"
 )
@@ -54,7 +55,7 @@ func TestSlip(t *testing.T) {
 			if name == "257" {
 				s.fraction = 0 // the low byte of a symbol
 			}
-			a := randomMatrix(t, s, k, uint64(7700+10*number+output))
+			a := matrixtest.Random(t, s, k, uint64(7700+10*number+output))
 			packets := randomPackets(s.Field, slices.Repeat([]int{size / s.SymbolBytes()}, k)...)
 			want := product(a, packets)
 			for _, ranks := range []int{1, 3} {

@@ -13,6 +13,7 @@ import (
 	"volley/field/fieldtest"
 	"volley/files"
 	"volley/internal/fuzzlimit"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/transport/local"
 )
@@ -20,7 +21,7 @@ import (
 // reports are of a run, of a plan with pieces, of one with sinks, and one with all fields.
 func reports(t testing.TB) (list []*volley.Report) {
 	f := fieldtest.Parse(t, "257")
-	a := randomMatrix(t, f, 4, 1)
+	a := matrixtest.Random(t, f, 4, 1)
 	for _, options := range [][]volley.Option{{}, {volley.WithAlgorithm("exchange")}, {volley.WithAlgorithm("bruck-allgather")}} {
 		e, err := volley.NewEncoder(t.Context(), a, options...)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/field/fieldtest"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 )
@@ -16,7 +17,7 @@ import (
 func TestReport(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	for _, k := range []int{1, 2, 5, 16} {
-		a := randomMatrix(t, f, k, 1)
+		a := matrixtest.Random(t, f, k, 1)
 		lengths := make([]int, k)
 		for i := range lengths {
 			lengths[i] = 1000

@@ -18,6 +18,7 @@ import (
 	"volley/internal/delay"
 	"volley/internal/faulty"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -66,7 +67,7 @@ func TestPacketBytes(t *testing.T) {
 		for _, k := range []int{1, 2, 3, 5, 20} {
 			for _, check := range []bool{true, false} {
 				group := localGroup(k)
-				codes := []matrix.Matrix{randomMatrix(t, f, k, 1), randomMatrix(t, f, k, 2)}
+				codes := []matrix.Matrix{matrixtest.Random(t, f, k, 1), matrixtest.Random(t, f, k, 2)}
 				var encoders []*volley.Encoder
 				for i, a := range codes {
 					encoders = append(encoders, mustEncoder(t, a, volley.WithPacketBytes(most*int64(f.SymbolBytes())), volley.WithCheck(check), volley.WithPaperModel(i+1, volley.DefaultBeta, volley.DefaultTau)))
@@ -127,7 +128,7 @@ func TestLatencies(t *testing.T) {
 				for _, end := range local.New(k) {
 					group = append(group, delay.New(t.Context(), end, func(*transport.Transfer) time.Duration { return apart }))
 				}
-				e := mustEncoder(t, randomMatrix(t, f, k, 1), volley.WithPacketBytes(1000), volley.WithAlgorithm(algorithm), volley.WithNetwork(volley.DefaultNetwork()))
+				e := mustEncoder(t, matrixtest.Random(t, f, k, 1), volley.WithPacketBytes(1000), volley.WithAlgorithm(algorithm), volley.WithNetwork(volley.DefaultNetwork()))
 				for run, collectives := range []int{2, 1, 1, 1} {
 					began, c1 := time.Now(), make([]int, k)
 					for r, err := range together(group, func(tr transport.Transport) error {
@@ -158,7 +159,7 @@ func TestLatencies(t *testing.T) {
 // TestPacketBytesExceeded has one packet be longer than declared, in the first run or later:
 // all ranks say so.
 func TestPacketBytesExceeded(t *testing.T) {
-	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 4, 1)
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 4, 1)
 	for long := range 4 {
 		for before := range 3 {
 			synctest.Test(t, func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestPacketBytesExceeded(t *testing.T) {
 		n    int64
 		text string
 	}{{-1, "packets of -1 bytes"}, {1 << 47, "want 0 to"}, {3, "symbols of 2^16 have 2 bytes"}} {
-		if _, err := volley.NewEncoder(t.Context(), randomMatrix(t, fieldtest.Parse(t, "2^16"), 2, 1), volley.WithPacketBytes(c.n)); err == nil || !strings.Contains(err.Error(), c.text) {
+		if _, err := volley.NewEncoder(t.Context(), matrixtest.Random(t, fieldtest.Parse(t, "2^16"), 2, 1), volley.WithPacketBytes(c.n)); err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%d bytes: %v", c.n, err)
 		}
 	}
@@ -198,7 +199,7 @@ func TestPacketBytesExceeded(t *testing.T) {
 func TestOtherEncoder(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, k := range []int{2, 3, 5, 20} {
-		square := randomMatrix(t, f, k, 1)
+		square := matrixtest.Random(t, f, k, 1)
 		column, err := matrix.Random(f, k, 1, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -277,7 +278,7 @@ func TestOtherEncoder(t *testing.T) {
 // and on another one it agrees anew.
 func TestAbortBetween(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	e := mustEncoder(t, randomMatrix(t, f, 3, 1), volley.WithPacketBytes(8), volley.WithTimeout(time.Minute))
+	e := mustEncoder(t, matrixtest.Random(t, f, 3, 1), volley.WithPacketBytes(8), volley.WithTimeout(time.Minute))
 	for range 3 {
 		group := localGroup(3)
 		for run, packet := range [][]byte{{1, 1}, {1, 0}, {255, 255}, {1, 0}, {1, 0}} { // the third is no symbol
@@ -300,7 +301,7 @@ func TestAbortBetween(t *testing.T) {
 // TestManyTransports has one encoder run on more groups in turns than it keeps, and on two at the
 // same time.
 func TestManyTransports(t *testing.T) {
-	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), 3, 1)
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 3, 1)
 	e := mustEncoder(t, a, volley.WithPacketBytes(100))
 	packets := randomPackets(a.Field(), 100, 10, 0)
 	want := product(a, packets)
@@ -341,7 +342,7 @@ func TestManyTransports(t *testing.T) {
 // or has a bit flipped. Nobody returns a wrong packet, and nobody waits past the timeout.
 func TestLaterFaults(t *testing.T) {
 	const k = 3
-	a := randomMatrix(t, fieldtest.Parse(t, "2^8"), k, 1)
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), k, 1)
 	packets := randomPackets(a.Field(), 70, 65, 66)
 	want := product(a, packets)
 	for name, fault := range map[string]func(faulty.Pick) faulty.Fault{
@@ -403,7 +404,7 @@ func (m countedMatrix) At(i, j int) field.Element {
 // TestEntriesAreKept has later runs of an encoder ask for no entry of a matrix that is dear to evaluate.
 func TestEntriesAreKept(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
-	a := countedMatrix{randomMatrix(t, f, 5, 1), new(atomic.Int64)}
+	a := countedMatrix{matrixtest.Random(t, f, 5, 1), new(atomic.Int64)}
 	e, group := mustEncoder(t, a), localGroup(5)
 	for run := range 3 {
 		before := a.asked.Load()

@@ -7,6 +7,7 @@ import (
 	"volley"
 	"volley/executor"
 	"volley/field/fieldtest"
+	"volley/matrix/matrixtest"
 	"volley/trace"
 	"volley/transport"
 	"volley/transport/local"
@@ -16,7 +17,7 @@ import (
 func TestWithTrace(t *testing.T) {
 	const k = 6
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, k, 1)
+	a := matrixtest.Random(t, f, k, 1)
 	packets := randomPackets(f, 5000, 5000, 5000, 5000, 5000, 400)
 	for _, ranks := range []int{k, 2, 1} {
 		recorder := trace.New()

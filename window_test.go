@@ -22,6 +22,7 @@ import (
 	"volley/internal/race"
 	"volley/matrix"
 	"volley/matrix/matrices"
+	"volley/matrix/matrixtest"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -58,7 +59,7 @@ func TestWindow(t *testing.T) {
 		{"2^8", 8, 4, true, []int{3, 3, 3, 3}}, {"2^8", 5, 5, false, []int{2, 3}},
 	} {
 		f := fieldtest.Parse(t, c.field)
-		a := randomMatrix(t, f, c.k, uint64(c.k))
+		a := matrixtest.Random(t, f, c.k, uint64(c.k))
 		if c.k != c.r {
 			var err error
 			if a, err = matrix.Random(f, c.k, c.r, 1); err != nil {
@@ -199,7 +200,7 @@ func windowed(t *testing.T, a matrix.Matrix, separate bool, hosts []int, longest
 func TestWindowOrder(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	const ranks, size = 3, 1000
-	a := randomMatrix(t, f, ranks, 1)
+	a := matrixtest.Random(t, f, ranks, 1)
 	packets := randomPackets(f, size, size, size)
 	want := product(a, packets)
 	for _, given := range []string{"all", "another order at one", "one less at one"} {
@@ -272,7 +273,7 @@ func TestWindowUneven(t *testing.T) {
 // was made ready of each: every one goes on with the stage that it has.
 func TestWindowStages(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, 3, 1)
+	a := matrixtest.Random(t, f, 3, 1)
 	var encoders []*volley.Encoder
 	lengths := []int{100, 90_000, 3_000}
 	for _, n := range lengths {
@@ -314,7 +315,7 @@ func TestWindowStages(t *testing.T) {
 func TestWindowFails(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	const size = 400_000
-	a := randomMatrix(t, f, 4, 1)
+	a := matrixtest.Random(t, f, 4, 1)
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		name  string
@@ -390,7 +391,7 @@ func TestWindowLate(t *testing.T) {
 		for _, ranks := range c.hosts {
 			n += ranks
 		}
-		a, packets := randomMatrix(t, f, n, 1), randomPackets(f, slices.Repeat([]int{100_000}, n)...)
+		a, packets := matrixtest.Random(t, f, n, 1), randomPackets(f, slices.Repeat([]int{100_000}, n)...)
 		run := func(timeout time.Duration) (errs []error, bound bool) {
 			e := mustEncoder(t, a, volley.WithTimeout(timeout))
 			var ready, ended atomic.Int32
@@ -458,7 +459,7 @@ func TestHosts(t *testing.T) {
 		for _, ranks := range c.hosts {
 			n += ranks
 		}
-		a := randomMatrix(t, f, n, 1)
+		a := matrixtest.Random(t, f, n, 1)
 		packets := randomPackets(f, slices.Repeat([]int{c.bytes}, n)...)
 		want := product(a, packets)
 		e := mustEncoder(t, a, volley.WithMemory(400_000))
@@ -503,7 +504,7 @@ func TestBoundAllocates(t *testing.T) {
 		t.Skip("the race detector has pools forget")
 	}
 	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, 2, 1)
+	a := matrixtest.Random(t, f, 2, 1)
 	e := mustEncoder(t, a, volley.WithCheck(false))
 	const size = 10_000
 	for _, way := range []string{"messages", "stage", "window"} {
@@ -567,7 +568,7 @@ func TestPastCaches(t *testing.T) {
 	const n = 9 << 20
 	for _, name := range []string{"2^8", "2^16"} {
 		f := fieldtest.Parse(t, name)
-		a := randomMatrix(t, f, 2, 1)
+		a := matrixtest.Random(t, f, 2, 1)
 		packets := [][]byte{bytes.Repeat([]byte{1, 2, 3, 4}, n/4), bytes.Repeat([]byte{7, 5}, n/2)}
 		short := [][]byte{packets[0][:4], packets[1][:4]}
 		want := product(a, short)

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"volley/algo"
-	"volley/algo/algotest"
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 )
@@ -57,7 +57,7 @@ func TestChoiceIsBest(t *testing.T) {
 	b8, q257 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257")
 	matrices := []matrix.Matrix{}
 	for _, k := range []int{1, 5, 16, 24} {
-		matrices = append(matrices, algotest.Random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
+		matrices = append(matrices, matrixtest.Random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
 	}
 	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t), 0))
 	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {
@@ -214,7 +214,7 @@ func TestLimitErrorText(t *testing.T) {
 // that naming an algorithm allows it to cut packets.
 func TestChooseErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	p := must(algo.NewProblem(algotest.Random(t, f, 6, 1), 1, algo.Natural))(t)
+	p := must(algo.NewProblem(matrixtest.Random(t, f, 6, 1), 1, algo.Natural))(t)
 	if q, err := algo.Choose("exchange", p, sim.Model{}); err != nil || q.Info().Algorithm != "exchange" {
 		t.Errorf("exchange: %v, %v", q, err)
 	}
@@ -236,7 +236,7 @@ func TestChooseErrors(t *testing.T) {
 // TestChooseTies checks that of plans that take equally long the one is chosen that the
 // registry names first.
 func TestChooseTies(t *testing.T) {
-	p := must(algo.NewProblem(algotest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1), 1, algo.Natural))(t)
+	p := must(algo.NewProblem(matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1), 1, algo.Natural))(t)
 	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 100}))(t)
 	if got := q.Info().Algorithm; got != "universal" { // prepare-and-shoot and bruck-allgather take the same
 		t.Errorf("of several plans that take the same: %s", got)

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/algo/algotest"
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"
 	"volley/matrix/matrices"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 )
@@ -29,7 +29,7 @@ func lookup(t testing.TB, name string) algo.Algorithm {
 // count counts the cost of the algorithm's schedule for K processors and p ports.
 func count(t testing.TB, f field.Field, name string, k, ports int) sim.Cost {
 	t.Helper()
-	p, err := lookup(t, name).Compile(algotest.Random(t, f, k, 0), ports)
+	p, err := lookup(t, name).Compile(matrixtest.Random(t, f, k, 0), ports)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestClasses(t *testing.T) {
 	for _, algorithm := range forAnyMatrix() {
 		for k := 1; k <= 70; k++ {
 			for _, ports := range []int{1, 2, 3, 5} {
-				p, err := algorithm.Compile(algotest.Random(t, f, k, 0), ports)
+				p, err := algorithm.Compile(matrixtest.Random(t, f, k, 0), ports)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -304,13 +304,13 @@ func TestCompileErrors(t *testing.T) {
 	if _, err := a.Compile(matrix.NewDense(f, 3, 4), 1); err == nil {
 		t.Error("a 3×4 matrix was accepted")
 	}
-	if _, err := a.Compile(algotest.Random(t, f, 3, 0), 0); err == nil {
+	if _, err := a.Compile(matrixtest.Random(t, f, 3, 0), 0); err == nil {
 		t.Error("0 ports were accepted")
 	}
 	if _, err := algo.Lookup("fastest"); err == nil {
 		t.Error("an unknown algorithm was found")
 	}
-	p, err := a.Compile(algotest.Random(t, f, 3, 0), 7)
+	p, err := a.Compile(matrixtest.Random(t, f, 3, 0), 7)
 	if err != nil || p.Info().Ports != 2 {
 		t.Errorf("7 ports for 3 processors: %v, want them to count as 2", err)
 	}
@@ -324,7 +324,7 @@ func TestChoose(t *testing.T) {
 			for _, model := range []sim.Model{
 				{Beta: 1000, Tau: 0, Bytes: 1}, {Beta: 0, Tau: 1e-9, Bytes: 1 << 20}, {Beta: 20000, Tau: 1e-9, Bytes: 1000},
 			} {
-				a := algotest.Random(t, f, k, 1)
+				a := matrixtest.Random(t, f, k, 1)
 				p, err := algo.Choose(algo.Auto, problem(t, a, ports, algo.Natural), model)
 				if err != nil {
 					t.Fatal(err)
@@ -343,12 +343,12 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"prepare-and-shoot", "bruck-allgather"} {
-		p, err := algo.Choose(name, problem(t, algotest.Random(t, f, 9, 1), 2, algo.Natural), sim.Model{})
+		p, err := algo.Choose(name, problem(t, matrixtest.Random(t, f, 9, 1), 2, algo.Natural), sim.Model{})
 		if err != nil || p.Info().Algorithm != name {
 			t.Errorf("%s: chose %v, %v", name, p.Info().Algorithm, err)
 		}
 	}
-	if _, err := algo.Choose("nearest", problem(t, algotest.Random(t, f, 9, 1), 2, algo.Natural), sim.Model{}); err == nil {
+	if _, err := algo.Choose("nearest", problem(t, matrixtest.Random(t, f, 9, 1), 2, algo.Natural), sim.Model{}); err == nil {
 		t.Error("an unknown algorithm was chosen")
 	}
 }

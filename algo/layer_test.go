@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"testing"
 
-	"volley/algo/algotest"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
@@ -89,7 +89,7 @@ func randomLayer(t testing.TB, f field.Field, step schedule.Step, sizes []int, s
 	whole := matrix.NewDense(f, k, k)
 	parts := make([]matrix.Matrix, len(sizes))
 	for g, n := range sizes {
-		a := algotest.Random(t, f, n, seed+uint64(g))
+		a := matrixtest.Random(t, f, n, seed+uint64(g))
 		parts[g] = a
 		for i := range n {
 			for j := range n {

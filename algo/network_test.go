@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"volley/algo"
-	"volley/algo/algotest"
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"
 	"volley/matrix/matrices"
+	"volley/matrix/matrixtest"
 	"volley/sim"
 )
 
@@ -29,7 +29,7 @@ func TestNetworkCrossings(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, h := range []int{3, 4, 5, 6, 8} {
-			m := algotest.Random(t, f, 1<<h, 1)
+			m := matrixtest.Random(t, f, 1<<h, 1)
 			for bits := 6; bits <= 24; bits += verifyall.Pick(6, 2) {
 				bytes := int64(1) << bits
 				p := must(algo.NewProblem(m, 0, algo.Natural))(t)
@@ -163,7 +163,7 @@ func TestNetworkWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := sim.Model{Network: n, Bytes: 1 << 20, SymbolBytes: 1}
-	p := must(algo.NewProblem(algotest.Random(t, fieldtest.Parse(t, "2^8"), 16, 1), 0, algo.Natural))(t)
+	p := must(algo.NewProblem(matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 16, 1), 0, algo.Natural))(t)
 	if q := must(algo.Choose(algo.Auto, p, model))(t); q.Info().Algorithm != "exchange" || q.Info().Ports != 15 {
 		t.Errorf("%s with p = %d, want exchange with 15", q.Info().Algorithm, q.Info().Ports)
 	}
@@ -192,7 +192,7 @@ func TestFewestPlus(t *testing.T) {
 // TestNetworkArithmetic takes an allgather where all else is alike but what ranks multiply, and in one process,
 // where bytes take no time either, an algorithm that sends less.
 func TestNetworkArithmetic(t *testing.T) {
-	a := algotest.Random(t, fieldtest.Parse(t, "2^8"), 16, 1)
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 16, 1)
 	p := must(algo.NewProblem(a, 0, algo.Natural))(t)
 	for name, want := range map[string]string{"200gbit/2us": "bruck-allgather", "process": "universal"} {
 		n := must(sim.ParseNetwork(name))(t)
@@ -208,7 +208,7 @@ func TestProcessMessages(t *testing.T) {
 	n := must(sim.ParseNetwork("process"))(t)
 	model := sim.Model{Network: n, Bytes: 64, SymbolBytes: 2, Gamma: sim.ProcessGamma}
 	for k, most := range map[int]int{1024: 1023, 2000: 3, 10000: 4} {
-		p := must(algo.NewProblem(algotest.Random(t, fieldtest.Parse(t, "2^16"), k, 1), 0, algo.Natural))(t)
+		p := must(algo.NewProblem(matrixtest.Random(t, fieldtest.Parse(t, "2^16"), k, 1), 0, algo.Natural))(t)
 		if q := must(algo.Choose(algo.Auto, p, model))(t); q.Info().Ports != most {
 			t.Errorf("K = %d: %d ports, want %d", k, q.Info().Ports, most)
 		}

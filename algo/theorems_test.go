@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/algo/algotest"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"
 	"volley/matrix/matrices"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
@@ -224,7 +224,7 @@ func TestNoneBeatsChosen(t *testing.T) {
 	}()
 	for k := 2; k <= 64; k++ {
 		for ports := 1; ports <= 4; ports++ {
-			list := []matrix.Matrix{algotest.Random(t, f, k, 1), must(matrix.Cauchy(f, k, k))(t)}
+			list := []matrix.Matrix{matrixtest.Random(t, f, k, 1), must(matrix.Cauchy(f, k, k))(t)}
 			list = append(list, built(t, matrices.Spec{Family: "dft", Order: "reversed"}, primeField(t, k, k), k, ports))
 			for i, m := range list {
 				problems[i]++

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/algo/algotest"
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/verify"
 )
 
@@ -41,7 +41,7 @@ func TestTransferMatrix(t *testing.T) {
 				t.Parallel()
 				for k := 1; k <= 40; k++ {
 					for ports := 1; ports <= 4; ports++ {
-						checkTransfer(t, algorithm, algotest.Random(t, f, k, uint64(k)), ports)
+						checkTransfer(t, algorithm, matrixtest.Random(t, f, k, uint64(k)), ports)
 					}
 				}
 			})
@@ -57,11 +57,11 @@ func TestTransferMatrixSample(t *testing.T) {
 		name := []string{"2^8", "257", "3^4"}[rng.IntN(3)]
 		f := fieldtest.Parse(t, name)
 		for _, algorithm := range forAnyMatrix() {
-			checkTransfer(t, algorithm, algotest.Random(t, f, k, rng.Uint64()), ports)
+			checkTransfer(t, algorithm, matrixtest.Random(t, f, k, rng.Uint64()), ports)
 		}
 	}
 	for _, algorithm := range forAnyMatrix() {
-		checkTransfer(t, algorithm, algotest.Random(t, fieldtest.Parse(t, "257"), 125, 3), 2)
+		checkTransfer(t, algorithm, matrixtest.Random(t, fieldtest.Parse(t, "257"), 125, 3), 2)
 	}
 }
 

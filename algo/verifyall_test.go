@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/algo/algotest"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/verify"
 )
 
@@ -24,7 +24,7 @@ func TestVerifyAll(t *testing.T) {
 			f := fieldtest.Parse(t, name)
 			check := func(algorithm algo.Algorithm, k, ports int) {
 				t.Helper()
-				checkTransfer(t, algorithm, algotest.Random(t, f, k, uint64(1000*k+ports)), ports)
+				checkTransfer(t, algorithm, matrixtest.Random(t, f, k, uint64(1000*k+ports)), ports)
 				plans.Add(1)
 				entries.Add(int64(k * k))
 			}
@@ -92,7 +92,7 @@ func TestVerifyAllSteps(t *testing.T) {
 			f := fieldtest.Parse(t, name)
 			check := func(t *testing.T, k, ports int) {
 				t.Helper()
-				a := algotest.Random(t, f, k, uint64(k))
+				a := matrixtest.Random(t, f, k, uint64(k))
 				if name == "2^16" {
 					a = must(matrix.Cauchy(f, k, k))(t)
 				}

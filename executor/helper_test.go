@@ -14,6 +14,7 @@ import (
 	"volley/field"
 	"volley/internal/delay"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
@@ -28,11 +29,7 @@ func delayed(t transport.Transport, d time.Duration) transport.Transport {
 
 func randomMatrix(t testing.TB, f field.Field, k int) matrix.Matrix {
 	t.Helper()
-	a, err := matrix.Random(f, k, k, uint64(k))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return matrixtest.Random(t, f, k, uint64(k))
 }
 
 // compile returns the plan of the named algorithm.

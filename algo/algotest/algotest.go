@@ -1,13 +1,11 @@
-// Package algotest makes plans and matrices for tests.
+// Package algotest makes plans for tests.
 package algotest
 
 import (
 	"testing"
 
 	"volley/algo"
-	"volley/field"
 	"volley/field/fieldtest"
-	"volley/matrix"
 	"volley/matrix/matrices"
 	"volley/plan"
 )
@@ -36,24 +34,4 @@ func Compile(t testing.TB, algorithm, fieldName, spec string, k, ports int, chan
 		t.Fatal(err)
 	}
 	return p
-}
-
-// Random returns the random k×k matrix of a seed.
-func Random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Random(f, k, k, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// Cauchy returns the k×k Cauchy matrix on the usual points.
-func Cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Cauchy(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }

@@ -15,6 +15,7 @@ import (
 
 	"volley/algo/algotest"
 	"volley/field"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/verify"
 )
@@ -119,7 +120,7 @@ func TestFigureUniversal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := algotest.Random(t, m.Common.Field, 4, 27)
+	a := matrixtest.Random(t, m.Common.Field, 4, 27)
 	for _, x := range m.Messages()[1] {
 		for row := range 4 {
 			want := field.Element{}

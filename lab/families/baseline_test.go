@@ -7,6 +7,7 @@ import (
 
 	"volley/algo/algotest"
 	"volley/field/fieldtest"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
@@ -57,7 +58,7 @@ func TestBaselines(t *testing.T) {
 		for _, f := range []string{"257", "2^8"} {
 			for k := 1; k <= 40; k++ {
 				for ports := 1; ports <= 4; ports++ {
-					a := algotest.Random(t, fieldtest.Parse(t, f), k, uint64(k))
+					a := matrixtest.Random(t, fieldtest.Parse(t, f), k, uint64(k))
 					if err := verify.Check(t.Context(), algotest.Compile(t, name, f, fmt.Sprint("random:", k), k, ports), a); err != nil {
 						t.Fatalf("%s over %s, K=%d p=%d: %v", name, f, k, ports, err)
 					}

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/algo/algotest"
 	_ "volley/field/curves"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 )
@@ -16,9 +16,9 @@ import (
 func problem(t testing.TB, name string, k, ports int) *algo.Problem {
 	t.Helper()
 	f := fieldtest.Parse(t, name)
-	a := algotest.Random(t, f, k, 1)
+	a := matrixtest.Random(t, f, k, 1)
 	if name == "2^16" || name == "2^8" {
-		a = algotest.Cauchy(t, f, k)
+		a = matrixtest.Cauchy(t, f, k)
 	}
 	p, err := algo.NewProblem(a, ports, algo.Natural)
 	if err != nil {
@@ -63,8 +63,8 @@ func TestBoundCut(t *testing.T) {
 	}
 	for _, k := range []int{7, 16, 24, 60, 75} {
 		for _, ports := range []int{1, 2} {
-			check(algotest.Cauchy(t, fieldtest.Parse(t, "2^8"), k), ports)
-			check(algotest.Random(t, fieldtest.Parse(t, "bls12-381"), k, 1), ports)
+			check(matrixtest.Cauchy(t, fieldtest.Parse(t, "2^8"), k), ports)
+			check(matrixtest.Random(t, fieldtest.Parse(t, "bls12-381"), k, 1), ports)
 		}
 	}
 	dft, err := matrix.DFT(fieldtest.Parse(t, "257"), 16)

@@ -1,8 +1,6 @@
 package windows
 
 import (
-	"testing"
-
 	"volley/field"
 	_ "volley/field/curves"
 	"volley/matrix"
@@ -30,24 +28,6 @@ func (m askedMatrix) At(i, j int) field.Element {
 func identity(f field.Field, k int) matrix.Matrix {
 	one := matrix.DenseFunc(f, 1, 1, func(_, _ int) field.Element { return field.One })
 	return verify.InPieces(one, k)
-}
-
-func cauchy(t testing.TB, f field.Field, k int) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Cauchy(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func random(t testing.TB, f field.Field, k int, seed uint64) matrix.Matrix {
-	t.Helper()
-	a, err := matrix.Random(f, k, k, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 // universalC2 is the C2 of the tuned universal step in so many rounds above the fewest, any number if that is negative.

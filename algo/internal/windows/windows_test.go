@@ -12,6 +12,7 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 	"volley/verify"
@@ -72,7 +73,7 @@ func TestWindows(t *testing.T) {
 		t.Run(fmt.Sprint("p=", ports), func(t *testing.T) {
 			t.Parallel()
 			for k := ports + 1; k <= 60; k++ {
-				a := cauchy(t, f, k)
+				a := matrixtest.Cauchy(t, f, k)
 				checked := map[string]bool{}
 				for _, over := range []int{0, 1, 2, 3, 4, -1} {
 					plans, err := plansOf(a, ports, over)
@@ -114,7 +115,7 @@ func TestWindowsLarge(t *testing.T) {
 			t.Run(fmt.Sprintf("%s K=%d", c.field, k), func(t *testing.T) {
 				t.Parallel()
 				rng := rand.New(rand.NewPCG(7, uint64(k)))
-				a := cauchy(t, f, k)
+				a := matrixtest.Cauchy(t, f, k)
 				for ports := 1; ports <= 4; ports++ {
 					plans, err := plansOf(a, ports, -1)
 					if err != nil || k > 300 && ports%3 != 1 {
@@ -143,7 +144,7 @@ func TestWindowsRandom(t *testing.T) {
 					if len(front(k, ports, 2)) == 0 {
 						continue
 					}
-					a := random(t, f, k, uint64(100*k+ports))
+					a := matrixtest.Random(t, f, k, uint64(100*k+ports))
 					plans, err := plansOf(a, ports, 2)
 					if err != nil {
 						if !errors.Is(err, schedule.ErrStructure) || !strings.Contains(err.Error(), "is zero") {
@@ -216,9 +217,9 @@ func TestWindowsRefusals(t *testing.T) {
 		{ones, 1, 2, "is zero; in other orders"},
 		{sparse, 4, 0, "is zero"},
 		{identity(f, 600), 2, -1, "is zero"},
-		{cauchy(t, f, 24), 1, 0, "universal has as few packets"},
-		{cauchy(t, f, 5), 1, -1, "universal has as few packets"},
-		{cauchy(t, f, 1), 1, -1, "universal has as few packets"},
+		{matrixtest.Cauchy(t, f, 24), 1, 0, "universal has as few packets"},
+		{matrixtest.Cauchy(t, f, 5), 1, -1, "universal has as few packets"},
+		{matrixtest.Cauchy(t, f, 1), 1, -1, "universal has as few packets"},
 		{matrix.NewDense(f, 24, 20), 1, -1, "sources and 20 sinks"},
 	} {
 		plans, err := plansOf(c.a, c.ports, c.over)
@@ -237,7 +238,7 @@ func TestWindowsOnGroups(t *testing.T) {
 		const groups = 3 // interleaved
 		var parts [groups]matrix.Matrix
 		for g := range parts {
-			parts[g] = random(t, f, c.size, uint64(5+g))
+			parts[g] = matrixtest.Random(t, f, c.size, uint64(5+g))
 		}
 		a := matrix.DenseFunc(f, groups*c.size, groups*c.size, func(i, j int) (e field.Element) {
 			if i%groups == j%groups {
@@ -285,7 +286,7 @@ func TestWindowsOnDemand(t *testing.T) {
 	for _, c := range []struct{ k, ports int }{{600, 1}, {2500, 1}, {10000, 1}, {10000, 4}} {
 		for _, w := range front(c.k, c.ports, 4) {
 			asked := 0
-			a := askedMatrix{cauchy(t, f, c.k), &asked}
+			a := askedMatrix{matrixtest.Cauchy(t, f, c.k), &asked}
 			s := newStep(w, c.ports)
 			p := schedule.Compile(plan.Info{Algorithm: "windows", Field: f, Processors: c.k, Ports: c.ports}, schedule.OneGroup(s, c.k, a.At))
 			sim.Count(p)
@@ -309,7 +310,7 @@ func TestWindowsOnDemand(t *testing.T) {
 // BenchmarkWindowsProgram makes the program of one of 10,000 processors.
 func BenchmarkWindowsProgram(b *testing.B) {
 	f := fieldtest.Parse(b, "2^16")
-	a := cauchy(b, f, 10000)
+	a := matrixtest.Cauchy(b, f, 10000)
 	for _, w := range front(10000, 1, -1) {
 		if w.extra != 2 && w.extra != 4 && w.extra != 12 {
 			continue
@@ -329,7 +330,7 @@ func BenchmarkWindowsProgram(b *testing.B) {
 // BenchmarkWindowsPivots looks at the pivots of a matrix of 10,000 rows.
 func BenchmarkWindowsPivots(b *testing.B) {
 	f := fieldtest.Parse(b, "2^16")
-	a := cauchy(b, f, 10000)
+	a := matrixtest.Cauchy(b, f, 10000)
 	for _, w := range front(10000, 1, 4) {
 		s := newStep(w, 1)
 		b.Run(s.String(), func(b *testing.B) {
