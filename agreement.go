@@ -74,15 +74,17 @@ func recode(from, to any) {
 
 // termsOf returns what all ranks of an encoder have to agree on.
 func termsOf(p *algo.Problem, o *options) []collective.Term {
-	model := []collective.Term{collective.TermOf("model", "of a network")}
+	terms := []collective.Term{collective.TermOf("field", p.Matrix.Field().Name()), collective.TermOf("matrix", p.Matrix.ID())}
 	if p.Ports > 0 {
-		model = []collective.Term{collective.TermOf("model", "of the paper"), collective.TermOf("ports", p.Ports)}
+		terms = append(terms, collective.TermOf("model", "of the paper"), collective.TermOf("ports", p.Ports))
+	} else {
+		terms = append(terms, collective.TermOf("model", "of a network"))
 	}
-	return slices.Concat([]collective.Term{collective.TermOf("field", p.Matrix.Field().Name()), collective.TermOf("matrix", p.Matrix.ID())}, model, []collective.Term{
+	return append(terms,
 		collective.TermOf("algorithm", o.algorithm), collective.TermOf("memory", o.memory), collective.TermOf("packet length", o.packetBytes),
 		collective.TermOf("check", o.check), collective.TermOf("order", o.order), collective.TermOf("separate sinks", o.separate),
 		collective.TermOf("whole packets", o.whole), collective.TermOf("limits", o.limits),
-	})
+	)
 }
 
 func (o settings) model(symbolBytes int) sim.Model {

@@ -123,7 +123,7 @@ type said struct {
 //
 // Where greetings differ, or impossible says what cannot be of the words, all ranks exchange whole greetings. Greet then
 // returns a [*PeerError] where verb, version or words are wrong, and a [*DisagreementError] where terms differ: at all ranks
-// the same. Impossible may be nil.
+// the same. Impossible is nil where words cannot be wrong.
 func (c *Comm) Greet(ctx context.Context, g Greeting, impossible func(words []uint64) string) ([]uint64, error) {
 	sum := Digest(append([]Term{{g.Verb, g.Version}, {"protocol", strconv.Itoa(Protocol)}}, g.Terms...)...)
 	id := binary.LittleEndian.Uint64(sum[:])
@@ -157,13 +157,14 @@ func (c *Comm) Greet(ctx context.Context, g Greeting, impossible func(words []ui
 // compare returns what is wrong where ranks that have said something were not satisfied with the digests.
 func compare(all []said, impossible func(words []uint64) string) error {
 	votes, most := map[[sha256.Size]byte]int{}, 0
-	for _, x := range all {
-		sum := Digest(x.Terms...)
-		votes[sum]++
-		most = max(most, votes[sum])
+	sums := make([][sha256.Size]byte, len(all))
+	for r, x := range all {
+		sums[r] = Digest(x.Terms...)
+		votes[sums[r]]++
+		most = max(most, votes[sums[r]])
 	}
 	if most < len(all) {
-		return differing(all, slices.IndexFunc(all, func(x said) bool { return votes[Digest(x.Terms...)] == most }))
+		return differing(all, slices.IndexFunc(sums, func(sum [sha256.Size]byte) bool { return votes[sum] == most }))
 	}
 	for r, x := range all {
 		if impossible == nil {
