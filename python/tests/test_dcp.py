@@ -203,7 +203,7 @@ def failing(rank: int, base: Path) -> list[str]:
     expect(lambda: volley.torch.Writer(at, 1, tolerate=rank))
     expect(lambda: volley.torch.Writer(at, rank, tolerate=1))
     expect(lambda: volley.torch.Writer(at, 1, tolerate=1, port=7000 + rank // 2))
-    expect(lambda: volley.torch.Writer(at, 1, tolerate=1, cores=-rank if rank > 1 else None))
+    expect(lambda: volley.torch.Writer(at, 1, tolerate=1, retain=-rank if rank > 1 else 2))
     expect(lambda: dcp.save({**state(1), "no": (lambda: 0) if rank == 2 else 0}, storage_writer=volley.torch.Writer(at, 1, tolerate=1)))
     dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1))
     expect(lambda: dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1)))
@@ -213,7 +213,7 @@ def failing(rank: int, base: Path) -> list[str]:
 
 def test_wrong_uses(tmp_path: Path) -> None:
     everyone = ranks.run(failing, 4, tmp_path)
-    arguments = ["tolerate=1, and rank 3 tolerate=2", "rank 0: tolerate=0", "step=0, and rank 1 step=1", "port=7000, and rank 2 port=7001", "rank 2: cores=-2: want a whole number, 1 or more; rank 3: cores=-3"]
+    arguments = ["tolerate=1, and rank 3 tolerate=2", "rank 0: tolerate=0", "step=0, and rank 1 step=1", "port=7000, and rank 2 port=7001", "rank 2: retain=-2: want a whole number, 0 or more; rank 3: retain=-3"]
     wants = ["takes 5 or more", "step-7 is not below", *arguments, "rank 2: ", "step-1 is there", "checkpoint_id='x'"]
     assert all(isinstance(e, list) and len(e) == len(wants) for e in everyone), everyone
     assert all(e[i] == everyone[0][i] and e[i].startswith("ValueError: ") for e in everyone for i in [0, *range(2, 2 + len(arguments))]), everyone
