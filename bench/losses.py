@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Loses nodes while `volley protect --root` runs, at random moments, and brings the newest snapshot back.
+"""Loses nodes while `volley protect --step latest` runs, at random moments, and brings the newest snapshot back.
 
 Each node is a root below /dev/shm and a process of each run. A round writes a snapshot, starts to protect it, kills the
-processes of some nodes at a random moment, and removes their roots. Then `volley recover --latest` runs with empty roots
+processes of some nodes at a random moment, and removes their roots. Then `volley recover --step latest` runs with empty roots
 in their places, in another order. It has to bring back the new snapshot or the one before, and the new one if its
 protection had ended before the loss. Every file of every node is compared with what was written.
 """
@@ -80,7 +80,7 @@ def contents(root, step):
 
 def main(base):
     roots = [base / f"node{n}" for n in range(a.nodes)]
-    protect = ["--root", "--retain", "2", "--tolerate", str(a.tolerate)]
+    protect = ["--step", "latest", "--retain", "2", "--tolerate", str(a.tolerate)]
     came = {"new": 0, "old": 0}
     step, before, want = 0, None, {}
     for round in range(a.rounds + 1):
@@ -99,7 +99,7 @@ def main(base):
                 running[n].wait()
                 shutil.rmtree(roots[n])
             end()
-            got = json.loads(succeeds("recover", "--latest", "--json", roots=chance.sample(roots, a.nodes)))["step"]
+            got = json.loads(succeeds("recover", "--step", "latest", "--json", roots=chance.sample(roots, a.nodes)))["step"]
             if got != step and (got != before or ended):
                 raise SystemExit(f"seed {a.seed}, round {round}: step {got} came back, in force were {before} and perhaps {step}")
             have, due = [contents(r, got) for r in roots], want[got]

@@ -168,7 +168,7 @@ func TestGroupFileSnapshots(t *testing.T) {
 	roots[1], roots[2] = roots[0], roots[0]
 	file := filepath.Join(t.TempDir(), "group.yaml")
 	save("step-1")
-	mustRun(t, append([]string{"group", "init", "--tolerate", "1", "--root", "--retain", "2", "-o", file}, roots...)...)
+	mustRun(t, append([]string{"group", "init", "--tolerate", "1", "--step", "latest", "--retain", "2", "-o", file}, roots...)...)
 	for _, step := range []string{"step-1", "step-2", "step-3"} {
 		save(step)
 		wants(t, mustRun(t, "protect", "--group", file), "snapshot   "+step)

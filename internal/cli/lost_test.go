@@ -401,14 +401,14 @@ func TestLatestUnclear(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		mustRun(t, append([]string{"protect", "--root", "--tolerate", "1"}, roots...)...)
+		mustRun(t, append([]string{"protect", "--step", "latest", "--tolerate", "1"}, roots...)...)
 	}
 	for _, root := range roots {
 		if err := os.Truncate(filepath.Join(root, "step-2/.volley/generation.1/manifest.json"), 20); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := volleyRun(append([]string{"recover", "--latest"}, roots...)...)
+	r := volleyRun(append([]string{"recover", "--step", "latest"}, roots...)...)
 	if r.code != exit.Usage {
 		t.Errorf("%+v", r)
 	}

@@ -20,8 +20,8 @@ import (
 var confined = launch.Confinement{
 	Verbs: []string{"protect", "verify", "status", "recover", "resize", "unprotect", "snapshots", "group check"},
 	Flags: []string{"accept", "add", "believe", "digest", "dry-run", "exclude", "file", "force", "full", "group-size",
-		"json", "latest", "limit-rate", "log-format", "memory", "one-file-system", "progress", "quiet",
-		"remove", "retain", "revert", "root", "step", "strict", "timeout", "tolerate", "verbose", "yes"},
+		"json", "limit-rate", "log-format", "memory", "one-file-system", "progress", "quiet",
+		"remove", "retain", "revert", "step", "strict", "timeout", "tolerate", "verbose", "yes"},
 	Paths: []string{"key", "meta", "to"},
 }
 

@@ -100,9 +100,9 @@ func TestResize(t *testing.T) {
 	} {
 		wants(t, do(exit.Usage, append([]string{"resize"}, x[1:]...)...), x[0])
 	}
-	replaceIn(t, file, "members:", "root: true\nmembers:")
+	replaceIn(t, file, "members:", "step: latest\nmembers:")
 	wants(t, do(exit.Usage, "resize", "--add", dirs[0]), "it is of roots of snapshots")
-	replaceIn(t, file, "root: true\nmembers:", "group-size: 3\nmembers:")
+	replaceIn(t, file, "step: latest\nmembers:", "group-size: 3\nmembers:")
 	wants(t, do(exit.Usage, "resize", "--add", dirs[0]), "resize is for one group")
 }
 

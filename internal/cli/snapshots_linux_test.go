@@ -58,7 +58,7 @@ func TestSnapshots(t *testing.T) {
 				if step == 3 { // which no node has protected when two are lost
 					break
 				}
-				r := do(with("protect", "--root", "--tolerate", "2", "--retain", "2")...)
+				r := do(with("protect", "--step", "latest", "--tolerate", "2", "--retain", "2")...)
 				if r.code != exit.OK || strings.Count(r.stdout, fmt.Sprintf("snapshot   step-%d\n", 9+step)) != 1 {
 					t.Fatalf("%+v", r)
 				}
@@ -79,7 +79,7 @@ func TestSnapshots(t *testing.T) {
 			if r := do(with("snapshots", "--json")...); !strings.Contains(r.stdout, `"latest": 11,`) || strings.Contains(r.stdout, `"step": 9,`) {
 				t.Errorf("%+v", r)
 			}
-			r = do(with("recover", "--latest", "--json")...)
+			r = do(with("recover", "--step", "latest", "--json")...)
 			if r.code != exit.OK || !strings.Contains(r.stdout, `"step": 11,`) || !strings.Contains(r.stdout, "step-12 is passed over") {
 				t.Fatalf("%+v", r)
 			}
@@ -91,7 +91,7 @@ func TestSnapshots(t *testing.T) {
 				t.Fatalf("%q: want %q", is, want)
 			}
 			for _, verb := range []string{"verify", "status"} {
-				for _, which := range [][]string{{"--latest"}, {"--step", "11"}} {
+				for _, which := range [][]string{{"--step", "latest"}, {"--step", "11"}} {
 					if r := do(with(append([]string{verb}, which...)...)...); r.code != exit.OK || !strings.Contains(r.stdout, "step-11") {
 						t.Errorf("%+v", r)
 					}
@@ -116,16 +116,15 @@ func TestSnapshotsMisuse(t *testing.T) {
 	t.Parallel()
 	roots := saveSnapshot(t, t.TempDir(), 3, 1)
 	for args, want := range map[string]string{
-		"protect --tolerate 1 --retain 2":                   "--retain 2: want how many snapshots of roots stay",
-		"protect --tolerate 1 --root --retain -1":           "--retain -1:",
-		"protect --tolerate 1 --step -3":                    "--step -3: want 0 or more",
-		"protect --tolerate 1 --step x":                     "--step \"x\": want ",
-		"recover --latest --step 1":                         "--latest, --step 1: leave one of both out",
-		"verify --latest":                                   "no snapshot can be recovered: step-1: it is not protected",
-		"protect --tolerate 1 --root --group-size 3":        "--group-size: snapshots are of one group",
-		"snapshots --group-size 3":                          "--group-size: snapshots are of one group",
-		"recover --step 7":                                  "all nodes are lost",
-		"protect --tolerate 1 --root " + roots[0] + "/none": "no step-N (N a number without leading zeros) is at every node",
+		"protect --tolerate 1 --retain 2":                          "--retain 2: want how many snapshots of roots stay",
+		"protect --tolerate 1 --step latest --retain -1":           "--retain -1:",
+		"protect --tolerate 1 --step -3":                           "--step: \"-3\": want latest, or a number, 0 or more",
+		"protect --tolerate 1 --step x":                            "--step: \"x\": want latest",
+		"verify --step latest":                                     "no snapshot can be recovered: step-1: it is not protected",
+		"protect --tolerate 1 --step latest --group-size 3":        "--group-size: snapshots are of one group",
+		"snapshots --group-size 3":                                 "--group-size: snapshots are of one group",
+		"recover --step 7":                                         "all nodes are lost",
+		"protect --tolerate 1 --step latest " + roots[0] + "/none": "no step-N (N a number without leading zeros) is at every node",
 	} {
 		r := volleyRun(append(strings.Fields(args), roots...)...)
 		if r.code != exit.Usage || !strings.Contains(r.stderr, want) {

@@ -20,7 +20,7 @@ import (
 )
 
 // Keys are the flags that a group file may have. A verb that has no such flag passes it over.
-var Keys = []string{"tolerate", "digest", "exclude", "key", "meta", "group-size", "domain", "root", "retain",
+var Keys = []string{"tolerate", "digest", "exclude", "key", "meta", "group-size", "domain", "step", "retain",
 	"ssh", "remote-path", "port", "bind", "memory", "timeout", "limit-rate", "limit-read"}
 
 // limitKey is how long a command of a node may take: each verb has its own time for messages.

@@ -179,11 +179,11 @@ def test_snapshots(tmp_path: Path) -> None:
     assert [s.step for s in seen.snapshots] == [40, 30, 20] and seen.latest == 30
     assert seen.snapshots[1].state == "recoverable" and seen.snapshots[1].holders == [0, 2]
     assert seen.snapshots[1].protected_at is not None and seen.snapshots[0].state == "incomplete"
-    assert not volley.status(roots, latest=True).whole
-    assert volley.recover(roots, latest=True).step == 30
+    assert not volley.status(roots, step="latest").whole
+    assert volley.recover(roots, step="latest").step == 30
     assert (roots[1] / "step-30" / "data").read_text() == "30 of root.1"
     assert not (roots[0] / "step-40").exists() and not (roots[1] / "step-20").exists()
-    assert volley.verify(roots, latest=True).step == 30 and volley.recover(roots, step=20).files > 0
+    assert volley.verify(roots, step="latest").step == 30 and volley.recover(roots, step=20).files > 0
     with pytest.raises(volley.Refused, match="50"):
         volley.protect(roots, 1, step=50)
 

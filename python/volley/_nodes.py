@@ -467,7 +467,7 @@ class Nodes(Ranks):
     def protect(self, step: int, options: Options, job: Optional[Job] = None, waits: bool = False) -> Job:
         """Starts to protect a snapshot. The job may wait for it."""
         job = job or Job(self, step, "protect", options.retain)
-        return self.start(job, ["--root", "--step", str(step), *options.arguments()], nice=options.lowers(waits))
+        return self.start(job, ["--step", str(step), *options.arguments()], nice=options.lowers(waits))
 
     def retire(self, retain: int) -> None:
         """Removes snapshots of other nodes that are not retained, and roots of nodes that were missing.
@@ -544,7 +544,7 @@ class Nodes(Ranks):
             if sum(newest.step in steps for steps in roots.values()) < (before.nodes or 0):
                 newest = before
         members = _members(roots, newest.step, newest.nodes or len(self.nodes))
-        got = int(self.run("recover", ["--latest"] if step is None else ["--step", str(step)], members)["step"])
+        got = int(self.run("recover", ["--step", "latest" if step is None else str(step)], members)["step"])
         if step is None:
             self._set_aside(got)
         return Brought(got, members)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Literal, Sequence
 
 from ._run import Dir, Heard, failure, run
 from .reports import ProtectReport, RecoverReport, SetReport, SnapshotsReport, UnprotectReport, VerifyReport, read
@@ -65,8 +65,7 @@ def protect(
     dry_run: bool = False,
     accept: str | Sequence[str] | None = None,
     force: bool = False,
-    root: bool = False,
-    step: int | None = None,
+    step: int | Literal["latest"] | None = None,
     retain: int | None = None,
     key: Dir | None = None,
     progress: Heard = None,
@@ -77,15 +76,15 @@ def protect(
 
     `group` is a group file, in place of directories and what else it says (`volley group init` writes one).
     `digest` is sha256, blake3 or xxh3, None as in the last run. `dry_run` says what it would take, and writes nothing. `accept` protects although most files of a node are "deleted", or "changed", and
-    `force` although nodes are lost. With `root` or `step` each directory is a root of
-    snapshots: their newest `step-N`, or this one, is protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group.
+    `force` although nodes are lost. With `step` each directory is a root of
+    snapshots: `step-N` of each, or their "latest", is protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group.
     `progress` is called from time to time with a `Progress`: bytes done and in all. `flags` are others of the command
     line, such as `["--limit-rate", "100MB"]`.
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
     options: dict[str, Any] = {"group": group, "tolerate": tolerate, "digest": digest, "dry_run": dry_run, "accept": accept, "force": force}
-    options.update(root=root, step=step, retain=retain, key=key)
+    options.update(step=step, retain=retain, key=key)
     report: ProtectReport = _one("protect", dirs, options, flags, progress)
     return report
 
@@ -94,20 +93,19 @@ def verify(
     dirs: Iterable[Dir] = (),
     *,
     group: Dir | None = None,
-    latest: bool = False,
-    step: int | None = None,
+    step: int | Literal["latest"] | None = None,
     key: Dir | None = None,
     progress: Heard = None,
     flags: Sequence[str] = (),
 ) -> VerifyReport:
     """Reads every byte of a group, and compares it with the digests. `whole` of the report says whether all is right.
 
-    With `latest` or `step` each directory is a root of snapshots: the newest one, or `step-N`, is verified. `group` and
+    With `step` each directory is a root of snapshots: `step-N` of each, or the "latest" in force, is verified. `group` and
     `progress` are those of `protect`.
 
     Raises `Refused` or `RunFailed` where that cannot be told.
     """
-    report: VerifyReport = _one("verify", dirs, {"group": group, "latest": latest, "step": step, "key": key}, flags, progress)
+    report: VerifyReport = _one("verify", dirs, {"group": group, "step": step, "key": key}, flags, progress)
     return report
 
 
@@ -115,18 +113,17 @@ def status(
     dirs: Iterable[Dir] = (),
     *,
     group: Dir | None = None,
-    latest: bool = False,
-    step: int | None = None,
+    step: int | Literal["latest"] | None = None,
     key: Dir | None = None,
     flags: Sequence[str] = (),
 ) -> VerifyReport:
     """Says at a glance how a group is: it compares names, lengths and times, and reads no file.
 
-    `group`, `latest` and `step` are those of `verify`.
+    `group` and `step` are those of `verify`.
 
     Raises `Refused` or `RunFailed` where that cannot be told.
     """
-    report: VerifyReport = _one("status", dirs, {"group": group, "latest": latest, "step": step, "key": key}, flags)
+    report: VerifyReport = _one("status", dirs, {"group": group, "step": step, "key": key}, flags)
     return report
 
 
@@ -138,8 +135,7 @@ def recover(
     to: Dir | None = None,
     revert: str | Sequence[str] | None = None,
     dry_run: bool = False,
-    latest: bool = False,
-    step: int | None = None,
+    step: int | Literal["latest"] | None = None,
     key: Dir | None = None,
     progress: Heard = None,
     flags: Sequence[str] = (),
@@ -152,15 +148,15 @@ def recover(
     `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back, too, what users
     have "changed" or "deleted" since. `dry_run` says what would be done.
 
-    With `latest` each directory is a root of snapshots: the newest that is not lost is brought back, and those that are
-    lost are set aside. `step` brings back `step-N`, and sets none aside. `group` and `progress` are those
+    With `step` each directory is a root of snapshots: "latest" brings back the newest that is not lost, and sets aside
+    those that are lost; a number brings back `step-N`, and sets none aside. `group` and `progress` are those
     of `protect`.
 
     Raises `NotWhole` where not everything is back: its `reports` say what is. Raises `Refused` or `RunFailed` where
     nothing is.
     """
     options: dict[str, Any] = {"group": group, "file": file, "to": to, "revert": revert}
-    options |= {"dry_run": dry_run, "latest": latest, "step": step, "key": key}
+    options |= {"dry_run": dry_run, "step": step, "key": key}
     report: RecoverReport = _one("recover", dirs, options, flags, progress)
     return report
 

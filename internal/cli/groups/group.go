@@ -38,7 +38,7 @@ type groupOptions struct {
 	key      string
 	believe  string
 	meta     string
-	step     int64
+	step     step
 	reads    string                   // bytes a second of each node; "": no limit
 	dirs     []string                 // that this process is given: its own, or those of all
 	rank     int                      // of all, where that of the party is one of a set
@@ -62,15 +62,41 @@ func (o *groupOptions) directories(cmd *cobra.Command, args []string) ([]string,
 	return dirs, err
 }
 
-// addSnapshots adds the flags that make roots of snapshots of the directories.
-func (o *groupOptions) addSnapshots(cmd *cobra.Command, name, usage string) {
-	f := cmd.Flags()
-	f.Bool(name, false, usage)
-	f.Int64Var(&o.step, "step", group.Latest, "each DIR is a root: take its snapshot step-`N`")
-	f.Lookup("step").DefValue = "0" // not shown
+// A step is the snapshot of roots that a verb takes: its number, or group.Latest.
+type step int64
+
+func (s *step) Set(text string) error {
+	*s = step(group.Latest)
+	if text == latest {
+		return nil
+	}
+	number, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return fmt.Errorf("%q: want latest, or a number, 0 or more", text)
+	}
+	*s = step(number)
+	return nil
 }
 
-const latestUsage = "each DIR is a root of snapshots, directories step-N in it: take the newest that is in force or can be recovered"
+func (s *step) String() string {
+	if int64(*s) == group.Latest {
+		return latest
+	}
+	return strconv.FormatInt(int64(*s), 10)
+}
+
+func (s *step) Type() string { return "step" }
+
+const latest = "latest"
+
+// addStep adds the flag that makes roots of snapshots of the directories.
+func (s *step) addStep(f *pflag.FlagSet, taken string) {
+	*s = step(group.Latest)
+	f.Var(s, "step", "each DIR is a root of snapshots, directories step-N in it: take `N`, or latest: "+taken)
+	f.Lookup("step").DefValue = "" // without the flag each DIR is a node
+}
+
+const recoverable = "the newest that is in force or can be recovered"
 
 func (o *groupOptions) add(cmd *cobra.Command) {
 	session.ForOperators(cmd)
@@ -100,14 +126,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if err := o.sets.check(cmd); err != nil {
 		return nil, options, err
 	}
-	if flag := cmd.Flags().Lookup("step"); flag != nil && flag.Changed && o.step < 0 {
-		return nil, options, exit.Usagef("--step %d: want 0 or more", o.step)
-	}
 	if r, err := cmd.Flags().GetInt("tolerate"); err == nil && r < 1 && cmd.Flags().Changed("tolerate") {
 		return nil, options, exit.Usagef("--tolerate %d: want 1 or more", r)
-	}
-	if flag := cmd.Flags().Lookup("latest"); flag != nil && flag.Changed && o.step != group.Latest {
-		return nil, options, exit.Usagef("--latest, --step %d: leave one of both out", o.step)
 	}
 	if options, err = o.common(cmd, len(args)); err != nil {
 		return nil, options, err
@@ -118,7 +138,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if len(args) == 0 {
 		return nil, options, exit.Usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
-	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, o.step
+	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, int64(o.step)
 	if s := o.Session; s.At != nil {
 		options.Names, options.Absent, options.From = []string{s.At.Start.Name}, []string{s.At.Absent}, s.At.From
 	}
@@ -268,7 +288,7 @@ func newProtect(s *session.Session) *cobra.Command {
 	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
 	f.BoolVar(&p.Strict, "strict", false, strictHelp)
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
-	o.addSnapshots(cmd, "root", "each DIR is a root of snapshots, directories step-N in it: protect the newest that all roots have")
+	o.step.addStep(f, "the newest that all roots have")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
 	end := session.FlagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
@@ -288,7 +308,7 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 	case len(o.commanders(o.File.Dirs)) > 0 && o.Party.Job():
 		return exit.Usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", ranks.GroupFlag)
 	case p.Retain < 0 || p.Retain > 0 && !o.roots:
-		return exit.Usagef("--retain %d: want how many snapshots of roots stay, with --root or --step", p.Retain)
+		return exit.Usagef("--retain %d: want how many snapshots of roots stay, with --step", p.Retain)
 	}
 	if cmd.Flags().Changed("exclude") { // or else nil
 		p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
@@ -370,7 +390,7 @@ func newExamining(s *session.Session, cmd *cobra.Command, verb func(*group.Group
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return onSets(o, cmd, args, verb, print, verdict)
 	}
-	o.addSnapshots(cmd, "latest", latestUsage)
+	o.step.addStep(cmd.Flags(), recoverable)
 	o.add(cmd)
 	return cmd
 }
@@ -399,7 +419,7 @@ func newRecover(s *session.Session) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	o.addSnapshots(cmd, "latest", latestUsage)
+	o.step.addStep(cmd.Flags(), recoverable)
 	f.Var(edits{&x.Revert}, "revert", "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
@@ -487,7 +507,7 @@ func (e edits) Type() string { return "edits" }
 
 func newSnapshots(s *session.Session) *cobra.Command {
 	o := newOptions(s)
-	o.step = group.Latest
+	o.step = step(group.Latest)
 	cmd := &cobra.Command{
 		Use:   "snapshots [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",

@@ -112,6 +112,7 @@ func newGroupCheck(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			o.roots = ofRoots(cmd)
 			l, err := o.Launch(cmd, dirs)
 			switch {
 			case err != nil:
@@ -128,7 +129,7 @@ func newGroupCheck(s *session.Session) *cobra.Command {
 	f.StringArrayVar(&o.exclude, "exclude", nil, "`PATTERN` of what is not protected, once for each (default: those of the last run)")
 	f.BoolVar(&one, "one-file-system", false, "leave out what is mounted below a node (default: as in the last run)")
 	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node")
-	f.BoolVar(&o.roots, "root", false, "each DIR is a root of snapshots: look at the newest")
+	new(step).addStep(f, "the newest is looked at")
 	f.IntVar(&o.Size, "group-size", 0, "the nodes are to be cut into sets of at most `N`")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	end := session.FlagGroup(cmd, "Run")

@@ -85,7 +85,7 @@ func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, err
 				return nil, exit.Usagef("--remove %s: want a directory as %s names it, or the number of a node", name, o.FileName)
 			}
 		}
-		if o.File.Flags["root"] != nil {
+		if o.File.Flags["step"] != nil {
 			return nil, exit.Usagef("--%s %s: it is of roots of snapshots: edit its members, and the next snapshot is protected with these", ranks.GroupFlag, o.FileName)
 		}
 		if o.File.Domains != nil && x.Add != nil {

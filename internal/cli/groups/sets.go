@@ -443,9 +443,5 @@ func (o *groupOptions) setsAtHosts(l *launch.Launch, cmd *cobra.Command) error {
 
 // ofRoots reports whether the directories that a verb is given are roots of snapshots.
 func ofRoots(cmd *cobra.Command) bool {
-	on := func(name string) bool {
-		f := cmd.Flags().Lookup(name)
-		return f != nil && f.Changed && f.Value.String() != "false"
-	}
-	return on("root") || on("latest") || on("step") || cmd.Name() == "snapshots"
+	return cmd.Flags().Changed("step") || cmd.Name() == "snapshots"
 }

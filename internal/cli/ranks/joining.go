@@ -249,10 +249,7 @@ func (o *Joining) FromFile(cmd *cobra.Command, args []string) ([]string, error) 
 	}
 	for _, key := range groupfile.Keys {
 		f := cmd.Flags().Lookup(key)
-		if key == "root" && f == nil {
-			f = cmd.Flags().Lookup("latest")
-		}
-		if f == nil || f.Changed || key == "root" && cmd.Flags().Changed("step") {
+		if f == nil || f.Changed {
 			continue
 		}
 		for _, value := range g.Flags[key] {
