@@ -69,7 +69,7 @@ func Resized(names []string, ids []protection.Identity, added []bool, remove []s
 
 // What is the matter with a file of a node, or the whole of it: docs/format.md and docs/protect.md have the words.
 const (
-	Whole       = content.Whole
+	Whole       = content.Intact
 	Lost        = content.Lost        // a node
 	Failing     = content.Failing     // a node
 	Unreachable = content.Unreachable // a node

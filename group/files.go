@@ -26,8 +26,8 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		return nil, s.Alike(ctx, s.Unprotected())
 	}
 	o.Revert.Deleted = true
-	files := &survey.Files{Patterns: o.Files, Out: o.To != ""}
-	if !o.DryRun && !files.Out {
+	files := &survey.Files{Patterns: o.Files, Export: o.To != ""}
+	if !o.DryRun && !files.Export {
 		survey.Sweep(s)
 	}
 	matched, err := survey.FilesOfAll(ctx, s, files)
@@ -50,7 +50,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		if c.Failing != "" && matched[n] > 0 {
 			r.Nodes[n].why = c.Failing
 		}
-		if !files.Out {
+		if !files.Export {
 			r.tell(s.States[n].Dir, findings[n], o)
 		}
 	}
@@ -62,20 +62,20 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		c := found.Conditions[n.Index]
 		comes[n.Index] = len(c.Restore) > 0
 		left[i] = survey.GiveUp(s, n, c, found.Beyond)
-		if !files.Out {
-			left[i] = append(left[i], survey.Hidden(n, c, findings[n.Index])...)
+		if !files.Export {
+			left[i] = append(left[i], survey.HiddenNotes(n, c, findings[n.Index])...)
 		}
 	}
 	switch {
 	case o.DryRun:
 		err = r.leave(ctx, s, left)
-	case files.Out:
+	case files.Export:
 		err = copyOut(ctx, s, o, r, found, targets, comes, left)
 	default:
 		for _, n := range s.Nodes {
 			if (comes[n.Index] || s.States[n.Index].Interrupted()) && n.Dir != nil && found.Conditions[n.Index].Failing == "" {
 				targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
-				targets[n.Index].Entries(n.Dir)
+				targets[n.Index].RestoreEntriesOnly(n.Dir)
 			}
 		}
 		if err = checkRoom(ctx, s, o, targets); err == nil {
@@ -137,7 +137,7 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 			return "", err
 		}
 		made[here] = survey.NewTargetAt(s, out, out.Load(s.Key, s.K), x, lacks)
-		made[here].Entries(n.Dir)
+		made[here].RestoreEntriesOnly(n.Dir)
 		return fmt.Sprintf("the files of %s go to %s", s.Name(n.Index), out.Given), nil
 	})
 	if err != nil {

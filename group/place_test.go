@@ -426,7 +426,7 @@ func TestBlockPackets(t *testing.T) {
 		if b.Bytes() != int64(len(want)) {
 			t.Fatalf("%d bytes: want %d", b.Bytes(), len(want))
 		}
-		r := &content.BlockReader{Blocks: b, From: bytes.NewReader(whole), Chunk: chunk, Chunks: m.DataChunks}
+		r := &content.BlockReader{Blocks: b, Source: bytes.NewReader(whole), Chunk: chunk, Chunks: m.DataChunks}
 		var rows []int
 		back := make([]byte, len(whole))
 		w := &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {

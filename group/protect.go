@@ -336,9 +336,9 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 			return x, err
 		}
 		x.Balance = guard.BalanceOf(kept, l.Entries)
-		works[i].Before = before
-		x.Fresh = tree.Allocate(l.Entries, works[i].Before, 0)
-		x.End = tree.Allocate(l.Entries, works[i].Before, store.MostChunk)
+		works[i].EarlierEntries = before
+		x.Fresh = tree.Allocate(l.Entries, works[i].EarlierEntries, 0)
+		x.End = tree.Allocate(l.Entries, works[i].EarlierEntries, store.MostChunk)
 		if x.Coded, x.Changes = guard.Changes(l.Entries, before); !o.DryRun {
 			x.Changes = nil
 		}
@@ -370,7 +370,7 @@ func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []
 	if m.OneFileSystem {
 		below = "other file systems that are left out"
 	}
-	r.Notes = slices.Concat(r.Notes, pass.Named("not protected", r.Special), pass.Named(below, r.Mounts))
+	r.Notes = slices.Concat(r.Notes, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts))
 	if r.Cost, err = code.Cost(ctx, s.Setting(), most); err != nil {
 		return err
 	}
@@ -378,7 +378,7 @@ func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []
 	if !m.Follows(earlier) {
 		most = fresh
 		for _, w := range works {
-			tree.Allocate(w.Listing.Entries, w.Before, 0)
+			tree.Allocate(w.Listing.Entries, w.EarlierEntries, 0)
 		}
 	}
 	m.Geometry(most, earlier)
@@ -407,7 +407,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 			return nil, err
 		}
 		if p.Reread != nil {
-			if _, err := w.Look(ctx, m, p.Reread); err != nil {
+			if _, err := w.Rescan(ctx, m, p.Reread); err != nil {
 				return nil, err
 			}
 		}
@@ -420,7 +420,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 	}
 	slices.Sort(p.Coded)
 	r.Coded, r.Read, r.Traffic = len(slices.Compact(p.Coded)), p.ReadAll, p.Traffic
-	r.Torn, r.Gone, r.Notes = p.Torn, p.Gone, append(r.Notes, pass.BusyNotes(p.Torn, p.Gone)...)
+	r.Torn, r.Gone, r.Notes = p.Torn, p.Vanished, append(r.Notes, pass.BusyNotes(p.Torn, p.Vanished)...)
 	for _, list := range m.RecordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {

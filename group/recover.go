@@ -193,7 +193,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	left := make([][]string, len(s.Nodes))
 	for i, n := range s.Nodes {
 		if c := found.Conditions[n.Index]; s.Restores(n.Index) {
-			left[i] = append(survey.GiveUp(s, n, c, found.Beyond), survey.Hidden(n, c, c.Findings)...)
+			left[i] = append(survey.GiveUp(s, n, c, found.Beyond), survey.HiddenNotes(n, c, c.Findings)...)
 		}
 	}
 	if o.DryRun {
@@ -297,11 +297,11 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 			return d, err
 		}
 		if x.Failed != nil {
-			x.Left = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.Given, x.Failed)}
+			x.Unfinished = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.Given, x.Failed)}
 		}
-		d.Back, d.Replaced, d.Complete, d.Tidied = x.Back, append(x.Replaced, n.Replaced...), x.Left == nil, x.Failed == nil
-		d.Left = printable.Texts(slices.Concat(left[i], x.Blocked, x.Left))
-		d.Notes = printable.Texts(append(x.Notes, x.NotSet()...))
+		d.Back, d.Replaced, d.Complete, d.Tidied = x.Recovered, append(x.Replaced, n.Replaced...), x.Unfinished == nil, x.Failed == nil
+		d.Left = printable.Texts(slices.Concat(left[i], x.Blocked, x.Unfinished))
+		d.Notes = printable.Texts(append(x.Notes, x.UnsetNotes()...))
 		return d, nil
 	})
 	if err != nil {

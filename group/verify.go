@@ -122,7 +122,7 @@ type VerifyOptions struct{ Part, Parts int }
 func (g *Group) Verify(ctx context.Context, o VerifyOptions) (*VerifyReport, error) {
 	part := scrub.Part(o)
 	if o == (VerifyOptions{}) {
-		part = scrub.Whole
+		part = scrub.EntireNode
 	}
 	if !part.Valid() {
 		return nil, Inputf("part %d of %d: want one from 1 to the number of parts, which is %d at most", o.Part, o.Parts, scrub.MostParts)
@@ -179,7 +179,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	r.Tolerate, r.Digest = s.Manifest.Tolerate, s.Manifest.Digest
 	var conditions []*content.Condition
 	var err error
-	if part == scrub.Whole {
+	if part == scrub.EntireNode {
 		conditions, err = survey.ExamineAll(ctx, s, 0, protection.Edits{})
 	} else {
 		r.Part, r.Parts = part.Part, part.Parts
@@ -212,7 +212,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		if h := s.States[n].Of(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}
-		if !c.Whole() {
+		if !c.Intact() {
 			r.Whole = false
 		}
 	}

@@ -496,7 +496,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 	has := s.States[here].Of(s.Current)
 	conditions, err := survey.ConditionsOf(ctx, s, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
 		c := &content.Condition{Lost: s.States[here].Lost, Manifest: has != nil && len(has.Records) == len(m.RecordFilesAt(here))}
-		c.Data, c.Parity = survey.LostRows(m, x), content.All(m, m.ParityChunks)
+		c.Data, c.Parity = survey.LostRows(m, x), content.AllRowsByChunk(m, m.ParityChunks)
 		if !c.Lost {
 			is, err := content.Compare(ctx, m, d, x, nil)
 			if err != nil {
@@ -540,7 +540,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 		clear(parts.header)
 	}
 	sums := content.NewSums(m, d.Extents)
-	if err := survey.RunOn(ctx, s, repairs, func(of content.Symbol) io.ReaderAt {
+	if err := survey.RunRepairsFrom(ctx, s, repairs, func(of content.Symbol) io.ReaderAt {
 		if of.Parity {
 			return bytes.NewReader(parts.parity)
 		}
@@ -549,15 +549,15 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 		switch {
 		case !of.Parity:
 			at := m.OffsetOf(row, of.Index, m.DataChunks)
-			if wrong := sums.Wrong(x, at, block); wrong != nil {
-				return content.WrongFile(fmt.Sprintf("%s: buffer %s", n.Given, wrong.Path))
+			if wrong := sums.FirstWrongFile(x, at, block); wrong != nil {
+				return content.WrongFileError(fmt.Sprintf("%s: buffer %s", n.Given, wrong.Path))
 			}
 			return d.Overlapping(at, int64(len(block)), func(i int, e *tree.Entry, from, to int64) error {
 				copy(d.Memory[i][from-e.Offset:], block[from-at:to-at])
 				return nil
 			})
 		case !content.SameParity(m, x, row, of.Index, block):
-			return content.WrongFile(n.Given + ": parity")
+			return content.WrongFileError(n.Given + ": parity")
 		}
 		copy(parts.parity[m.OffsetOf(row, of.Index, m.ParityChunks):], block)
 		return nil

@@ -22,30 +22,30 @@ func (b Blocks) Bytes() int64 {
 	return n
 }
 
-// Within returns those of the blocks that are in rows from first on, before end.
-func (b Blocks) Within(first, end int) Blocks {
-	from, _ := slices.BinarySearch(b.Rows, first)
-	to, _ := slices.BinarySearch(b.Rows, end)
-	return Blocks{b.M, b.Rows[from:to]}
+// RowRange returns the blocks in rows from first on, before end.
+func (b Blocks) RowRange(first, end int) Blocks {
+	start, _ := slices.BinarySearch(b.Rows, first)
+	limit, _ := slices.BinarySearch(b.Rows, end)
+	return Blocks{b.M, b.Rows[start:limit]}
 }
 
-// parts calls f for the parts of blocks that n bytes of the packet from offset on are.
-func (b Blocks) parts(offset, n int64, f func(row int, within int64, from, to int64) error) error {
-	for done := int64(0); done < n; {
-		i := int((offset + done) / b.M.BlockBytes)
-		within := (offset + done) % b.M.BlockBytes
+// parts splits n bytes of the packet, from offset on, by blocks, and calls f for each part.
+func (b Blocks) parts(offset, n int64, f func(row int, offsetInBlock int64, start, limit int64) error) error {
+	for position := int64(0); position < n; {
+		i := int((offset + position) / b.M.BlockBytes)
+		offsetInBlock := (offset + position) % b.M.BlockBytes
 		if i >= len(b.Rows) {
 			return io.EOF
 		}
 		_, length := b.M.Block(b.Rows[i])
-		part := min(n-done, length-within)
+		part := min(n-position, length-offsetInBlock)
 		if part <= 0 {
 			return io.EOF
 		}
-		if err := f(b.Rows[i], within, done, done+part); err != nil {
+		if err := f(b.Rows[i], offsetInBlock, position, position+part); err != nil {
 			return err
 		}
-		done += part
+		position += part
 	}
 	return nil
 }
@@ -53,16 +53,16 @@ func (b Blocks) parts(offset, n int64, f func(row int, within int64, from, to in
 // A BlockReader reads the blocks of a chunk from data or parity, which has that many chunks.
 type BlockReader struct {
 	Blocks
-	From   io.ReaderAt
+	Source io.ReaderAt
 	Chunk  int
 	Chunks int
 }
 
 func (r *BlockReader) ReadAt(p []byte, offset int64) (n int, err error) {
-	err = r.parts(offset, int64(len(p)), func(row int, within, from, to int64) error {
-		got, err := r.From.ReadAt(p[from:to], r.M.OffsetOf(row, r.Chunk, r.Chunks)+within)
+	err = r.parts(offset, int64(len(p)), func(row int, offsetInBlock, start, limit int64) error {
+		got, err := r.Source.ReadAt(p[start:limit], r.M.OffsetOf(row, r.Chunk, r.Chunks)+offsetInBlock)
 		n += got
-		if got == int(to-from) {
+		if got == int(limit-start) {
 			err = nil
 		}
 		return err
@@ -78,13 +78,13 @@ type BlockWriter struct {
 }
 
 func (w *BlockWriter) WriteAt(p []byte, offset int64) (n int, err error) {
-	err = w.parts(offset, int64(len(p)), func(row int, within, from, to int64) error {
+	err = w.parts(offset, int64(len(p)), func(row int, offsetInBlock, start, limit int64) error {
 		_, length := w.M.Block(row)
-		n += int(to - from)
-		if within == 0 && to-from == length {
-			return w.Take(row, p[from:to])
+		n += int(limit - start)
+		if offsetInBlock == 0 && limit-start == length {
+			return w.Take(row, p[start:limit])
 		}
-		w.buffer = append(w.buffer, p[from:to]...)
+		w.buffer = append(w.buffer, p[start:limit]...)
 		if int64(len(w.buffer)) < length {
 			return nil
 		}

@@ -11,7 +11,7 @@ import (
 
 // What is the matter with a file of a node, or the whole of it: docs/format.md and docs/protect.md have the words.
 const (
-	Whole       = "whole"
+	Intact      = "whole"
 	Lost        = "lost"        // a node
 	Failing     = "failing"     // a node
 	Unreachable = "unreachable" // a node
@@ -29,45 +29,45 @@ const (
 // AccidentShare is the share of a node's files above which what happened to them looks like an accident.
 const AccidentShare = 0.5
 
-// TakenFrom returns a function that tells whether what was protected, and is gone, was taken by somebody: the directory that
-// it lay in, or the nearest that is left, has another time now. Else it is lost. Of what is no directory now nobody knows.
-func TakenFrom(entries []*tree.Entry, l *tree.Listing) func(tree.Name) (taken, known bool) {
-	were := tree.ByPath(entries)
+// RemovalTest returns a function that tells whether somebody removed a missing entry: its parent, or the nearest ancestor
+// that exists, has another time now. Else the entry is lost. If that is no directory now, nobody knows.
+func RemovalTest(entries []*tree.Entry, l *tree.Listing) func(tree.Name) (taken, known bool) {
+	recorded := tree.ByPath(entries)
 	return func(p tree.Name) (taken, known bool) {
-		dir := Above(p)
+		dir := Parent(p)
 		for dir != "." && l.Find(dir) == nil {
-			dir = Above(dir)
+			dir = Parent(dir)
 		}
-		was, is := were[dir], l.Find(dir)
-		if was == nil || was.Type != tree.TypeDir || is == nil || is.Type != tree.TypeDir {
+		recordedDir, listedDir := recorded[dir], l.Find(dir)
+		if recordedDir == nil || recordedDir.Type != tree.TypeDir || listedDir == nil || listedDir.Type != tree.TypeDir {
 			return false, false
 		}
-		return !is.SameTime(was), true
+		return !listedDir.SameTime(recordedDir), true
 	}
 }
 
-// Came returns a function that reports whether a file has come that has the length and time of one that was protected. What
-// is known has not come.
-func Came(l *tree.Listing, known func(tree.Name) bool) func(*tree.Entry) bool {
-	came := map[tree.Stamp]bool{}
+// ArrivalTest returns a function that reports whether a new file has the length and time of a protected one. A known file
+// is not new.
+func ArrivalTest(l *tree.Listing, known func(tree.Name) bool) func(*tree.Entry) bool {
+	stamps := map[tree.Stamp]bool{}
 	for _, e := range l.Entries {
 		if e.Type == tree.TypeFile && e.Size > 0 && !known(e.Path) {
-			came[e.Stamp()] = true
+			stamps[e.Stamp()] = true
 		}
 	}
-	return func(e *tree.Entry) bool { return came[e.Stamp()] }
+	return func(e *tree.Entry) bool { return stamps[e.Stamp()] }
 }
 
-// WhatOf returns what is the matter with files, by their paths.
-func WhatOf(findings []protection.Finding) map[tree.Name]string {
-	what := map[tree.Name]string{}
+// FindingKinds returns the kinds of findings by path.
+func FindingKinds(findings []protection.Finding) map[tree.Name]string {
+	kinds := map[tree.Name]string{}
 	for _, f := range findings {
-		what[f.Path] = f.What
+		kinds[f.Path] = f.What
 	}
-	return what
+	return kinds
 }
 
-// Harmless reports whether a finding takes nothing from the protection.
+// Harmless reports whether a finding does not weaken the protection.
 func Harmless(f protection.Finding) bool {
 	return f.What == New || f.What == Metadata || f.What == Moved
 }
@@ -79,25 +79,25 @@ type Condition struct {
 	Unreachable bool // it is failing as it cannot be reached
 	Foreign     bool // it has files of its own, and nothing that shows whose node it is
 	Findings    []protection.Finding
-	Data        [][]int // by chunk: the rows that are not as they were
+	Data        [][]int // by chunk: the rows that differ from the record
 	Parity      [][]int
 	Touched     [][]int     // by chunk: rows that are to come back; not those of changed files
-	Redo        []int       // rows of a node that was rebuilt in which something came out wrong
+	Redo        []int       // rows of a rebuilt node with a wrong block
 	Torn        []tree.Name // see tree.Entry
-	Manifest    bool        // and all records are there, and right
+	Manifest    bool        // the manifest and all records are intact
 
 	// Of nodes here alone:
-	Listing *tree.Listing             `json:"-"`
-	Restore []*tree.Entry             `json:"-"` // that are to come back
-	Like    map[tree.Name]*tree.Entry `json:"-"` // by file of several names: one that is there as it was, which others can be names of again
-	Remake  bool                      `json:"-"` // is to be written anew
-	Earlier bool                      `json:"-"` // there is some, which may be right in part
-	Part    bool                      `json:"-"` // not all of what is written anew comes back
-	Hidden  []tree.Name               `json:"-"` // that cannot be read, and may be as it was: nothing takes its place
+	Listing     *tree.Listing             `json:"-"`
+	Restore     []*tree.Entry             `json:"-"` // entries that come back
+	IntactNames map[tree.Name]*tree.Entry `json:"-"` // by file: an intact name, to which its other names can be linked
+	Remake      bool                      `json:"-"` // parity is to be written again
+	Earlier     bool                      `json:"-"` // parity exists, and may be right in part
+	Part        bool                      `json:"-"` // parity that is written again is incomplete
+	Hidden      []tree.Name               `json:"-"` // unreadable entries that may be intact: nothing replaces them
 }
 
-// Whole reports whether nothing is the matter that takes anything from the protection.
-func (c *Condition) Whole() bool {
+// Intact reports whether no finding weakens the protection.
+func (c *Condition) Intact() bool {
 	return !c.Lost && c.Failing == "" && !c.Foreign && c.Manifest && !slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return !Harmless(f) })
 }
 
@@ -112,8 +112,8 @@ func (c *Condition) Status() string {
 		return Lost
 	case c.Foreign:
 		return Foreign
-	case c.Whole():
-		return Whole
+	case c.Intact():
+		return Intact
 	case slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.What == Stale }):
 		return Stale
 	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return !Harmless(f) && f.What != Changed && f.What != Deleted }):
@@ -122,15 +122,15 @@ func (c *Condition) Status() string {
 	return Changed
 }
 
-func (c *Condition) Note(p tree.Name, what string, why error) {
-	f := protection.Finding{Path: p, What: what}
-	if why != nil {
-		f.Why = disk.Reason(why)
+func (c *Condition) Note(p tree.Name, kind string, reason error) {
+	f := protection.Finding{Path: p, What: kind}
+	if reason != nil {
+		f.Why = disk.Reason(reason)
 	}
 	c.Findings = append(c.Findings, f)
 }
 
-// Differing returns the entries of a record that are not as they were, and not only elsewhere.
+// Differing returns the entries of a record with findings that are not harmless.
 func (c *Condition) Differing(x *store.Record) (list []*tree.Entry) {
 	differs := map[tree.Name]bool{}
 	for _, f := range c.Findings {
@@ -144,25 +144,25 @@ func (c *Condition) Differing(x *store.Record) (list []*tree.Entry) {
 	return list
 }
 
-// Rotten returns the files that have the length and time that were protected, and hold something else where they were read.
-func (c *Condition) Rotten(is *Compared) map[tree.Name]bool {
+// Rotten returns the files that have their protected length and time, but other content where they were read.
+func (c *Condition) Rotten(compared *Compared) map[tree.Name]bool {
 	files := map[tree.Name]bool{}
 	for _, f := range c.Findings {
-		if f.What == Damaged && is.Files[f.Path] && is.Failing[f.Path] == nil {
+		if f.What == Damaged && compared.Files[f.Path] && compared.Failing[f.Path] == nil {
 			files[f.Path] = true
 		}
 	}
 	return files
 }
 
-// FilesOf returns the files of which entries are names.
+// FilesOf returns the files that entries name.
 func FilesOf(x *store.Record, list []*tree.Entry) (files []*tree.Entry) {
-	are := map[tree.Name]bool{}
+	paths := map[tree.Name]bool{}
 	for _, e := range list {
-		are[e.FileOf()] = true
+		paths[e.FileOf()] = true
 	}
 	for _, e := range x.Entries {
-		if e.Type == tree.TypeFile && are[e.Path] {
+		if e.Type == tree.TypeFile && paths[e.Path] {
 			files = append(files, e)
 		}
 	}

@@ -18,11 +18,11 @@ import (
 type Data struct {
 	dir disk.Dir // nil: there is nothing
 	tree.Extents
-	lenient bool                // what cannot be read is zeros
-	Failing map[tree.Name]error // of these, files that are there, which the disk does not give
-	Gone    map[tree.Name]bool  // files of a listing, unless lenient, of which zeros were read: they have gone since
-	handles Handles[int]
-	Memory  [][]byte // in place of the files of the extents; nil: they are files
+	lenient  bool                // unreadable data is read as zeros
+	Failing  map[tree.Name]error // if lenient: existing files that the disk fails to read
+	Vanished map[tree.Name]bool  // unless lenient: files read as zeros, as they vanished after they were listed
+	handles  Handles[int]
+	Memory   [][]byte // in place of the files of the extents; nil: they are files
 }
 
 func NewData(dir disk.Dir, list []*tree.Entry, lenient bool) *Data {
@@ -89,12 +89,12 @@ func (d *Data) file(i int) (disk.File, error) {
 		var info fs.FileInfo
 		if err == nil {
 			info, err = f.Stat()
-		} else if is, gone := d.dir.Lstat(string(e.ReadAs())); gone == nil {
-			info = is
-		} else if errors.Is(gone, fs.ErrNotExist) || errors.Is(gone, syscall.ENOTDIR) {
+		} else if named, lstatErr := d.dir.Lstat(string(e.ReadAs())); lstatErr == nil {
+			info = named
+		} else if errors.Is(lstatErr, fs.ErrNotExist) || errors.Is(lstatErr, syscall.ENOTDIR) {
 			err = errGone
 		}
-		if info != nil && !tree.TouchOf(info).SameFile(e.Touch) { // it would get another file's owner and mode
+		if info != nil && !tree.TouchOf(info).SameFile(e.Touch) { // the record would get the owner and mode of another file
 			err = errGone
 		}
 		if err != nil {
@@ -129,19 +129,19 @@ func (d *Data) length(i int) int64 {
 
 // ReadAt reads the data at any offset; there is no end to it.
 func (d *Data) ReadAt(p []byte, offset int64) (int, error) {
-	done := int64(0) // of p; what lies between files is zeros
-	err := d.Overlapping(offset, int64(len(p)), func(i int, e *tree.Entry, from, to int64) error {
-		clear(p[done : from-offset])
-		done = to - offset
-		part := p[from-offset : to-offset]
+	filled := int64(0) // of p; what lies between files is zeros
+	err := d.Overlapping(offset, int64(len(p)), func(i int, e *tree.Entry, start, limit int64) error {
+		clear(p[filled : start-offset])
+		filled = limit - offset
+		part := p[start-offset : limit-offset]
 		if d.Memory != nil {
-			copy(part, d.Memory[i][from-e.Offset:])
+			copy(part, d.Memory[i][start-e.Offset:])
 			return nil
 		}
 		f, err := d.file(i)
 		n := 0
 		if err == nil {
-			n, err = f.ReadAt(part, from-e.Offset)
+			n, err = f.ReadAt(part, start-e.Offset)
 		}
 		switch {
 		case n == len(part):
@@ -156,13 +156,13 @@ func (d *Data) ReadAt(p []byte, offset int64) (int, error) {
 			}
 			return nil
 		case errors.Is(err, errGone):
-			if d.Gone == nil {
-				d.Gone = map[tree.Name]bool{}
+			if d.Vanished == nil {
+				d.Vanished = map[tree.Name]bool{}
 			}
-			d.Gone[e.Path] = true
+			d.Vanished[e.Path] = true
 			clear(part)
 			return nil
-		case errors.Is(err, io.EOF): // which who protects it finds
+		case errors.Is(err, io.EOF): // protect finds the shorter file later
 			clear(part[n:])
 			return nil
 		}
@@ -171,7 +171,7 @@ func (d *Data) ReadAt(p []byte, offset int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	clear(p[done:])
+	clear(p[filled:])
 	return len(p), nil
 }
 

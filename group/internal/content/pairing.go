@@ -5,27 +5,27 @@ import (
 	"volley/internal/twosums"
 )
 
-// A Pairing digests parts, two at a time where that is faster. A part stays as it is until the next add, or flush.
+// A Pairing digests parts, two at a time if that is faster. A part must not change until the next Add or Flush.
 type Pairing struct {
-	M        *store.Manifest
-	to, part []byte // that wait for another part
+	M         *store.Manifest
+	sum, part []byte // of the part that waits for a second one
 }
 
-func (p *Pairing) Add(to, part []byte) {
+func (p *Pairing) Add(sum, part []byte) {
 	switch {
 	case p.M.Digest != store.SHA256:
-		p.M.AppendSum(to[:0], part)
+		p.M.AppendSum(sum[:0], part)
 	case p.part == nil:
-		p.to, p.part = to, part
+		p.sum, p.part = sum, part
 	default:
-		twosums.SHA256(p.to, to, p.part, part)
+		twosums.SHA256(p.sum, sum, p.part, part)
 		p.part = nil
 	}
 }
 
 func (p *Pairing) Flush() {
 	if p.part != nil {
-		p.M.AppendSum(p.to[:0], p.part)
+		p.M.AppendSum(p.sum[:0], p.part)
 		p.part = nil
 	}
 }

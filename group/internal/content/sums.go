@@ -12,18 +12,18 @@ import (
 	"volley/group/protection"
 )
 
-// Compared is how what is there of a node's data compares with a record.
+// Compared says where a node's data differ from a record.
 type Compared struct {
-	Blocks  [][]int             // by chunk: rows that are not as they were
-	Files   map[tree.Name]bool  // that are not
-	Failing map[tree.Name]error // those of them that the disk does not give
+	Blocks  [][]int             // by chunk: rows that differ from the record
+	Files   map[tree.Name]bool  // that differ from the record
+	Failing map[tree.Name]error // files that the disk fails to read
 }
 
-// Compare reads a node's data and compares it with its record. It calls done, unless nil, with the bytes read.
-func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, done func(n int64)) (*Compared, error) {
+// Compare reads a node's data and compares it with its record. It calls progress, unless nil, with the bytes read.
+func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, progress func(n int64)) (*Compared, error) {
 	c := NewComparer(m, d, x)
 	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
-	err := m.InOrder(m.DataChunks, func(row, chunk int, at, n int64) error {
+	err := m.InOrder(m.DataChunks, func(row, chunk int, offset, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -31,8 +31,8 @@ func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, d
 			c.Settle()
 		}
 		c.Block(row, chunk, buffers[len(c.unsettled)*len(buffers)/2:][:n], false)
-		if done != nil {
-			done(max(0, min(n, x.Bytes-at)))
+		if progress != nil {
+			progress(max(0, min(n, x.Bytes-offset)))
 		}
 		return nil
 	})
@@ -40,25 +40,25 @@ func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, d
 }
 
 // CompareFiles is [Compare] of some files alone: it reads no other.
-func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of Chosen, done func(n int64)) (*Compared, error) {
-	return CompareFileParts(ctx, m, d, x, func(g store.FilePart) bool { return of(d.Extents[g.File]) }, done)
+func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, chosen Chosen, progress func(n int64)) (*Compared, error) {
+	return CompareFileParts(ctx, m, d, x, func(g store.FilePart) bool { return chosen(d.Extents[g.File]) }, progress)
 }
 
 // CompareFileParts is [Compare] of some file parts alone: it reads no other.
-func CompareFileParts(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, of func(store.FilePart) bool, done func(n int64)) (*Compared, error) {
+func CompareFileParts(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, chosen func(store.FilePart) bool, progress func(n int64)) (*Compared, error) {
 	c := &Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	for i, g := range m.FilePartsOf(d.Extents) {
-		if !of(g) {
+		if !chosen(g) {
 			continue
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		part := buffer[:g.N]
-		d.ReadAt(part, g.At) // what cannot be read is zeros
-		if done != nil {
-			done(g.N)
+		d.ReadAt(part, g.At) // unreadable data is read as zeros
+		if progress != nil {
+			progress(g.N)
 		}
 		if m.SameDigest(part, x.FileDigests, i) {
 			continue
@@ -94,20 +94,20 @@ func (c *Comparer) Result() *Compared {
 	return &c.Compared
 }
 
-// Block reads the next block, in any case where it is to be used. It stays in memory until settle compares it.
-func (c *Comparer) Block(row, chunk int, to []byte, use bool) {
-	at, first := c.M.OffsetOf(row, chunk, c.M.DataChunks), c.Next
-	end := at + int64(len(to))
+// Block reads the next block, even without need if it is to be used. It stays in memory until Settle compares it.
+func (c *Comparer) Block(row, chunk int, block []byte, use bool) {
+	offset, first := c.M.OffsetOf(row, chunk, c.M.DataChunks), c.Next
+	end := offset + int64(len(block))
 	nothing := first == len(c.List) || c.List[first].At >= end // zeros, without a digest
 	if (nothing || c.skip(end, c.D)) && use {
-		clear(to)
+		clear(block)
 	}
 	switch {
 	case nothing:
 		return
 	case c.Next == first:
-		c.D.ReadAt(to, at) // what cannot be read is zeros
-		c.Add(at, to)
+		c.D.ReadAt(block, offset) // unreadable data is read as zeros
+		c.Add(offset, block)
 	}
 	c.unsettled = append(c.unsettled, unsettled{row, chunk, first, c.Next})
 }
@@ -115,27 +115,27 @@ func (c *Comparer) Block(row, chunk int, to []byte, use bool) {
 func (c *Comparer) Settle() {
 	c.Flush()
 	for _, b := range c.unsettled {
-		same := true
+		unchanged := true
 		for i := b.first; i < b.end; i++ {
 			if !bytes.Equal(c.M.DigestOf(c.Digests, i), c.M.DigestOf(c.X.FileDigests, i)) {
-				same = false
+				unchanged = false
 				c.Compared.Files[c.D.Extents[c.List[i].File].Path] = true
 			}
 		}
-		if !same {
+		if !unchanged {
 			c.Blocks[b.chunk] = append(c.Blocks[b.chunk], b.row)
 		}
 	}
 	c.unsettled = c.unsettled[:0]
 }
 
-// Sums takes the digests of file parts in order. Those of blocks that were added are there after a flush.
+// Sums takes the digests of file parts in order. Flush completes those of the blocks added.
 type Sums struct {
 	Pairing
 	Files   tree.Extents
 	List    []store.FilePart
 	Next    int    // of the list
-	Digests []byte // zeros from there on
+	Digests []byte // zeros from Next on
 }
 
 func NewSums(m *store.Manifest, files tree.Extents) *Sums {
@@ -143,10 +143,10 @@ func NewSums(m *store.Manifest, files tree.Extents) *Sums {
 	return &Sums{Pairing: Pairing{M: m}, Files: files, List: list, Digests: make([]byte, len(list)*store.DigestBytes[m.Digest])}
 }
 
-func (s *Sums) Add(at int64, block []byte) {
-	for ; s.Next < len(s.List) && s.List[s.Next].At < at+int64(len(block)); s.Next++ {
-		x := s.List[s.Next]
-		s.Pairing.Add(s.M.DigestOf(s.Digests, s.Next), block[x.At-at:][:x.N])
+func (s *Sums) Add(offset int64, block []byte) {
+	for ; s.Next < len(s.List) && s.List[s.Next].At < offset+int64(len(block)); s.Next++ {
+		part := s.List[s.Next]
+		s.Pairing.Add(s.M.DigestOf(s.Digests, s.Next), block[part.At-offset:][:part.N])
 	}
 }
 
@@ -157,8 +157,8 @@ func (s *Sums) Seek(row int) {
 	}
 }
 
-// skip goes past the file parts before an end, if there are any and no file that is there has
-// anything of them: what a record says takes no time where there is nothing.
+// skip passes the file parts before end if there are any, and no existing file covers them: what a record lists takes no
+// time where there is nothing.
 func (s *Sums) skip(end int64, d *Data) bool {
 	i := s.Next
 	for ; i < len(s.List) && s.List[i].At < end; i++ {
@@ -174,50 +174,49 @@ func (s *Sums) skip(end int64, d *Data) bool {
 	return true
 }
 
-// Wrong returns the first file of which a block that was recovered has something else than a record says; nil: there is
-// none.
-func (s *Sums) Wrong(x *store.Record, at int64, block []byte) *tree.Entry {
-	first, _ := slices.BinarySearchFunc(s.List, at, func(g store.FilePart, at int64) int {
-		if g.At < at {
+// FirstWrongFile returns the first file of which a recovered block differs from the record; nil if there is none.
+func (s *Sums) FirstWrongFile(x *store.Record, offset int64, block []byte) *tree.Entry {
+	first, _ := slices.BinarySearchFunc(s.List, offset, func(g store.FilePart, target int64) int {
+		if g.At < target {
 			return -1
 		}
 		return 1
 	})
-	for i := first; i < len(s.List) && s.List[i].At < at+int64(len(block)); i++ {
+	for i := first; i < len(s.List) && s.List[i].At < offset+int64(len(block)); i++ {
 		g := s.List[i]
-		if !s.M.SameDigest(block[g.At-at:][:g.N], x.FileDigests, i) {
+		if !s.M.SameDigest(block[g.At-offset:][:g.N], x.FileDigests, i) {
 			return s.Files[g.File]
 		}
 	}
 	return nil
 }
 
-// CompareParity returns, by chunk, the rows of a node's parity that are not as they were, of some blocks alone unless
-// that is nil. It calls done, unless nil, with the bytes that it has read.
-func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Record, some func(row, chunk int) bool, done func(n int64)) ([][]int, error) {
+// CompareParity returns, by chunk, the rows of a node's parity that have changed: of the chosen blocks, or of all if
+// chosen is nil. It calls progress, unless nil, with the bytes read.
+func CompareParity(ctx context.Context, m *store.Manifest, parity io.ReaderAt, x *store.Record, chosen func(row, chunk int) bool, progress func(n int64)) ([][]int, error) {
 	bad := make([][]int, m.ParityChunks)
 	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
 	err := m.InOrder(m.ParityChunks, func(row, chunk int, _, n int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if some != nil && !some(row, chunk) {
+		if chosen != nil && !chosen(row, chunk) {
 			return nil
 		}
 		if !ReadParity(m, parity, x, row, chunk, buffer[:n]) {
 			bad[chunk] = append(bad[chunk], row)
 		}
-		if done != nil {
-			done(n)
+		if progress != nil {
+			progress(n)
 		}
 		return nil
 	})
 	return bad, err
 }
 
-func ReadParity(m *store.Manifest, parity io.ReaderAt, x *store.Record, row, chunk int, to []byte) bool {
-	n, _ := parity.ReadAt(to, m.OffsetOf(row, chunk, m.ParityChunks))
-	return n == len(to) && SameParity(m, x, row, chunk, to)
+func ReadParity(m *store.Manifest, parity io.ReaderAt, x *store.Record, row, chunk int, block []byte) bool {
+	n, _ := parity.ReadAt(block, m.OffsetOf(row, chunk, m.ParityChunks))
+	return n == len(block) && SameParity(m, x, row, chunk, block)
 }
 
 func SameParity(m *store.Manifest, x *store.Record, row, chunk int, block []byte) bool {
@@ -232,18 +231,20 @@ func AllRows(m *store.Manifest) []int {
 	return rows
 }
 
-func All(m *store.Manifest, chunks int) [][]int { return slices.Repeat([][]int{AllRows(m)}, chunks) }
-
-// ErrDamaged says that a file has rotted, which had a name.
-func ErrDamaged(path, was string) error {
-	what := "it"
-	if path != was {
-		what = was
-	}
-	return fmt.Errorf("%s is damaged: it has the length and time that %s had when it was protected, and holds something else. Recover %s first", path, what, what)
+func AllRowsByChunk(m *store.Manifest, chunks int) [][]int {
+	return slices.Repeat([][]int{AllRows(m)}, chunks)
 }
 
-// WrongFile says that what was recovered of a file is not what was protected.
-func WrongFile(path string) error {
+// DamagedError says that the file at path has rotted. The record has it at recordedPath.
+func DamagedError(path, recordedPath string) error {
+	subject := "it"
+	if path != recordedPath {
+		subject = recordedPath
+	}
+	return fmt.Errorf("%s is damaged: it has the length and time that %s had when it was protected, and holds something else. Recover %s first", path, subject, subject)
+}
+
+// WrongFileError says that the recovered content of a file is not what was protected.
+func WrongFileError(path string) error {
 	return &protection.CorruptError{What: fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
 }

@@ -20,7 +20,7 @@ type Check struct {
 	Data, Parity []*verify.Fingerprints // of the chunks of each node here
 }
 
-// chunk returns which of the chunks of its node a symbol is, the data first.
+// chunk returns the number of a symbol among the chunks of its node, data first.
 func (c *Code) chunk(s content.Symbol) int {
 	if s.Parity {
 		return c.Data + s.Index
@@ -54,11 +54,11 @@ func (x *Check) Folds() [][]byte {
 		folds = append(folds, make([]byte, len(prints[i][0])))
 	}
 	part := f.SymbolBytes()
-	for at := 0; at < len(folds[0]); at += part {
+	for offset := 0; offset < len(folds[0]); offset += part {
 		coefficients, sources := make([][]field.Element, len(folds)), make([][][]byte, len(folds))
 		add := func(s content.Symbol, c func() field.Element) {
 			if i := s.Node - x.first; i >= 0 && i < len(folds) {
-				coefficients[i], sources[i] = append(coefficients[i], c()), append(sources[i], prints[i][x.code.chunk(s)][at:][:part])
+				coefficients[i], sources[i] = append(coefficients[i], c()), append(sources[i], prints[i][x.code.chunk(s)][offset:][:part])
 			}
 		}
 		for _, w := range x.code.Words {
@@ -77,7 +77,7 @@ func (x *Check) Folds() [][]byte {
 			}
 		}
 		for i := range folds {
-			f.Combine(folds[i][at:][:part], coefficients[i], sources[i])
+			f.Combine(folds[i][offset:][:part], coefficients[i], sources[i])
 		}
 	}
 	return folds

@@ -23,7 +23,7 @@ import (
 // A Codeword's parity is its data times the matrix of the code. Any len(data) of its symbols determine all.
 type Codeword struct{ Data, Parity []content.Symbol }
 
-// A Code says what the parity of K nodes is, that may lose R.
+// A Code is the code of K nodes that may lose R.
 type Code struct {
 	K            int
 	Field        field.Field
@@ -31,13 +31,13 @@ type Code struct {
 	Data, Parity int           // chunks of every node
 	Words        []Codeword
 
-	made *Repair // what makes all parity, once it was asked for
+	protect *Repair // makes all parity; nil until Making is called
 }
 
-// Making returns what makes all parity.
+// Making returns the repair that makes all parity.
 func (c *Code) Making(ctx context.Context) (*Repair, error) {
-	if c.made != nil {
-		return c.made, nil
+	if c.protect != nil {
+		return c.protect, nil
 	}
 	var parity []content.Symbol // as if all of it were lost
 	for _, w := range c.Words {
@@ -46,7 +46,7 @@ func (c *Code) Making(ctx context.Context) (*Repair, error) {
 	r, _, err := c.Repairing(ctx, SetOf(parity), SetOf(parity))
 	if err == nil {
 		r.Traffic.Pieces = 1 // stripes keep all nodes busy as they are
-		c.made = r
+		c.protect = r
 	}
 	return r, err
 }
@@ -79,7 +79,7 @@ func NewCode(k, r int) (*Code, error) {
 	return c, nil
 }
 
-// A Repair is a plan that makes or brings back symbols, and which its inputs and outputs are.
+// A Repair is a plan that makes or restores symbols, with its inputs and outputs.
 type Repair struct {
 	Plan    plan.Plan // nil: none was asked for yet
 	Traffic algo.Traffic
@@ -91,8 +91,8 @@ type Repair struct {
 	cost       sim.Cost
 }
 
-// compile returns the plan of a repair of symbols of so many bytes, those of the first call: one
-// message of a node after the other or, where that waits for the latency most of the time, all at once.
+// compile returns the plan for symbols of so many bytes, those of the first call. A node sends its messages one after the
+// other, or all at once if waiting for the latency takes most of the time.
 func (r *Repair) compile(set *Setting, bytes int64) (plan.Plan, error) {
 	if r.Plan != nil {
 		return r.Plan, nil
@@ -113,23 +113,23 @@ func (r *Repair) compile(set *Setting, bytes int64) (plan.Plan, error) {
 // leastPiece is how many bytes a message is worth having.
 const leastPiece = 64 << 10
 
-// Repairing returns the relay that brings wanted symbols back from those not bad, and those that cannot come back.
+// Repairing returns the relay that restores wanted symbols from good ones, and the symbols that it cannot restore.
 func (c *Code) Repairing(ctx context.Context, bad, wanted map[content.Symbol]bool) (_ *Repair, lost []content.Symbol, err error) {
 	r := &Repair{Inputs: make([][]content.Symbol, c.K), Outputs: make([][]content.Symbol, c.K)}
 	r.Traffic = algo.Traffic{Field: c.Field}
 	packets := map[content.Symbol]algo.Packet{}
-	packet := func(s content.Symbol, of [][]content.Symbol) algo.Packet {
-		at, ok := packets[s]
+	packet := func(s content.Symbol, lists [][]content.Symbol) algo.Packet {
+		position, ok := packets[s]
 		if !ok {
-			at = algo.Packet{Proc: s.Node, Index: len(of[s.Node])}
-			of[s.Node], packets[s] = append(of[s.Node], s), at
+			position = algo.Packet{Proc: s.Node, Index: len(lists[s.Node])}
+			lists[s.Node], packets[s] = append(lists[s.Node], s), position
 		}
-		return at
+		return position
 	}
 	messages := 0              // of a piece
 	helped := make([]int, c.K) // how often the parity of each node helps
 	for i := range c.Words {
-		from, want, rows, err := c.solve(ctx, &c.Words[i], bad, wanted, helped)
+		sources, want, rows, err := c.solve(ctx, &c.Words[i], bad, wanted, helped)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -138,14 +138,14 @@ func (c *Code) Repairing(ctx context.Context, bad, wanted map[content.Symbol]boo
 			continue
 		}
 		sum := algo.Codeword{Coefficients: rows}
-		for _, s := range from {
+		for _, s := range sources {
 			sum.Sources = append(sum.Sources, packet(s, r.Inputs))
 		}
 		for _, s := range want {
 			sum.Sinks = append(sum.Sinks, packet(s, r.Outputs))
 		}
 		r.Traffic.Codewords = append(r.Traffic.Codewords, sum)
-		messages += len(from)
+		messages += len(sources)
 	}
 	for n := range c.K {
 		r.Traffic.Inputs, r.Traffic.Outputs = append(r.Traffic.Inputs, len(r.Inputs[n])), append(r.Traffic.Outputs, len(r.Outputs[n]))
@@ -161,16 +161,16 @@ const (
 	mostMessages = 1 << 18 // of a plan
 )
 
-// solve returns the symbols from which wanted ones of a codeword come, these, and the coefficients: of each wanted one,
-// by source; none where too many are bad. Of the parity it takes that of nodes that have helped least, and counts it.
-func (c *Code) solve(ctx context.Context, w *Codeword, bad, wanted map[content.Symbol]bool, helped []int) (from, want []content.Symbol, rows [][]field.Element, err error) {
-	var kept, missing []int        // data
-	at := map[content.Symbol]int{} // data that is kept: where in from
+// solve returns the sources of the wanted symbols of a codeword, these symbols, and the coefficients of each by source:
+// none if too many are bad. It prefers parity of nodes that have helped least, and counts it.
+func (c *Code) solve(ctx context.Context, w *Codeword, bad, wanted map[content.Symbol]bool, helped []int) (sources, want []content.Symbol, rows [][]field.Element, err error) {
+	var kept, missing []int                 // data
+	sourceIndex := map[content.Symbol]int{} // position of kept data in sources
 	for i, s := range w.Data {
 		if bad[s] {
 			missing = append(missing, i)
 		} else {
-			at[s], kept, from = len(from), append(kept, i), append(from, s)
+			sourceIndex[s], kept, sources = len(sources), append(kept, i), append(sources, s)
 		}
 		if wanted[s] {
 			want = append(want, s)
@@ -194,23 +194,23 @@ func (c *Code) solve(ctx context.Context, w *Codeword, bad, wanted map[content.S
 		return nil, want, nil, err
 	}
 	for _, j := range used {
-		from = append(from, w.Parity[j])
+		sources = append(sources, w.Parity[j])
 		helped[w.Parity[j].Node]++
 	}
 	f := c.Field
-	// add adds x times data[i] to a sum of from.
-	add := func(to []field.Element, x field.Element, i int) {
-		if n, ok := at[w.Data[i]]; ok {
-			to[n] = f.Add(to[n], x)
+	// add adds x times data[i] to a sum of sources.
+	add := func(sum []field.Element, x field.Element, i int) {
+		if n, ok := sourceIndex[w.Data[i]]; ok {
+			sum[n] = f.Add(sum[n], x)
 			return
 		}
 		a := slices.Index(missing, i)
-		for n := range to {
-			to[n] = f.Add(to[n], f.Mul(x, solved.At(n, a)))
+		for n := range sum {
+			sum[n] = f.Add(sum[n], f.Mul(x, solved.At(n, a)))
 		}
 	}
 	for _, s := range want {
-		row := make([]field.Element, len(from))
+		row := make([]field.Element, len(sources))
 		if !s.Parity {
 			add(row, field.One, slices.Index(w.Data, s))
 		} else {
@@ -220,7 +220,7 @@ func (c *Code) solve(ctx context.Context, w *Codeword, bad, wanted map[content.S
 		}
 		rows = append(rows, row)
 	}
-	return from, want, rows, nil
+	return sources, want, rows, nil
 }
 
 // SetOf returns a set of symbols.

@@ -82,7 +82,7 @@ func TestRepairLoad(t *testing.T) {
 		must(t, err)
 		p, err := r.compile(&Setting{Network: volley.DefaultNetwork()}, 16*leastPiece)
 		must(t, err)
-		most := 0 // that a node sends, or receives
+		load := 0 // that a node sends, or receives
 		for _, c := range p.Classes() {
 			sent, received := 0, 0
 			for _, r := range p.Schedule(c.Representative).Rounds {
@@ -93,10 +93,10 @@ func TestRepairLoad(t *testing.T) {
 					received += x.Count
 				}
 			}
-			most = max(most, sent, received)
+			load = max(load, sent, received)
 		}
 		stripe := float64(x.k * p.Info().PieceCount())
-		got := float64(most) / stripe
+		got := float64(load) / stripe
 		if c2 := float64(sim.Count(p).C2) / stripe; fmt.Sprintf("%.2f", got) != x.want || c2 > 1.1*got {
 			t.Errorf("%+v: %.3f packets a stripe, C2 %.3f", x, got, c2)
 		}

@@ -10,9 +10,9 @@ import (
 	"volley/sim"
 )
 
-// Cost returns what making parity takes, for that much data at the node that has most.
-func (c *Code) Cost(ctx context.Context, set *Setting, most int64) (*protection.CodingCost, error) {
-	bytes := store.ChunkBytes(most, c.Data)
+// Cost returns the cost of making parity, if the node with most data has dataBytes.
+func (c *Code) Cost(ctx context.Context, set *Setting, dataBytes int64) (*protection.CodingCost, error) {
+	bytes := store.ChunkBytes(dataBytes, c.Data)
 	r, err := c.Making(ctx)
 	if err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func (r *Repair) costOf(set *Setting, bytes int64) (*protection.CodingCost, erro
 	}, nil
 }
 
-// Estimate returns what making parity takes of nodes that have so many bytes of data each, and bringing back lost nodes: nil
-// where none is lost, or too many.
+// Estimate returns the costs of protecting nodes with so many bytes each, and of recovering lost nodes. The second is nil
+// if none is lost, or too many.
 func Estimate(nodes, tolerate int, bytes int64, set *Setting, lost []int) (protect, recovery *protection.CodingCost, err error) {
 	c, err := NewCode(nodes, tolerate)
 	if err != nil {
@@ -55,8 +55,8 @@ func Estimate(nodes, tolerate int, bytes int64, set *Setting, lost []int) (prote
 			}
 		}
 	}
-	r, gone, err := c.Repairing(context.Background(), bad, bad)
-	if err != nil || len(gone) > 0 {
+	r, unrecoverable, err := c.Repairing(context.Background(), bad, bad)
+	if err != nil || len(unrecoverable) > 0 {
 		return protect, nil, err
 	}
 	recovery, err = r.costOf(set, store.ChunkBytes(bytes, c.Data))

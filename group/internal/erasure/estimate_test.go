@@ -13,18 +13,18 @@ func TestEstimate(t *testing.T) {
 	set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
 	const bytes = 64 << 20
 	for _, c := range []struct {
-		k, r int
-		lost []int
-		back bool
+		k, r        int
+		lost        []int
+		recoverable bool
 	}{{8, 2, []int{1, 4}, true}, {8, 2, []int{1, 4, 5}, false}, {6, 2, []int{0}, true}, {6, 2, []int{0, 1, 2, 3}, false}, {8, 2, nil, false}} {
 		protect, recovery, err := Estimate(c.k, c.r, bytes, set, c.lost)
 		if err != nil || protect.Seconds <= 0 {
 			t.Fatalf("%v: %+v, %v", c, protect, err)
 		}
-		if (recovery != nil) != c.back || c.back && recovery.Seconds <= 0 {
-			t.Errorf("%v: recovery %+v, want one %v", c, recovery, c.back)
+		if (recovery != nil) != c.recoverable || c.recoverable && recovery.Seconds <= 0 {
+			t.Errorf("%v: recovery %+v, want one %v", c, recovery, c.recoverable)
 		}
-		if c.back && recovery.SentBytes < bytes { // a lost node gets its data over its own link
+		if c.recoverable && recovery.SentBytes < bytes { // a lost node gets its data over its own link
 			t.Errorf("%v: %d bytes at the busiest node, and a lost node had %d of data", c, recovery.SentBytes, bytes)
 		}
 		code, err := NewCode(c.k, c.r)

@@ -63,10 +63,10 @@ func TestLimits(t *testing.T) {
 				}
 			}
 		}
-		back, _, err := c.Repairing(t.Context(), lost, lost)
+		repair, _, err := c.Repairing(t.Context(), lost, lost)
 		must(t, err)
-		if pieces := carries(back); x.fits && (pieces == back.Traffic.Pieces) != x.pieces {
-			t.Errorf("%v: %d pieces of %d", x.blocks, pieces, back.Traffic.Pieces)
+		if pieces := carries(repair); x.fits && (pieces == repair.Traffic.Pieces) != x.pieces {
+			t.Errorf("%v: %d pieces of %d", x.blocks, pieces, repair.Traffic.Pieces)
 		}
 	}
 }

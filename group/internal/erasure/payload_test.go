@@ -13,18 +13,18 @@ import (
 // busiest returns how many packets the busiest processor of a plan sends, or receives.
 func busiest(t *testing.T, p plan.Plan) (sent, received float64) {
 	info := p.Info()
-	from, to := make([]float64, info.Processors), make([]float64, info.Processors)
+	sends, receives := make([]float64, info.Processors), make([]float64, info.Processors)
 	for i := range info.Processors {
 		program, err := p.Program(i)
 		must(t, err)
 		for _, round := range program.Rounds {
 			for _, s := range round.Sends {
-				from[i] += float64(len(s.Slots)) / float64(info.PieceCount())
-				to[s.Dst] += float64(len(s.Slots)) / float64(info.PieceCount())
+				sends[i] += float64(len(s.Slots)) / float64(info.PieceCount())
+				receives[s.Dst] += float64(len(s.Slots)) / float64(info.PieceCount())
 			}
 		}
 	}
-	return slices.Max(from), slices.Max(to)
+	return slices.Max(sends), slices.Max(receives)
 }
 
 // bestMix returns what the busiest node sends, or receives, at least, where f of K nodes come back and each piece has a
@@ -56,8 +56,8 @@ func TestPayload(t *testing.T) {
 			p, err := making.compile(set, 16<<20)
 			must(t, err)
 			sent, received := busiest(t, p)
-			if theirs := float64(r * (k - r)); max(sent, received) > 1.03*theirs {
-				t.Errorf("K = %d, R = %d: protect sends %.2f chunks and receives %.2f, redset %.2f", k, r, sent, received, theirs)
+			if redset := float64(r * (k - r)); max(sent, received) > 1.03*redset {
+				t.Errorf("K = %d, R = %d: protect sends %.2f chunks and receives %.2f, redset %.2f", k, r, sent, received, redset)
 			}
 			for f := 1; f <= r; f++ {
 				bad := map[content.Symbol]bool{}
@@ -74,12 +74,12 @@ func TestPayload(t *testing.T) {
 				p, err := relay.compile(set, 16<<20)
 				must(t, err)
 				sent, received := busiest(t, p)
-				theirs := float64(k)
+				redset := float64(k)
 				if r > 1 {
-					theirs = float64(k - 1 + max(f, k-1))
+					redset = float64(k - 1 + max(f, k-1))
 				}
-				if most := max(sent, received); most > 1.03*theirs || most > 1.03*bestMix(k, r, f) || lost != nil {
-					t.Errorf("K = %d, R = %d, %d lost: the rebuild sends %.2f chunks and receives %.2f, redset %.2f, the best mix %.2f", k, r, f, sent, received, theirs, bestMix(k, r, f))
+				if load := max(sent, received); load > 1.03*redset || load > 1.03*bestMix(k, r, f) || lost != nil {
+					t.Errorf("K = %d, R = %d, %d lost: the rebuild sends %.2f chunks and receives %.2f, redset %.2f, the best mix %.2f", k, r, f, sent, received, redset, bestMix(k, r, f))
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func Add(t, o *protection.PlanTraffic) {
 // noPlan is the plan where nothing had to be coded.
 const noPlan = "none"
 
-// NewTraffic is that of so many nodes here before anything is sent.
+// NewTraffic returns the traffic of so many nodes here before anything is sent.
 func NewTraffic(nodes int) protection.PlanTraffic {
 	return protection.PlanTraffic{Plan: noPlan, Sent: make([]int64, nodes)}
 }
@@ -81,12 +81,12 @@ func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input 
 		return nil
 	}
 	start := time.Now()
-	done, err := executor.Run(ctx, t, job)
+	traffics, err := executor.Run(ctx, t, job)
 	if err != nil {
 		return nil, err
 	}
 	var sent []int64
-	for _, x := range done {
+	for _, x := range traffics {
 		sent = append(sent, x.Bytes)
 	}
 	traffic := &protection.PlanTraffic{

@@ -22,8 +22,8 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	old, after, ok2 := strings.Cut(rest, end)
+	head, rest, ok := strings.Cut(string(text), begin)
+	old, tail, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
 		t.Fatalf("%s has no place for the table", path)
 	}
@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	if !*rewrite {
 		t.Fatalf("%s has\n%s\nand the plans make\n%s\ngo test ./group/internal/erasure -run TestTable -rewrite", path, old, table)
 	}
-	if err := os.WriteFile(path, []byte(before+begin+table+end+after), 0o666); err != nil {
+	if err := os.WriteFile(path, []byte(head+begin+table+end+tail), 0o666); err != nil {
 		t.Fatal(err)
 	}
 }

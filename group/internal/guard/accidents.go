@@ -154,7 +154,7 @@ func namesAnd(first []string, all int) string {
 	for _, name := range first {
 		list = append(list, fmt.Sprintf("%q", name))
 	}
-	return pass.AndMore(list, ", ", all)
+	return pass.JoinFirst(list, ", ", all)
 }
 
 // A guard finds at nodes what looks like an accident.

@@ -160,7 +160,7 @@ func Share(what string, list []*Domain, nodes, tolerate int) (text string, over 
 			left = 0
 		}
 	}
-	text = pass.AndMore(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))
+	text = pass.JoinFirst(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))
 	which := fmt.Sprintf("any %d %ss", may, what)
 	if may == 1 {
 		which = fmt.Sprintf("any 1 %s", what)
@@ -195,5 +195,5 @@ func numbered(nodes []int) string {
 		last := len(list) - 1
 		return fmt.Sprintf("nodes %s and %s", strings.Join(list[:last], ", "), list[last])
 	}
-	return "nodes " + pass.AndMore(list[:pass.MostNamed], ", ", len(list))
+	return "nodes " + pass.JoinFirst(list[:pass.MostNamed], ", ", len(list))
 }

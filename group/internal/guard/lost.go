@@ -14,9 +14,9 @@ import (
 // Lost returns an error that names what is gone, and was not taken by anybody: the disk has lost it, or a recovery could not
 // bring it back.
 func Lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
-	taken := content.TakenFrom(were, l)
+	taken := content.RemovalTest(were, l)
 	known := tree.ByPath(were)
-	came := content.Came(l, func(p tree.Name) bool { return known[p] != nil })
+	came := content.ArrivalTest(l, func(p tree.Name) bool { return known[p] != nil })
 	var names []string
 	for _, e := range were {
 		if by, sure := taken(e.Path); l.Find(e.Path) == nil && sure && !by && !came(e) {
@@ -26,7 +26,7 @@ func Lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
 	if names == nil {
 		return nil
 	}
-	return &protection.RefusedError{Way: protection.WayForce, Err: errors.New(pass.Named("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
+	return &protection.RefusedError{Way: protection.WayForce, Err: errors.New(pass.NoteNames("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
 }
 
 // HidingData returns an error that names a file which has data, and a length of 0.

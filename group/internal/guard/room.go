@@ -58,7 +58,7 @@ func CheckRoom(ctx context.Context, s *session.Session, lack Lack, writes func(n
 	var list []string
 	for i, x := range sums {
 		if free := x.Free + x.Left; x.Need > free {
-			names := pass.AndMore(nodes[i][:min(len(nodes[i]), pass.MostNamed)], ", ", len(nodes[i]))
+			names := pass.JoinFirst(nodes[i][:min(len(nodes[i]), pass.MostNamed)], ", ", len(nodes[i]))
 			list = append(list, names+": the file system at "+x.At+" has room for "+bytes(free)+", and "+lack.What+" there takes "+bytes(x.Need))
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"volley/group/internal/tree"
 )
 
-// choose returns the rows that the pass reads: those in which a file of any node has changed, come, gone or moved. Nodes
-// keep digests and parity of the others, unread. All are read where parity is made in another way, or where that is asked
-// for.
-func (p *Pass) choose(ctx context.Context) ([]int, error) {
+// chooseRows returns the rows that the pass reads: those in which a file of any node has changed, arrived, vanished or
+// moved. Nodes keep digests and parity of the other rows, unread. It returns all rows if parity is made in another way,
+// or on request.
+func (p *Pass) chooseRows(ctx context.Context) ([]int, error) {
 	m, rows := p.M, content.AllRows(p.M)
 	changed := rows
 	if p.s.Manifest != nil {
@@ -29,13 +29,13 @@ func (p *Pass) choose(ctx context.Context) ([]int, error) {
 			if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
 				return stretches(rows), err
 			}
-			return stretches(n.changed(m)), nil
+			return stretches(n.changedRows(m)), nil
 		})); err != nil {
 			return nil, err
 		}
 	}
 	if len(changed) < len(rows) {
-		kept := without(rows, changed)
+		kept := subtractRows(rows, changed)
 		failed, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 			failed, err := p.Works[i].keepParity(ctx, m, kept)
 			return stretches(failed), err
@@ -43,11 +43,11 @@ func (p *Pass) choose(ctx context.Context) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		kept = without(kept, failed)
+		kept = subtractRows(kept, failed)
 		for _, n := range p.Works {
 			n.keepDigests(m, kept)
 		}
-		rows = without(rows, kept)
+		rows = subtractRows(rows, kept)
 	}
 	return rows, nil
 }
@@ -68,8 +68,8 @@ func stretches(rows []int) (list []stretch) {
 }
 
 // union returns the rows of stretches that nodes have named, ascending.
-func (p *Pass) union(all [][]stretch, err error) (rows []int, _ error) {
-	list := slices.Concat(all...)
+func (p *Pass) union(lists [][]stretch, err error) (rows []int, _ error) {
+	list := slices.Concat(lists...)
 	slices.SortFunc(list, func(a, b stretch) int { return cmp.Compare(a.First, b.First) })
 	end := 0
 	for _, x := range list {
@@ -84,19 +84,19 @@ func (p *Pass) union(all [][]stretch, err error) (rows []int, _ error) {
 	return rows, err
 }
 
-// without returns the rows that are not among others.
-func without(rows, others []int) []int {
-	return slices.DeleteFunc(slices.Clone(rows), func(row int) bool { _, is := slices.BinarySearch(others, row); return is })
+// subtractRows returns the rows that are not excluded.
+func subtractRows(rows, excluded []int) []int {
+	return slices.DeleteFunc(slices.Clone(rows), func(row int) bool { _, excludes := slices.BinarySearch(excluded, row); return excludes })
 }
 
-// changed returns the rows in which a file is not as it was, or has gone, and those that are cut in another way: all where
-// not all of the earlier parity is right.
-func (n *Work) changed(m *store.Manifest) []int {
+// changedRows returns the rows in which a file has changed or vanished, and rows that are cut in another way. It returns
+// all rows unless all earlier parity is right.
+func (n *Work) changedRows(m *store.Manifest) []int {
 	e := n.earlier
 	if n.kept == nil || n.part {
 		return content.AllRows(m)
 	}
-	first := m.Rows() // from which on blocks have other lengths
+	first := m.Rows() // first row whose blocks have other lengths
 	if m.ChunkBytes != e.m.ChunkBytes {
 		first = int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	}
@@ -105,27 +105,27 @@ func (n *Work) changed(m *store.Manifest) []int {
 		width := int64(m.DataChunks) * m.BlockBytes
 		list = append(list, stretch{int(e.Offset / width), int((e.Offset+e.Size-1)/width) + 1})
 	}
-	were := map[int64]*tree.Entry{}
-	for _, was := range e.files {
-		were[was.Offset] = was
+	recorded := map[int64]*tree.Entry{}
+	for _, file := range e.files {
+		recorded[file.Offset] = file
 	}
-	for _, is := range n.Data.Extents {
-		if was := were[is.Offset]; was != nil && is.Unchanged(was) {
-			delete(were, is.Offset)
+	for _, file := range n.Data.Extents {
+		if recordedFile := recorded[file.Offset]; recordedFile != nil && file.Unchanged(recordedFile) {
+			delete(recorded, file.Offset)
 			continue
 		}
-		mark(is)
+		mark(file)
 	}
-	for _, was := range were {
-		mark(was)
+	for _, file := range recorded {
+		mark(file)
 	}
-	is := make([]bool, m.Rows())
+	isChanged := make([]bool, m.Rows())
 	for _, x := range append(list, stretch{first, m.Rows()}) {
-		for row := x.First; row < min(x.End, len(is)); row++ {
-			is[row] = true
+		for row := x.First; row < min(x.End, len(isChanged)); row++ {
+			isChanged[row] = true
 		}
 	}
-	return slices.DeleteFunc(content.AllRows(m), func(row int) bool { return !is[row] })
+	return slices.DeleteFunc(content.AllRows(m), func(row int) bool { return !isChanged[row] })
 }
 
 // keepParity copies the earlier parity of rows, and returns those of which the disk does not give it: they are coded.
@@ -163,7 +163,7 @@ const mostCopied = 1 << 10
 
 var errLong = errors.New("too long to copy at once")
 
-// keepDigests takes over the digests of rows, in which the files lie as they did.
+// keepDigests copies the earlier digests of rows whose files are unchanged.
 func (n *Work) keepDigests(m *store.Manifest, rows []int) {
 	e, j := n.earlier, 0
 	for i, g := range n.Sums.List {
@@ -181,8 +181,8 @@ func (n *Work) keepDigests(m *store.Manifest, rows []int) {
 	}
 }
 
-// ForgetInodes has the next run read files that have changed just before this one began: they may have changed once more
-// in the same tick of the file system's clock, after they were read.
+// ForgetInodes makes the next run read files that changed just before this one began: they may have changed again in the
+// same tick of the file system's clock, after they were read.
 func (n *Work) ForgetInodes() {
 	for _, e := range n.Listing.Entries {
 		tick := shortTick

@@ -25,20 +25,20 @@ import (
 // A Pass reads rows of the nodes' data once, by windows: some rows at a time, which are in memory while their digests are
 // taken and they are coded. Meanwhile the next window is read. Rows that turn out to be as they were keep their parity.
 type Pass struct {
-	s       *session.Session
-	M       *store.Manifest
-	code    *erasure.Code
-	Works   []*Work // here
-	follows bool    // earlier parity can be kept
-	full    bool    // all rows are read
-	check   *erasure.Check
-	Coded   []int   // rows
-	read    []int64 // bytes of files, by node here
-	Reread  []int   // rows that were read again
-	Torn    []string
-	Gone    []string
-	ReadAll int64 // of all nodes, at the end
-	Traffic protection.PlanTraffic
+	s        *session.Session
+	M        *store.Manifest
+	code     *erasure.Code
+	Works    []*Work // here
+	follows  bool    // earlier parity can be kept
+	full     bool    // all rows are read
+	check    *erasure.Check
+	Coded    []int   // rows
+	read     []int64 // bytes of files, by node here
+	Reread   []int   // rows that were read again
+	Torn     []string
+	Vanished []string
+	ReadAll  int64 // bytes of all nodes, set at the end
+	Traffic  protection.PlanTraffic
 }
 
 type earlierData struct {
@@ -49,7 +49,7 @@ type earlierData struct {
 	files   tree.Extents
 	entries map[tree.Name]*tree.Entry
 	times   map[tree.Stamp][]*tree.Entry // files by length and time
-	found   map[tree.Name]bool           // files now that were seen to hold what they may have been
+	found   map[tree.Name]bool           // present files that hold one of their candidates
 }
 
 func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error) {
@@ -64,8 +64,8 @@ func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error
 	return &Pass{s: s, M: m, code: c, Works: works, follows: m.Keeps(s.Manifest), check: erasure.NewCheck(c, s.Seed, s.Nodes[0].Index, len(s.Nodes), m.ChunkBytes), read: make([]int64, len(works)), Traffic: erasure.NewTraffic(len(s.Nodes))}, nil
 }
 
-// Open opens the files that parity is written to and, where it can be kept, read from. They are to be closed after an
-// error too. Full reads what has not changed, too. Force protects what has rotted as it is.
+// Open opens the files to which parity is written and, if it can be kept, from which it is read. Close closes them, also
+// after an error. Full also reads what has not changed. Force protects rotten files as they are.
 func (p *Pass) Open(full, force bool) error {
 	p.full = full || force || readsAll(p.s)
 	for _, n := range p.Works {
@@ -89,7 +89,7 @@ func (p *Pass) Open(full, force bool) error {
 		n.earlier = earlierOf(p.s, n.Node)
 		if p.follows {
 			if n.kept, err = n.OpenParity(p.s.Generation); err != nil {
-				n.kept = nil // all of it is made anew
+				n.kept = nil // all parity is made again
 				continue
 			}
 			info, err := n.kept.Stat()
@@ -99,7 +99,7 @@ func (p *Pass) Open(full, force bool) error {
 	return nil
 }
 
-// readsAll reports whether a run is to read what has not changed, as it gives a key to what nobody has vouched for.
+// readsAll reports whether a run must read unchanged data too: it gives a key to data that no key has vouched for.
 func readsAll(s *session.Session) bool {
 	return s.Manifest != nil && (s.Manifest.MAC == "") != (len(s.Key) == 0)
 }
@@ -109,87 +109,87 @@ func earlierOf(s *session.Session, n *store.Node) *earlierData {
 	x := s.RecordOf[n.Index]
 	e := &earlierData{m: s.Manifest, record: x, files: tree.ExtentsOf(x.Entries), entries: tree.ByPath(x.Entries), times: map[tree.Stamp][]*tree.Entry{}, found: map[tree.Name]bool{}}
 	e.list = s.Manifest.FilePartsOf(e.files)
-	for _, was := range x.Entries {
-		if was.Type == tree.TypeFile && was.Size > 0 && !was.Torn {
-			e.times[was.Stamp()] = append(e.times[was.Stamp()], was)
+	for _, file := range x.Entries {
+		if file.Type == tree.TypeFile && file.Size > 0 && !file.Torn {
+			e.times[file.Stamp()] = append(e.times[file.Stamp()], file)
 		}
 	}
 	return e
 }
 
-// untouched returns what a file was, if it has the length and time that it had.
-func (e *earlierData) untouched(now *tree.Entry) *tree.Entry {
-	was := e.entries[now.Path]
-	if was == nil || was.Type != tree.TypeFile || was.Torn || was.Size != now.Size || !was.SameTime(now) {
+// untouched returns the earlier entry of a file that still has its length and time.
+func (e *earlierData) untouched(listed *tree.Entry) *tree.Entry {
+	recorded := e.entries[listed.Path]
+	if recorded == nil || recorded.Type != tree.TypeFile || recorded.Torn || recorded.Size != listed.Size || !recorded.SameTime(listed) {
 		return nil
 	}
-	return was
+	return recorded
 }
 
-// were returns what a file may have been: what had its name, length and time, or else the files that had its length and
-// time, and that are not there any more as they were. Times of whole seconds, or of very many files, may be made up, and
-// tell nothing of names.
-func (n *Work) were(now *tree.Entry) (list []*tree.Entry) {
-	if was := n.earlier.untouched(now); was != nil {
-		return []*tree.Entry{was}
+// candidates returns what a file may have been: the file with its name, length and time; else the files with its length
+// and time that are not unchanged under their own names. Times of whole seconds, or of very many files, may be made up,
+// and do not identify files.
+func (n *Work) candidates(listed *tree.Entry) (list []*tree.Entry) {
+	if unchanged := n.earlier.untouched(listed); unchanged != nil {
+		return []*tree.Entry{unchanged}
 	}
-	alike := n.earlier.times[now.Stamp()]
-	if now.Nanoseconds == 0 || len(alike) > content.MostAlike {
+	similar := n.earlier.times[listed.Stamp()]
+	if listed.Nanoseconds == 0 || len(similar) > content.MostAlike {
 		return nil
 	}
-	for _, was := range alike {
-		if is := n.Listing.Find(was.Path); is == nil || n.earlier.untouched(is) == nil {
-			list = append(list, was)
+	for _, recorded := range similar {
+		if present := n.Listing.Find(recorded.Path); present == nil || n.earlier.untouched(present) == nil {
+			list = append(list, recorded)
 		}
 	}
 	return list
 }
 
-// rotten returns an error where a file holds none of what it may have been.
-func (n *Work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) error {
-	if n.force || len(were) == 0 || n.earlier.found[now.Path] {
+// checkRot returns an error if a file holds none of its candidates.
+func (n *Work) checkRot(ctx context.Context, listed *tree.Entry, candidates []*tree.Entry) error {
+	if n.force || len(candidates) == 0 || n.earlier.found[listed.Path] {
 		return nil
 	}
-	for _, was := range were {
-		same, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, now.Path, n.earlier.record, n.earlier.list, was)
-		if err != nil && (ctx.Err() != nil || !n.meanwhile(now)) {
+	for _, recorded := range candidates {
+		holds, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, listed.Path, n.earlier.record, n.earlier.list, recorded)
+		if err != nil && (ctx.Err() != nil || !n.changedSinceListed(listed)) {
 			return err
 		}
-		if n.earlier.found[now.Path] = same; same {
+		if n.earlier.found[listed.Path] = holds; holds {
 			return nil
 		}
 	}
-	if n.meanwhile(now) {
+	if n.changedSinceListed(listed) {
 		return nil
 	}
-	copied, err := n.elsewhere(ctx, now, were)
+	copied, err := n.isCopy(ctx, listed, candidates)
 	if copied || err != nil {
 		return err
 	}
-	return &protection.RefusedError{Way: protection.WayForce, Err: content.ErrDamaged(tree.JoinPath(n.Given, now.Path), tree.JoinPath(n.Given, were[0].Path))}
+	return &protection.RefusedError{Way: protection.WayForce, Err: content.DamagedError(tree.JoinPath(n.Given, listed.Path), tree.JoinPath(n.Given, candidates[0].Path))}
 }
 
-// elsewhere reports whether other files hold all that a file may have been under other names: they have moved there, and
-// the file is a copy.
-func (n *Work) elsewhere(ctx context.Context, now *tree.Entry, were []*tree.Entry) (bool, error) {
-	if were[0].Path == now.Path {
+// isCopy reports whether other files hold all candidates of a file: the candidates have moved there, and the file is a
+// copy.
+func (n *Work) isCopy(ctx context.Context, listed *tree.Entry, candidates []*tree.Entry) (bool, error) {
+	if candidates[0].Path == listed.Path {
 		return false, nil
 	}
-	alike := slices.DeleteFunc(slices.Clone(n.Listing.Entries), func(e *tree.Entry) bool {
-		return e == now || e.Type != tree.TypeFile || e.Size != now.Size || !e.SameTime(now)
+	similar := slices.DeleteFunc(slices.Clone(n.Listing.Entries), func(e *tree.Entry) bool {
+		return e == listed || e.Type != tree.TypeFile || e.Size != listed.Size || !e.SameTime(listed)
 	})
-	for _, was := range were {
-		there := false
-		for _, e := range alike[:min(len(alike), content.MostAlike)] {
-			same, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, e.Path, n.earlier.record, n.earlier.list, was)
+	for _, recorded := range candidates {
+		found := false
+		for _, e := range similar[:min(len(similar), content.MostAlike)] {
+			holds, err := content.HoldsFile(ctx, n.earlier.m, n.Dir, e.Path, n.earlier.record, n.earlier.list, recorded)
 			if ctx.Err() != nil {
 				return false, err
 			}
-			if there = same; there {
+			if found = holds; found {
 				break
 			}
 		}
-		if !there {
+		if !found {
 			return false, nil
 		}
 	}
@@ -208,20 +208,20 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 		}
 	}
 	for _, e := range n.Listing.Entries {
-		if was := n.earlier.entries[e.Path]; !n.force && was != nil && e.Type == tree.TypeFile && was.Type == tree.TypeFile && was.Size != e.Size &&
-			e.Nanoseconds != 0 && e.Seconds == was.Seconds && e.Nanoseconds == was.Nanoseconds && !was.Torn && !n.meanwhile(e) {
-			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, was.Size)}
+		if recorded := n.earlier.entries[e.Path]; !n.force && recorded != nil && e.Type == tree.TypeFile && recorded.Type == tree.TypeFile && recorded.Size != e.Size &&
+			e.Nanoseconds != 0 && e.Seconds == recorded.Seconds && e.Nanoseconds == recorded.Nanoseconds && !recorded.Torn && !n.changedSinceListed(e) {
+			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, recorded.Size)}
 		}
 		if e.Type != tree.TypeFile || e.Size == 0 {
 			continue
 		}
-		were := n.were(e)
-		if follows && slices.ContainsFunc(were, func(was *tree.Entry) bool {
-			return was.Offset == e.Offset
+		candidates := n.candidates(e)
+		if follows && slices.ContainsFunc(candidates, func(recorded *tree.Entry) bool {
+			return recorded.Offset == e.Offset
 		}) {
 			continue // its parts are compared as they are read
 		}
-		if err := n.rotten(ctx, e, were); err != nil {
+		if err := n.checkRot(ctx, e, candidates); err != nil {
 			return err
 		}
 	}
@@ -237,25 +237,25 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	}
 	row := int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	block := make([]byte, min(m.BlockBytes, e.m.ChunkBytes))
-	now := map[int64]*tree.Entry{}
-	for _, is := range n.Data.Extents {
-		now[is.Offset] = is
+	listedAt := map[int64]*tree.Entry{}
+	for _, file := range n.Data.Extents {
+		listedAt[file.Offset] = file
 	}
 	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].Row >= row })
 	for j := first; j < len(e.list) && e.list[j].Row == row; j++ {
 		g := e.list[j]
-		was := e.files[g.File]
-		is := now[was.Offset]
-		if is == nil {
+		recorded := e.files[g.File]
+		listed := listedAt[recorded.Offset]
+		if listed == nil {
 			continue
 		}
-		were := n.were(is)
-		if !slices.Contains(were, was) {
+		candidates := n.candidates(listed)
+		if !slices.Contains(candidates, recorded) {
 			continue
 		}
 		_, err := n.Data.ReadAt(block[:g.N], g.At)
 		if err == nil && !m.SameDigest(block[:g.N], e.record.FileDigests, j) {
-			err = n.rotten(ctx, is, were)
+			err = n.checkRot(ctx, listed, candidates)
 		}
 		if err != nil {
 			return err
@@ -266,7 +266,7 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 
 // run reads and codes what has changed, and sets the digests of the records.
 func (p *Pass) run(ctx context.Context) error {
-	rows, err := p.choose(ctx)
+	rows, err := p.chooseRows(ctx)
 	if err != nil {
 		return err
 	}
@@ -293,11 +293,11 @@ func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
 }
 
 func (p *Pass) window(ctx context.Context, windows []*Window) error {
-	s, m, here := p.s, p.M, p.s.Nodes[0].Index
+	s, m, firstNode := p.s, p.M, p.s.Nodes[0].Index
 	b := content.Blocks{M: m, Rows: windows[0].rows}
 	if p.follows {
 		var err error
-		if b.Rows, err = p.changed(ctx, windows); err != nil {
+		if b.Rows, err = p.rowsToCode(ctx, windows); err != nil {
 			return err
 		}
 	}
@@ -307,9 +307,9 @@ func (p *Pass) window(ctx context.Context, windows []*Window) error {
 			return err
 		}
 		t, err := r.Run(ctx, s.Setting(), b, func(x content.Symbol) executor.Input {
-			w := windows[x.Node-here]
+			w := windows[x.Node-firstNode]
 			return w.Input(w.Data, x.Index, b)
-		}, func(x content.Symbol) executor.Output { return windows[x.Node-here].output(x.Index, b) })
+		}, func(x content.Symbol) executor.Output { return windows[x.Node-firstNode].output(x.Index, b) })
 		if err != nil {
 			return err
 		}
@@ -318,18 +318,18 @@ func (p *Pass) window(ctx context.Context, windows []*Window) error {
 	return s.Here(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
 }
 
-// changed returns which rows of a window are coded: those that are not as they were, or have lost their parity. Of the
-// others it reads the parity.
-func (p *Pass) changed(ctx context.Context, windows []*Window) ([]int, error) {
-	var mine [][]stretch
+// rowsToCode returns the rows of a window to code: those that have changed, or have lost their parity. It reads the
+// parity of the others.
+func (p *Pass) rowsToCode(ctx context.Context, windows []*Window) ([]int, error) {
+	var changed [][]stretch
 	for _, w := range windows {
-		mine = append(mine, stretches(w.changed))
+		changed = append(changed, stretches(w.changed))
 	}
-	rows, err := p.union(session.Exchange(ctx, p.s, mine))
+	rows, err := p.union(session.Exchange(ctx, p.s, changed))
 	if err != nil {
 		return nil, err
 	}
-	stay := func(row int) bool { _, is := slices.BinarySearch(rows, row); return !is }
+	stay := func(row int) bool { _, changed := slices.BinarySearch(rows, row); return !changed }
 	if slices.ContainsFunc(windows[0].rows, stay) {
 		lost, err := p.union(session.Collect(ctx, p.s, func(_ context.Context, i int, _ *store.Node) ([]stretch, error) {
 			var lost []int
@@ -346,7 +346,7 @@ func (p *Pass) changed(ctx context.Context, windows []*Window) ([]int, error) {
 		rows = slices.Sorted(slices.Values(slices.Concat(rows, lost)))
 	}
 	for _, row := range rows {
-		if _, is := slices.BinarySearch(windows[0].rows, row); !is {
+		if _, present := slices.BinarySearch(windows[0].rows, row); !present {
 			return nil, fmt.Errorf("a rank says that row %d has changed, which is not read now", row)
 		}
 	}
@@ -363,67 +363,67 @@ func (n *Work) readRows(ctx context.Context, w *Window, prints *verify.Fingerpri
 			return context.Cause(ctx)
 		}
 		n.Sums.Seek(row)
-		before := n.Sums.Next
+		firstPart := n.Sums.Next
 		for chunk := range m.DataChunks {
-			block, at := w.Block(w.Data, row, chunk), m.OffsetOf(row, chunk, m.DataChunks)
-			if _, err := n.Data.ReadAt(block, at); err != nil {
+			block, offset := w.Block(w.Data, row, chunk), m.OffsetOf(row, chunk, m.DataChunks)
+			if _, err := n.Data.ReadAt(block, offset); err != nil {
 				return err
 			}
-			n.Sums.Add(at, block)
+			n.Sums.Add(offset, block)
 		}
 		n.Sums.Flush()
 		prints.Add(w.row(w.Data, row, m.DataChunks)...)
-		same, err := n.same(ctx, m, row, before)
+		unchanged, err := n.rowUnchanged(ctx, m, row, firstPart)
 		if err != nil {
 			return err
 		}
-		if !same {
+		if !unchanged {
 			w.changed = append(w.changed, row)
 		}
 	}
 	return nil
 }
 
-// same reports whether a row, whose file parts are those from before on, is as it was. The error
-// is that of a file that has rotted.
-func (n *Work) same(ctx context.Context, m *store.Manifest, row, before int) (bool, error) {
+// rowUnchanged reports whether a row is as it was. Its file parts begin at firstPart. The error is of a file that has
+// rotted.
+func (n *Work) rowUnchanged(ctx context.Context, m *store.Manifest, row, firstPart int) (bool, error) {
 	e := n.earlier
 	if e == nil || !m.Keeps(e.m) {
 		return false, nil
 	}
-	for e.next < len(e.list) && e.list[e.next].Row < row { // that is not read
+	for e.next < len(e.list) && e.list[e.next].Row < row { // rows that are not read
 		e.next++
 	}
-	was := e.next
+	firstEarlier := e.next
 	for e.next < len(e.list) && e.list[e.next].Row == row {
 		e.next++
 	}
-	_, now := m.Block(row)
-	_, then := e.m.Block(row)
-	same := row < e.m.Rows() && e.next-was == n.Sums.Next-before && now == then
-	for i := before; i < n.Sums.Next; i++ {
+	_, length := m.Block(row)
+	_, earlierLength := e.m.Block(row)
+	unchanged := row < e.m.Rows() && e.next-firstEarlier == n.Sums.Next-firstPart && length == earlierLength
+	for i := firstPart; i < n.Sums.Next; i++ {
 		g := n.Sums.List[i]
 		file := n.Sums.Files[g.File]
-		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.At, func(o store.FilePart, at int64) int { return cmp.Compare(o.At, at) })
-		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
+		j, _ := slices.BinarySearchFunc(e.list[firstEarlier:e.next], g.At, func(o store.FilePart, offset int64) int { return cmp.Compare(o.At, offset) })
+		if j += firstEarlier; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
 			continue
 		}
-		same = false
+		unchanged = false
 		if j == e.next || e.list[j].At != g.At || e.list[j].N != g.N || e.files[e.list[j].File].Offset != file.Offset {
 			continue
 		}
-		were := n.were(file)
-		if !slices.ContainsFunc(were, func(was *tree.Entry) bool { return was.Offset == file.Offset }) {
+		candidates := n.candidates(file)
+		if !slices.ContainsFunc(candidates, func(recorded *tree.Entry) bool { return recorded.Offset == file.Offset }) {
 			continue
 		}
-		if err := n.rotten(ctx, file, were); err != nil {
+		if err := n.checkRot(ctx, file, candidates); err != nil {
 			return false, err
 		}
-		if len(were) == 1 && !n.force && n.earlier.found[file.Path] && !n.meanwhile(file) {
+		if len(candidates) == 1 && !n.force && n.earlier.found[file.Path] && !n.changedSinceListed(file) {
 			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.Given, file.Path))
 		}
 	}
-	return same, nil
+	return unchanged, nil
 }
 
 // rightParity reads the earlier parity of a row, and reports whether it is as it was made.
@@ -445,14 +445,14 @@ func (n *Work) store(w *Window, coded []int, prints *verify.Fingerprints) error 
 	digests := content.Pairing{M: m}
 	defer digests.Flush()
 	for _, row := range w.rows {
-		_, is := slices.BinarySearch(coded, row)
+		_, wasCoded := slices.BinarySearch(coded, row)
 		blocks := w.row(w.Parity, row, m.ParityChunks)
 		for chunk, block := range blocks {
 			if _, err := n.Parity.WriteAt(block, m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
 				return err
 			}
 			i := m.Number(row, chunk, m.ParityChunks)
-			if digest := m.DigestOf(n.Record.Parity, i); is {
+			if digest := m.DigestOf(n.Record.Parity, i); wasCoded {
 				digests.Add(digest, block)
 			} else {
 				copy(digest, m.DigestOf(n.earlier.record.Parity, i))
@@ -476,22 +476,22 @@ func (p *Pass) Close() {
 
 type Work struct {
 	*store.Node
-	Listing *tree.Listing
-	Data    *content.Data
-	Before  []*tree.Entry // whose places its files take
-	Record  store.Record
+	Listing        *tree.Listing
+	Data           *content.Data
+	EarlierEntries []*tree.Entry // entries whose places its files take
+	Record         store.Record
 
 	// Of the pass:
-	force   bool
-	Sums    *content.Sums
-	Parity  io.WriterAt  // that is written
-	File    disk.File    // of it; nil: it is in memory
-	left    []tree.Name  // files that have gone since they were listed, and are in the record yet
-	gone    []tree.Name  // those that are not any more
-	begun   time.Time    // when it was made, by its file system's clock
-	earlier *earlierData // nil: the node had no record
-	kept    disk.File    // earlier parity
-	part    bool         // not all of it is right: which rows are not, reading tells
+	force    bool
+	Sums     *content.Sums
+	Parity   io.WriterAt  // parity to write
+	File     disk.File    // the file of the parity; nil: the parity is in memory
+	vanished []tree.Name  // files that have vanished since the listing, and are still in the record
+	dropped  []tree.Name  // vanished files that left the record
+	begun    time.Time    // when the parity file was made, by the clock of its file system
+	earlier  *earlierData // nil: the node had no record
+	kept     disk.File    // earlier parity
+	part     bool         // some of it is wrong: reading tells which rows
 }
 
 // Make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
@@ -501,35 +501,35 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 		return nil, nil, err
 	}
 	if p.Works[0].File != nil { // and not memory
-		if err := p.again(ctx); err != nil {
+		if err := p.rereadChanged(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
-	type made struct {
-		Record int // bytes
-		Sent   int64
-		Read   int64
-		Torn   []tree.Name
-		Gone   []tree.Name
-		Fold   []byte
+	type nodeResult struct {
+		Record   int // bytes
+		Sent     int64
+		Read     int64
+		Torn     []tree.Name
+		Vanished []tree.Name `json:"Gone"`
+		Fold     []byte
 	}
-	here := p.check.Folds()
+	localFolds := p.check.Folds()
 	records := make([][]byte, len(p.Works))
-	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ made, err error) {
+	results, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ nodeResult, err error) {
 		records[i], err = record(p.Works[i])
-		return made{len(records[i]), p.Traffic.Sent[i], p.read[i], Torn(&p.Works[i].Record), p.Works[i].gone, here[i]}, err
+		return nodeResult{len(records[i]), p.Traffic.Sent[i], p.read[i], TornFiles(&p.Works[i].Record), p.Works[i].dropped, localFolds[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	var folds [][]byte
 	m.Records = nil
-	for n, x := range all {
+	for n, x := range results {
 		for _, name := range x.Torn {
 			p.Torn = append(p.Torn, tree.JoinPath(s.States[n].Dir, name))
 		}
-		for _, name := range x.Gone {
-			p.Gone = append(p.Gone, tree.JoinPath(s.States[n].Dir, name))
+		for _, name := range x.Vanished {
+			p.Vanished = append(p.Vanished, tree.JoinPath(s.States[n].Dir, name))
 		}
 		m.Records = append(m.Records, store.RecordSum{Bytes: int64(x.Record)})
 		p.ReadAll += x.Read

@@ -22,7 +22,7 @@ type Window struct {
 	First, End   int    // the first of the rows, and behind the last
 	memory       []byte // of the longest window until now
 	Data, Parity []byte // chunk by chunk
-	changed      []int  // rows that are not as they were when they were protected
+	changed      []int  // rows that have changed since they were protected
 }
 
 func (w *Window) span() int64 {
@@ -30,48 +30,48 @@ func (w *Window) span() int64 {
 	return int64(len(w.rows)-1)*w.M.BlockBytes + last
 }
 
-// at returns which of its rows one is.
-func (w *Window) at(row int) int {
+// indexOf returns the position of a row among the rows of the window.
+func (w *Window) indexOf(row int) int {
 	i, _ := slices.BinarySearch(w.rows, row)
 	return i
 }
 
-func (w *Window) Block(of []byte, row, chunk int) []byte {
+func (w *Window) Block(chunks []byte, row, chunk int) []byte {
 	_, n := w.M.Block(row)
-	return of[int64(chunk)*w.span()+int64(w.at(row))*w.M.BlockBytes:][:n]
+	return chunks[int64(chunk)*w.span()+int64(w.indexOf(row))*w.M.BlockBytes:][:n]
 }
 
-func (w *Window) row(of []byte, row, chunks int) (blocks [][]byte) {
+func (w *Window) row(buffer []byte, row, chunks int) (blocks [][]byte) {
 	for chunk := range chunks {
-		blocks = append(blocks, w.Block(of, row, chunk))
+		blocks = append(blocks, w.Block(buffer, row, chunk))
 	}
 	return blocks
 }
 
-// lying returns the blocks of a chunk in some of the rows, if they lie one after the other, else nil.
-func (w *Window) lying(of []byte, chunk int, b content.Blocks) []byte {
-	first, last := w.at(b.Rows[0]), w.at(b.Rows[len(b.Rows)-1])
+// contiguous returns the blocks of a chunk in the rows of b if they are adjacent, else nil.
+func (w *Window) contiguous(chunks []byte, chunk int, b content.Blocks) []byte {
+	first, last := w.indexOf(b.Rows[0]), w.indexOf(b.Rows[len(b.Rows)-1])
 	if last-first+1 > len(b.Rows) {
 		return nil
 	}
-	return of[int64(chunk)*w.span()+int64(first)*w.M.BlockBytes:][:b.Bytes()]
+	return chunks[int64(chunk)*w.span()+int64(first)*w.M.BlockBytes:][:b.Bytes()]
 }
 
 // Input returns the blocks of a chunk in some of the rows, one after the other.
-func (w *Window) Input(of []byte, chunk int, b content.Blocks) executor.Input {
-	if memory := w.lying(of, chunk, b); memory != nil {
+func (w *Window) Input(chunks []byte, chunk int, b content.Blocks) executor.Input {
+	if memory := w.contiguous(chunks, chunk, b); memory != nil {
 		return executor.Input{Memory: memory}
 	}
 	var packet []byte
 	for _, row := range b.Rows {
-		packet = append(packet, w.Block(of, row, chunk)...)
+		packet = append(packet, w.Block(chunks, row, chunk)...)
 	}
 	return executor.Input{Memory: packet}
 }
 
 // output takes the blocks of a chunk of parity in some of the rows.
 func (w *Window) output(chunk int, b content.Blocks) executor.Output {
-	if memory := w.lying(w.Parity, chunk, b); memory != nil {
+	if memory := w.contiguous(w.Parity, chunk, b); memory != nil {
 		return executor.Output{Memory: memory}
 	}
 	return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
@@ -88,17 +88,19 @@ const (
 	wireWindow = 16 << 20
 )
 
-// EachWindow reads rows of the nodes here, which have so many bytes, window by window, and uses what was read while the next
-// window is read. All ranks give the same rows, and have the same windows.
-func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, of []int, bytes int64, read func(ctx context.Context, i int, w *Window) error, use func(context.Context, []*Window) error) error {
+// EachWindow reads the chosen rows of the nodes here, which have so many bytes, by windows. While it reads the next
+// window, it uses the last. All ranks give the same rows, and have the same windows.
+func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chosen []int, bytes int64, read func(ctx context.Context, i int, w *Window) error, use func(context.Context, []*Window) error) error {
 	hosted := (s.K + s.T.Size() - 1) / s.T.Size()
-	most := int64(mostWindow / hosted)
+	limit := int64(mostWindow / hosted)
 	if s.T.Size() > 1 && transport.Overlaps(s.T) {
-		most = int64(wireWindow / hosted)
+		limit = int64(wireWindow / hosted)
 	}
-	most = min(most, s.Memory/4)
-	rows := int(max(1, most/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
-	until := func(n int) int64 { return int64(float64(bytes) * (float64(min(n, len(of))) / float64(len(of)))) }
+	limit = min(limit, s.Memory/4)
+	rows := int(max(1, limit/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
+	bytesBefore := func(n int) int64 {
+		return int64(float64(bytes) * (float64(min(n, len(chosen))) / float64(len(chosen))))
+	}
 	s.Tell(0, bytes)
 	var sets [2][]*Window
 	for i := range sets {
@@ -110,19 +112,19 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, of [
 	ctx, cancel := context.WithCancelCause(ctx) // what is read ahead ends before the run does
 	defer reading.Wait()
 	defer cancel(nil)
-	beside := collective.New(s.T, s.Timeout).Separate() // of what is sent of the window before
+	readComm := collective.New(s.T, s.Timeout).Separate() // apart from messages of the previous window
 	begin := func(number int) <-chan error {
-		done := make(chan error, 1)
+		result := make(chan error, 1)
 		first := number * rows
-		if first >= len(of) {
-			close(done)
-			return done
+		if first >= len(chosen) {
+			close(result)
+			return result
 		}
 		reading.Go(func() {
-			done <- beside.Steady(ctx, func(ctx context.Context) error {
+			result <- readComm.Steady(ctx, func(ctx context.Context) error {
 				return s.Here(func(i int, _ *store.Node) error {
 					w := sets[number%2][i]
-					w.rows = of[first:min(first+rows, len(of))]
+					w.rows = chosen[first:min(first+rows, len(chosen))]
 					w.First, w.End = w.rows[0], w.rows[len(w.rows)-1]+1
 					data, parity := int(w.span())*m.DataChunks, int(w.span())*m.ParityChunks
 					if len(w.memory) < data+parity {
@@ -136,22 +138,22 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, of [
 		if s.InTurn {
 			reading.Wait()
 		}
-		return done
+		return result
 	}
-	done := begin(0)
-	for number := 0; number*rows < len(of); number++ {
-		if err := <-done; err != nil {
+	result := begin(0)
+	for number := 0; number*rows < len(chosen); number++ {
+		if err := <-result; err != nil {
 			return err
 		}
-		done = begin(number + 1)
+		result = begin(number + 1)
 		if err := use(ctx, sets[number%2]); err != nil {
 			cancel(err)
-			if ahead := <-done; ahead != nil && !errors.As(ahead, new(*transport.AbortError)) {
-				return ahead // which may have ended what was used
+			if ahead := <-result; ahead != nil && !errors.As(ahead, new(*transport.AbortError)) {
+				return ahead // it may have caused err
 			}
 			return err
 		}
-		s.Tell(until((number+1)*rows)-until(number*rows), 0)
+		s.Tell(bytesBefore((number+1)*rows)-bytesBefore(number*rows), 0)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"volley/internal/disk"
 )
 
-// Commit puts the generation in force at the node, and names what comes back: the manifest is last.
+// Commit puts the generation in force at the node, and names what comes back. The manifest is last.
 func (x *Target) Commit() error {
 	if err := x.node.RollForward(x.origin.Generation, x.origin.Root); err != nil {
 		return err
@@ -26,11 +26,11 @@ func (x *Target) Commit() error {
 	if x.node.Keep(); x.stage == nil {
 		return nil
 	}
-	if err := x.begin(); err != nil {
+	if err := x.openDirs(); err != nil {
 		return err
 	}
-	for _, e := range x.others {
-		if x.made[e.Path] != "" {
+	for _, e := range x.nonFiles {
+		if x.madeDirs[e.Path] != "" {
 			x.commitDir(e)
 		}
 	}
@@ -41,61 +41,61 @@ func (x *Target) Commit() error {
 	}
 	x.commitSymlinks()
 	x.removeBeside()
-	x.end()
+	x.closeDirs()
 	return x.commitMeta()
 }
 
-// name gives what was made in the stage its name, and reports whether it has it. Where that is on another file system,
-// again makes it there. What cannot have its name is left.
-func (x *Target) name(e *tree.Entry, p tree.Name, made string, again func(at disk.Dir, name, path string) error) bool {
-	if x.lost(p) {
+// giveName gives a staged entry its name, and reports whether it has it. If the name is on another file system, remake
+// makes the entry there. An entry that cannot get its name is noted.
+func (x *Target) giveName(e *tree.Entry, p tree.Name, stagedName string, remake func(dir disk.Dir, name, path string) error) bool {
+	if x.inFailedDir(p) {
 		return false
 	}
-	kept, err := x.put(e, p, staged(made), nil)
+	kept, err := x.assignName(e, p, stagedPath(stagedName), nil)
 	if errors.Is(err, syscall.EXDEV) {
-		err = x.nameBeside(e, p, kept, again)
+		err = x.nameBeside(e, p, kept, remake)
 	}
 	if err != nil {
-		x.leave(e, p, err)
+		x.noteFailed(e, p, err)
 		return false
 	}
 	x.synced[path.Dir(string(p))] = true
 	return true
 }
 
-// put gives what lies somewhere the name of an entry, and returns what had the name and is kept. Somebody may give the name
-// to something else at any time, and that is kept, too.
-func (x *Target) put(e *tree.Entry, p tree.Name, at string, kept fs.FileInfo) (fs.FileInfo, error) {
+// assignName gives the source the name of an entry, and returns what had the name and is kept. A program may take the
+// name at any time, and what it put there is kept, too.
+func (x *Target) assignName(e *tree.Entry, p tree.Name, source string, kept fs.FileInfo) (fs.FileInfo, error) {
 	err := error(nil)
 	for range mostPuts {
-		var there fs.FileInfo
-		there, err = x.node.Dir.Lstat(string(p))
+		var existing fs.FileInfo
+		existing, err = x.node.Dir.Lstat(string(p))
 		if errors.Is(err, fs.ErrNotExist) {
-			if err = x.take(e, p, at); errors.Is(err, fs.ErrExist) {
+			if err = x.claimFreeName(e, p, source); errors.Is(err, fs.ErrExist) {
 				continue
 			}
 			return kept, err
 		}
-		if err == nil && kept != nil && disk.Inode(there) == disk.Inode(kept) { // it has another name by now
-			return kept, x.node.Dir.Rename(at, string(p))
+		if err == nil && kept != nil && disk.Inode(existing) == disk.Inode(kept) { // it has another name by now
+			return kept, x.node.Dir.Rename(source, string(p))
 		}
 		if err == nil {
-			err = x.taken(p, there)
+			err = x.checkNameFree(p, existing)
 		}
 		switch {
 		case err != nil:
 			return kept, err
-		case there.IsDir() && e.Type == tree.TypeDir: // somebody has made it meanwhile
+		case existing.IsDir() && e.Type == tree.TypeDir: // somebody has made it meanwhile
 			return kept, nil
-		case there.IsDir():
-			return kept, x.node.Dir.Rename(at, string(p)) // which replaces none
+		case existing.IsDir():
+			return kept, x.node.Dir.Rename(source, string(p)) // a rename replaces no directory
 		}
 		named := false
-		if named, err = x.keepReplaced(e, p, at, there); named || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if named, err = x.keepReplaced(e, p, source, existing); named || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return kept, err
 		}
 		if err == nil {
-			kept = there
+			kept = existing
 		}
 	}
 	return kept, cmp.Or(err, errors.New("another program writes it all the time"))
@@ -104,179 +104,178 @@ func (x *Target) put(e *tree.Entry, p tree.Name, at string, kept fs.FileInfo) (f
 // mostPuts is how often a name may be given to something else meanwhile.
 const mostPuts = 10
 
-// take gives what lies somewhere a name that nothing has. Where the file system has links it takes it from nobody who has
-// come by it meanwhile.
-func (x *Target) take(e *tree.Entry, p tree.Name, at string) error {
-	if e.Type == tree.TypeDir { // which replaces nothing
-		return x.node.Dir.Rename(at, string(p))
+// claimFreeName gives the source a name that nothing has. Where the file system has links, it replaces nothing that has
+// taken the name meanwhile.
+func (x *Target) claimFreeName(e *tree.Entry, p tree.Name, source string) error {
+	if e.Type == tree.TypeDir { // a rename of a directory replaces nothing
+		return x.node.Dir.Rename(source, string(p))
 	}
-	err := x.node.Dir.Link(at, string(p))
+	err := x.node.Dir.Link(source, string(p))
 	switch {
 	case err == nil:
-		if x.node.Dir.Remove(at) != nil {
-			x.named[at] = true
+		if x.node.Dir.Remove(source) != nil {
+			x.named[source] = true
 		}
 		return nil
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EXDEV):
 		return err
 	}
-	return x.node.Dir.Rename(at, string(p))
+	return x.node.Dir.Rename(source, string(p))
 }
 
-// nameBeside makes something on the file system that its name is on, and gives it that. It has no part of its name
-// before it is whole.
-func (x *Target) nameBeside(e *tree.Entry, p tree.Name, kept fs.FileInfo, again func(at disk.Dir, name, path string) error) error {
+// nameBeside makes an entry on the file system of its name, and then gives it the name. So the name never has part of the
+// entry.
+func (x *Target) nameBeside(e *tree.Entry, p tree.Name, kept fs.FileInfo, remake func(dir disk.Dir, name, path string) error) error {
 	const name = "new"
-	beside, err := x.stageBeside(path.Dir(string(p)))
+	nearStage, err := x.stageBeside(path.Dir(string(p)))
 	if err != nil {
 		return err
 	}
-	at := path.Join(beside.path, name)
-	if err = again(beside, name, at); err == nil {
-		_, err = x.put(e, p, at, kept)
+	source := path.Join(nearStage.path, name)
+	if err = remake(nearStage, name, source); err == nil {
+		_, err = x.assignName(e, p, source, kept)
 	}
 	if err != nil {
-		beside.Remove(name) // or the next run does, with all of it
+		nearStage.Remove(name) // if this fails, the next run removes the whole stage
 	}
 	return err
 }
 
 func (x *Target) commitDir(e *tree.Entry) {
-	if x.name(e, e.Path, x.made[e.Path], func(at disk.Dir, name, _ string) error {
-		info, err := x.makeDir(at, name, e)
+	if x.giveName(e, e.Path, x.madeDirs[e.Path], func(dir disk.Dir, name, _ string) error {
+		info, err := x.makeDir(dir, name, e)
 		if err == nil {
 			i := slices.IndexFunc(x.opened, func(o *openedDir) bool { return o.Path == e.Path })
 			x.opened[i].inode = disk.Inode(info)
 		}
 		return err
 	}) {
-		x.Back.Others++
+		x.Recovered.Others++
 	}
 }
 
-// commitNames gives a file its names, the first of which is that of what is staged: all others are made of it before.
+// commitNames gives a file its names. The others are made first, from the staged file, as links or copies.
 func (x *Target) commitNames(f *regained) {
 	for i, p := range slices.Backward(f.names) {
-		made := f.staged
+		name := f.staged
 		if i > 0 {
-			made = fmt.Sprint(f.staged, "-", i)
-			if x.node.Dir.Link(staged(f.staged), staged(made)) != nil { // the file system has no links, or no more of this file
-				if err := x.copy(f, x.stage, made); err != nil {
-					x.leave(f.Entry, p, err)
+			name = fmt.Sprint(f.staged, "-", i)
+			if x.node.Dir.Link(stagedPath(f.staged), stagedPath(name)) != nil { // the file system has no links, or no more of this file
+				if err := x.copy(f, x.stage, name); err != nil {
+					x.noteFailed(f.Entry, p, err)
 					continue
 				}
 			}
 		}
-		if !x.name(f.Entry, p, made, func(at disk.Dir, name, path string) error { return x.copyBeside(f, p, at, name, path) }) {
+		if !x.giveName(f.Entry, p, name, func(dir disk.Dir, name, path string) error { return x.copyBeside(f, p, dir, name, path) }) {
 			continue
 		}
 		if i > 0 || f.linked {
-			x.Back.Others++
+			x.Recovered.Others++
 		} else {
-			x.Back.Files++
+			x.Recovered.Files++
 		}
 	}
 }
 
-// copyBeside makes a file on another file system, as one more name of what it is there already.
-func (x *Target) copyBeside(f *regained, p tree.Name, at disk.Dir, name, path string) error {
-	for _, like := range []*tree.Entry{f.like, f.copied} {
-		if like != nil && x.link(like, at, name, path) {
+// copyBeside makes a file on another file system: as a link to a name that it has there, or else as a copy.
+func (x *Target) copyBeside(f *regained, p tree.Name, dir disk.Dir, name, path string) error {
+	for _, entry := range []*tree.Entry{f.intactName, f.copied} {
+		if entry != nil && x.link(entry, dir, name, path) {
 			return nil
 		}
 	}
-	err := x.copy(f, at, name)
+	err := x.copy(f, dir, name)
 	if err == nil {
 		var info fs.FileInfo
-		if info, err = at.Lstat(name); err == nil {
+		if info, err = dir.Lstat(name); err == nil {
 			f.copied = tree.Seen(p, info)
 		}
 	}
 	return err
 }
 
-// link makes one more name of a file, in a directory that is nobody else's, and reports whether it is that file, as it
-// was seen.
-func (x *Target) link(like *tree.Entry, at disk.Dir, name, path string) bool {
-	if x.node.Dir.Link(string(like.Path), path) != nil {
+// link links a file into a private directory, and reports whether it is still the file that was seen.
+func (x *Target) link(entry *tree.Entry, dir disk.Dir, name, path string) bool {
+	if x.node.Dir.Link(string(entry.Path), path) != nil {
 		return false
 	}
-	info, err := at.Lstat(name)
-	if err != nil || !like.Still(info) {
-		at.Remove(name)
+	info, err := dir.Lstat(name)
+	if err != nil || !entry.Still(info) {
+		dir.Remove(name)
 		return false
 	}
 	return true
 }
 
 // copy makes a copy of a file in the stage, which lasts.
-func (x *Target) copy(f *regained, at disk.Dir, name string) error {
-	from, err := x.stage.OpenFile(f.staged, os.O_RDONLY, 0)
+func (x *Target) copy(f *regained, dir disk.Dir, name string) error {
+	source, err := x.stage.OpenFile(f.staged, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	to, err := createIn(at, name, f.Size)
+	defer source.Close()
+	target, err := createIn(dir, name, f.Size)
 	if err != nil {
 		return err
 	}
 	block := make([]byte, 1<<20)
-	for done := int64(0); err == nil && done < f.Size; done += int64(len(block)) {
-		block = block[:min(int64(len(block)), f.Size-done)]
-		if _, err = from.ReadAt(block, done); err == nil && (!f.Sparse || slices.ContainsFunc(block, func(b byte) bool { return b != 0 })) {
-			_, err = to.WriteAt(block, done)
+	for offset := int64(0); err == nil && offset < f.Size; offset += int64(len(block)) {
+		block = block[:min(int64(len(block)), f.Size-offset)]
+		if _, err = source.ReadAt(block, offset); err == nil && (!f.Sparse || slices.ContainsFunc(block, func(b byte) bool { return b != 0 })) {
+			_, err = target.WriteAt(block, offset)
 		}
 	}
 	if err == nil {
-		err = cmp.Or(x.setMeta(at, name, f.Entry), to.Sync())
+		err = cmp.Or(x.setMeta(dir, name, f.Entry), target.Sync())
 	}
-	if err = cmp.Or(err, to.Close()); err != nil {
-		at.Remove(name)
+	if err = cmp.Or(err, target.Close()); err != nil {
+		dir.Remove(name)
 	}
 	return err
 }
 
 func (x *Target) setMeta(dir disk.Dir, name string, e *tree.Entry) error {
 	unset, err := tree.SetMeta(dir, name, e)
-	for _, what := range unset {
+	for _, property := range unset {
 		if x.unset == nil {
 			x.unset = map[string][]tree.Name{}
 		}
-		x.unset[what] = append(x.unset[what], e.Path)
+		x.unset[property] = append(x.unset[property], e.Path)
 	}
 	return err
 }
 
-// NotSet says what of files this process could not bring back.
-func (x *Target) NotSet() []string {
+// UnsetNotes returns notes on metadata that this process could not restore.
+func (x *Target) UnsetNotes() []string {
 	var list []string
-	for _, what := range slices.Sorted(maps.Keys(x.unset)) {
-		paths := x.unset[what]
-		text := fmt.Sprintf("%s: %s", x.node.Path(paths[0]), what)
+	for _, property := range slices.Sorted(maps.Keys(x.unset)) {
+		paths := x.unset[property]
+		text := fmt.Sprintf("%s: %s", x.node.Path(paths[0]), property)
 		if len(paths) > 1 {
-			text = fmt.Sprintf("%s and %d more: %s", x.node.Path(paths[0]), len(paths)-1, what)
+			text = fmt.Sprintf("%s and %d more: %s", x.node.Path(paths[0]), len(paths)-1, property)
 		}
 		list = append(list, text)
 	}
 	return list
 }
 
-// commitSymlinks gives symbolic links their names. They are made last before, with their times.
+// commitSymlinks makes symbolic links with their times in the stage, syncs them, and gives them their names.
 func (x *Target) commitSymlinks() {
-	make := func(at disk.Dir, name string, e *tree.Entry) error {
-		if err := at.Symlink(string(e.Target), name); err != nil {
+	create := func(dir disk.Dir, name string, e *tree.Entry) error {
+		if err := dir.Symlink(string(e.Target), name); err != nil {
 			return err
 		}
-		return x.setMeta(at, name, e)
+		return x.setMeta(dir, name, e)
 	}
 	names := map[*tree.Entry]string{}
-	for i, e := range x.others {
-		if e.Type != tree.TypeSymlink || x.lost(e.Path) {
+	for i, e := range x.nonFiles {
+		if e.Type != tree.TypeSymlink || x.inFailedDir(e.Path) {
 			continue
 		}
 		name := fmt.Sprint("link-", i)
-		if err := make(x.stage, name, e); err != nil {
-			x.leave(e, e.Path, err)
+		if err := create(x.stage, name, e); err != nil {
+			x.noteFailed(e, e.Path, err)
 			continue
 		}
 		names[e] = name
@@ -285,15 +284,15 @@ func (x *Target) commitSymlinks() {
 		return
 	}
 	last := x.node.Dir.SyncAll()
-	for _, e := range x.others {
+	for _, e := range x.nonFiles {
 		switch {
 		case names[e] == "":
 		case last != nil:
-			x.leave(e, e.Path, last)
-		case x.name(e, e.Path, names[e], func(at disk.Dir, name, _ string) error {
-			return cmp.Or(make(at, name, e), at.SyncAll())
+			x.noteFailed(e, e.Path, last)
+		case x.giveName(e, e.Path, names[e], func(dir disk.Dir, name, _ string) error {
+			return cmp.Or(create(dir, name, e), dir.SyncAll())
 		}):
-			x.Back.Others++
+			x.Recovered.Others++
 		}
 	}
 }
@@ -301,12 +300,12 @@ func (x *Target) commitSymlinks() {
 // behind reports whether a file may still be as in an earlier generation: the node does not say yet that it is at this
 // one, or nobody could tell such a file from one that was changed.
 func (x *Target) behind() bool {
-	return len(x.Left) > 0 && slices.ContainsFunc(x.condition.Findings, func(f protection.Finding) bool { return f.What == content.Stale })
+	return len(x.Unfinished) > 0 && slices.ContainsFunc(x.condition.Findings, func(f protection.Finding) bool { return f.What == content.Stale })
 }
 
 func (x *Target) commitMeta() error {
 	n, g := x.node, x.origin.Generation
-	if x.behind() || x.entries { // what has come of the generation is made again, or nothing has to
+	if x.behind() || x.entriesOnly { // a node that is behind gets its metadata from a later run
 		if x.parity != nil {
 			x.parity.Close()
 			x.parity = nil
@@ -326,16 +325,16 @@ func (x *Target) commitMeta() error {
 		if err := n.MakeWay(dir, store.ParityFile); err != nil {
 			return err
 		}
-		if err := n.Dir.Rename(staged("parity"), store.MetaPath(dir, store.ParityFile)); err != nil {
+		if err := n.Dir.Rename(stagedPath("parity"), store.MetaPath(dir, store.ParityFile)); err != nil {
 			return err
 		}
 		if err := n.Dir.SyncDir(store.MetaPath(dir)); err != nil {
 			return err
 		}
-		x.Back.Parity = x.origin.Manifest.ParityBytes()
+		x.Recovered.Parity = x.origin.Manifest.ParityBytes()
 	}
 	records := x.records
-	x.Back.Records = len(records) > 0
+	x.Recovered.Records = len(records) > 0
 	for _, name := range slices.Sorted(maps.Keys(records)) {
 		if err := n.WriteFile(dir, name, records[name]); err != nil {
 			return err
@@ -345,7 +344,7 @@ func (x *Target) commitMeta() error {
 	if err != nil {
 		return err
 	}
-	x.Back.Records = x.Back.Records || written
+	x.Recovered.Records = x.Recovered.Records || written
 	if err := n.RollForward(g, x.origin.Root); err != nil {
 		return err
 	}

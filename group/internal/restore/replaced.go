@@ -15,87 +15,87 @@ import (
 	"volley/internal/disk"
 )
 
-// keepReplaced keeps what has the name of an entry: somebody may have written it. Earlier copies stay. What was made has
-// the name then, where names can be exchanged, and put gives it the name elsewhere.
-func (x *Target) keepReplaced(e *tree.Entry, p tree.Name, made string, there fs.FileInfo) (named bool, err error) {
+// keepReplaced keeps what has the name of an entry: somebody may have written it. Earlier copies stay. If names can be
+// exchanged, the source has the name then. Else assignName gives it the name.
+func (x *Target) keepReplaced(e *tree.Entry, p tree.Name, source string, existing fs.FileInfo) (named bool, err error) {
 	n, name := x.node, string(p)
-	to, err := n.ReplacedPath(fmt.Sprint(x.origin.Generation), name)
+	target, err := n.ReplacedPath(fmt.Sprint(x.origin.Generation), name)
 	if err != nil {
 		return false, err
 	}
-	if err := disk.MkdirAll(n.Dir, path.Dir(to), 0o700); err != nil {
+	if err := disk.MkdirAll(n.Dir, path.Dir(target), 0o700); err != nil {
 		return false, err
 	}
 	if e.Type != tree.TypeDir {
-		err = x.exchange(made, to, name)
+		err = x.exchange(source, target, name)
 		named = err == nil
 	}
 	if e.Type == tree.TypeDir || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV) {
-		err = keep(n, e, name, to, there)
+		err = moveReplaced(n, e, name, target, existing)
 	}
 	if err != nil {
 		return false, err
 	}
-	x.Replaced = append(x.Replaced, tree.Name(n.Path(tree.Name(to))))
+	x.Replaced = append(x.Replaced, tree.Name(n.Path(tree.Name(target))))
 	if named {
-		x.synced[path.Dir(to)] = true
+		x.synced[path.Dir(target)] = true
 		return true, nil
 	}
-	return false, n.Dir.SyncDir(path.Dir(to))
+	return false, n.Dir.SyncDir(path.Dir(target))
 }
 
-// exchange gives what was made a name, and has what had it by then in replaced, in one step. So what was made lies in
-// replaced before: what an interrupted run leaves there is nothing that anybody has lost.
-func (x *Target) exchange(made, to, name string) error {
+// exchange gives the source a name, and moves what had the name to target, in one step. So the source lies at target
+// before: what an interrupted run leaves there is nothing that anybody has lost.
+func (x *Target) exchange(source, target, name string) error {
 	dir := x.node.Dir
-	if err := dir.Rename(made, to); err != nil {
+	if err := dir.Rename(source, target); err != nil {
 		return err
 	}
-	err := dir.Exchange(to, name)
+	err := dir.Exchange(target, name)
 	if err == nil {
 		return nil
 	}
-	return cmp.Or(dir.Rename(to, made), err)
+	return cmp.Or(dir.Rename(target, source), err)
 }
 
-// keep keeps what has a name. The name is never without a file, where the file system has links.
-func keep(n *store.Node, e *tree.Entry, name, to string, there fs.FileInfo) (err error) {
-	if e.Type == tree.TypeDir || !there.Mode().IsRegular() || n.Dir.Link(name, to) != nil {
-		err = n.Dir.Rename(name, to)
+// moveReplaced keeps what has a name. Where the file system has links, the name always has a file.
+func moveReplaced(n *store.Node, e *tree.Entry, name, target string, existing fs.FileInfo) (err error) {
+	if e.Type == tree.TypeDir || !existing.Mode().IsRegular() || n.Dir.Link(name, target) != nil {
+		err = n.Dir.Rename(name, target)
 	}
 	if errors.Is(err, syscall.EXDEV) {
-		if err = copyReplaced(n, name, to, there); err == nil && e.Type == tree.TypeDir {
-			err = n.Dir.Remove(name) // no directory replaces it
+		if err = copyReplaced(n, name, target, existing); err == nil && e.Type == tree.TypeDir {
+			err = n.Dir.Remove(name) // a directory does not replace a file
 		}
 	}
 	return err
 }
 
 // copyReplaced copies a file or symbolic link that lies on another file system.
-func copyReplaced(n *store.Node, name, to string, there fs.FileInfo) error {
-	if there.Mode()&fs.ModeSymlink != 0 {
+func copyReplaced(n *store.Node, name, keptPath string, existing fs.FileInfo) error {
+	if existing.Mode()&fs.ModeSymlink != 0 {
 		target, err := n.Dir.Readlink(name)
 		if err == nil {
-			err = n.Dir.Symlink(target, to)
+			err = n.Dir.Symlink(target, keptPath)
 		}
 		return err
 	}
-	from, err := n.Dir.OpenFile(name, os.O_RDONLY, 0)
+	source, err := n.Dir.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	f, err := n.Dir.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	defer source.Close()
+	f, err := n.Dir.OpenFile(keptPath, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, from)
-	if err = cmp.Or(err, n.Dir.SetTime(to, there.ModTime()), f.Sync(), f.Close()); err != nil {
-		n.Dir.Remove(to)
+	_, err = io.Copy(f, source)
+	if err = cmp.Or(err, n.Dir.SetTime(keptPath, existing.ModTime()), f.Sync(), f.Close()); err != nil {
+		n.Dir.Remove(keptPath)
 		return err
 	}
-	is, err := n.Dir.Lstat(name)
-	if err == nil && !tree.Seen(tree.Name(name), there).Still(is) {
+	current, err := n.Dir.Lstat(name)
+	if err == nil && !tree.Seen(tree.Name(name), existing).Still(current) {
 		err = errors.New("it has changed meanwhile; run again")
 	}
 	return err

@@ -23,7 +23,7 @@ import (
 // A Target is a node that is written to. Everything lies under temporary names in its .volley until it is committed.
 //
 // An entry that cannot be made is one entry: it is left, by name and reason, and all else goes on. An error of what is
-// the node's, such as its parity, ends the node: see try.
+// the node's, such as its parity, ends the node: see Try.
 type Target struct {
 	origin       *Origin
 	state        *store.State      // of the node
@@ -32,28 +32,28 @@ type Target struct {
 	record       *store.Record
 	condition    *content.Condition
 	sums         *content.Sums              // of the record
-	source       disk.Dir                   // in which what is right of the node's data is; nil: nowhere
-	entries      bool                       // these alone come back: see Entries
-	stage        disk.Dir                   // in which everything that comes back is made
-	beside       map[string]*private        // further ones, by the directories on other file systems in which they lie
-	files        []*regained                // of files that come back
-	of           map[tree.Name]*regained    // by file
+	source       disk.Dir                   // with the intact part of the node's data; nil: none
+	entriesOnly  bool                       // see RestoreEntriesOnly
+	stage        disk.Dir                   // where everything that comes back is made
+	nearStages   map[string]*private        // stages on other file systems, by their parent directories
+	files        []*regained                // that come back
+	byFile       map[tree.Name]*regained    // by file
 	handles      content.Handles[tree.Name] // by file
-	tree.Extents                            // of files that are made of their bytes
-	others       []*tree.Entry              // directories and symbolic links that come back
-	made         map[tree.Name]string       // where directories lie in the stage until then
-	named        map[string]bool            // what has its name, and lies in the stage yet, as it cannot be removed there
-	gone         map[tree.Name]bool         // directories that cannot be made
-	parity       disk.File                  // nil: it is right as it is
-	disturbed    map[tree.Name]bool         // directories: see disturb
-	chosen       bool                       // what comes back
-	Failed       error                      // why the node is left out from here on: see try
+	tree.Extents                            // of files whose bytes are written
+	nonFiles     []*tree.Entry              // directories and symbolic links that come back
+	madeDirs     map[tree.Name]string       // names of directories in the stage
+	named        map[string]bool            // paths in the stage that could not be removed after naming
+	failedDirs   map[tree.Name]bool         // directories that cannot be made
+	parity       disk.File                  // nil: it stays
+	disturbed    map[tree.Name]bool         // directories: see noteDisturbed
+	chosen       bool                       // choose has run
+	Failed       error                      // why the node is left out from here on: see Try
 	Blocked      []string                   // what cannot come back, and why
-	Left         []string                   // what could not be made, and why
-	Back         protection.Recovered       // what could
+	Unfinished   []string                   // what could not be made or removed, and why
+	Recovered    protection.Recovered       // what came back
 	Replaced     []tree.Name
 	Notes        []string
-	unset        map[string][]tree.Name // what of entries could not be set
+	unset        map[string][]tree.Name // metadata that could not be set
 	synced       map[string]bool        // directories in which there are new names
 	opened       []*openedDir
 }
@@ -63,13 +63,13 @@ type regained struct {
 	*tree.Entry // the file's, of the record
 	names       []tree.Name
 	staged      string      // where it lies in the stage; "": it cannot be made
-	like        *tree.Entry // a name that is there, and right; nil: there is none
-	linked      bool        // what is staged is one more name of that
-	copied      *tree.Entry // a name that it has on another file system; nil: it has none yet
+	intactName  *tree.Entry // an intact name; nil: there is none
+	linked      bool        // the staged file is a link to intactName
+	copied      *tree.Entry // its name on another file system; nil: none yet
 }
 
-// Try calls f, unless the node is left out. An error of f leaves it out: one node that cannot be written to does not
-// hold up the others. Only the end of the run, and recovered data that is wrong, concern all of them: these it returns.
+// Try calls f, unless the node is left out. An error of f leaves the node out, so that it does not hold up the others.
+// Try returns only the end of the run, and wrong recovered data: these concern all nodes.
 func (x *Target) Try(ctx context.Context, f func() error) error {
 	if x.Failed != nil {
 		return nil
@@ -86,32 +86,32 @@ func (x *Target) Try(ctx context.Context, f func() error) error {
 type Origin struct {
 	store.Current
 	Manifest *store.Manifest
-	Text     []byte // of it, as stored
+	Text     []byte // the manifest, as stored
 	Run      string
 }
 
-func NewTarget(from *Origin, st *store.State, record *store.Record, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
+func NewTarget(origin *Origin, st *store.State, record *store.Record, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
 	return &Target{
-		origin: from, state: st, records: records, node: n, source: n.Dir, record: record, condition: c,
-		beside: map[string]*private{}, of: map[tree.Name]*regained{}, made: map[tree.Name]string{}, named: map[string]bool{}, gone: map[tree.Name]bool{}, synced: map[string]bool{},
+		origin: origin, state: st, records: records, node: n, source: n.Dir, record: record, condition: c,
+		nearStages: map[string]*private{}, byFile: map[tree.Name]*regained{}, madeDirs: map[tree.Name]string{}, named: map[string]bool{}, failedDirs: map[tree.Name]bool{}, synced: map[string]bool{},
 	}
 }
 
-// Entries has entries alone come back, in the node's directory or another one: parity, records and manifest stay as they
-// are. What is right of the node's data is in source.
-func (x *Target) Entries(source disk.Dir) { x.source, x.entries = source, true }
+// RestoreEntriesOnly restores entries alone, in the node's directory or another one: parity, records and manifest stay.
+// The source has the intact part of the node's data.
+func (x *Target) RestoreEntriesOnly(source disk.Dir) { x.source, x.entriesOnly = source, true }
 
-// leave notes that an entry cannot be made under a name, nor what lies in it if it is a directory.
-func (x *Target) leave(e *tree.Entry, p tree.Name, err error) {
-	what := "cannot be made"
+// noteFailed notes that an entry cannot be made under a name. It fails all that lies in a directory, too.
+func (x *Target) noteFailed(e *tree.Entry, p tree.Name, err error) {
+	problem := "cannot be made"
 	if e.Type == tree.TypeDir {
-		x.gone[p] = true
-		what += ", nor what lies in it"
+		x.failedDirs[p] = true
+		problem += ", nor what lies in it"
 	}
-	x.Left = append(x.Left, fmt.Sprintf("%s %s: %s", x.node.Path(p), what, disk.Reason(err)))
+	x.Unfinished = append(x.Unfinished, fmt.Sprintf("%s %s: %s", x.node.Path(p), problem, disk.Reason(err)))
 }
 
-// drop leaves a file, under all names under which it was to come back.
+// drop discards a staged file, and notes all its names as failed.
 func (x *Target) drop(f *regained, err error) {
 	x.handles.Drop(f.Path)
 	if f.staged != "" {
@@ -119,11 +119,11 @@ func (x *Target) drop(f *regained, err error) {
 		f.staged = ""
 	}
 	for _, p := range f.names {
-		x.leave(f.Entry, p, err)
+		x.noteFailed(f.Entry, p, err)
 	}
 }
 
-// Prepare makes files of the right length, with the parts that are there still. What is in the way blocks them.
+// Prepare makes files of the right length, with the parts that still exist. It notes entries that obstacles block.
 func (x *Target) Prepare(ctx context.Context) (err error) {
 	n, c, m := x.node, x.condition, x.origin.Manifest
 	if x.stage != nil { // it was rebuilt
@@ -135,15 +135,15 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 	if x.idle() {
 		return nil
 	}
-	if x.stage, err = stage(n); err != nil {
+	if x.stage, err = makeStage(n); err != nil {
 		return err
 	}
 	x.sums = content.NewSums(m, tree.ExtentsOf(x.record.Entries))
 	x.choose()
 	for i, f := range x.files {
-		x.begun(f, fmt.Sprint(i))
+		x.startFile(f, fmt.Sprint(i))
 	}
-	x.Extents = tree.ExtentsOf(x.written())
+	x.Extents = tree.ExtentsOf(x.writtenFiles())
 	if c.Remake {
 		length := m.ParityBytes()
 		if c.Part {
@@ -159,10 +159,10 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 // idle reports whether the node is to stay as it is.
 func (x *Target) idle() bool {
 	st, c := x.state, x.condition
-	return c.Whole() && len(c.Restore) == 0 && len(st.Bad) == 0 && !st.Interrupted()
+	return c.Intact() && len(c.Restore) == 0 && len(st.Bad) == 0 && !st.Interrupted()
 }
 
-// Writes returns what is to be written yet, as far as it is certain how much room that takes.
+// Writes returns what is still to write, as far as the room it takes is certain.
 func (x *Target) Writes() store.Writes {
 	if x == nil || x.stage != nil || x.idle() {
 		return store.Writes{}
@@ -170,11 +170,11 @@ func (x *Target) Writes() store.Writes {
 	x.choose()
 	w := store.Writes{At: x.node, Freed: x.node.LeftBytes(x.state)}
 	for _, f := range x.files {
-		if f.like == nil && !f.Sparse {
+		if f.intactName == nil && !f.Sparse {
 			w.List = append(w.List, store.Write{Bytes: f.Size, To: tree.Name(path.Dir(string(f.names[0])))})
 		}
 	}
-	if x.entries {
+	if x.entriesOnly {
 		return w
 	}
 	if x.condition.Remake {
@@ -189,7 +189,7 @@ func (x *Target) Writes() store.Writes {
 	return w
 }
 
-// choose sorts what is to come back, but for what something is in the way of.
+// choose sorts the entries that come back, except those that an obstacle blocks.
 func (x *Target) choose() {
 	if x.chosen {
 		return
@@ -197,37 +197,37 @@ func (x *Target) choose() {
 	x.chosen = true
 	coming, files := tree.ByPath(x.condition.Restore), tree.ByPath(content.FilesOf(x.record, x.condition.Restore))
 	for _, e := range x.condition.Restore {
-		if x.lost(e.Path) {
-			continue // its directory is named
+		if x.inFailedDir(e.Path) {
+			continue // its directory has a note
 		}
 		if info, err := x.node.Dir.Lstat(string(e.Path)); err == nil {
-			if err := x.taken(e.Path, info); err != nil {
-				x.leave(e, e.Path, err)
+			if err := x.checkNameFree(e.Path, info); err != nil {
+				x.noteFailed(e, e.Path, err)
 				continue
 			}
 		}
-		if err := x.inTheWay(e, coming); err != nil {
-			x.gone[e.Path] = e.Type == tree.TypeDir
+		if err := x.checkWay(e, coming); err != nil {
+			x.failedDirs[e.Path] = e.Type == tree.TypeDir
 			x.Blocked = append(x.Blocked, err.Error())
 			continue
 		}
 		file := files[e.FileOf()]
 		if file == nil {
-			x.others = append(x.others, e)
+			x.nonFiles = append(x.nonFiles, e)
 			continue
 		}
-		f := x.of[file.Path]
+		f := x.byFile[file.Path]
 		if f == nil {
-			f = &regained{Entry: file, like: x.condition.Like[file.Path]}
-			x.of[file.Path], x.files = f, append(x.files, f)
+			f = &regained{Entry: file, intactName: x.condition.IntactNames[file.Path]}
+			x.byFile[file.Path], x.files = f, append(x.files, f)
 		}
 		f.names = append(f.names, e.Path)
 	}
 }
 
-// begun makes a file in the stage that is to get its bytes, or is one more name of one that has them.
-func (x *Target) begun(f *regained, name string) {
-	if f.like != nil && x.link(f.like, x.stage, name, staged(name)) {
+// startFile makes a file in the stage: a link to an intact name, or else an empty file of the right length.
+func (x *Target) startFile(f *regained, name string) {
+	if f.intactName != nil && x.link(f.intactName, x.stage, name, stagedPath(name)) {
 		f.staged, f.linked = name, true
 		return
 	}
@@ -241,8 +241,8 @@ func (x *Target) begun(f *regained, name string) {
 	}
 }
 
-// written returns the files whose bytes are written into the stage.
-func (x *Target) written() (list []*tree.Entry) {
+// writtenFiles returns the files whose bytes are written into the stage.
+func (x *Target) writtenFiles() (list []*tree.Entry) {
 	for _, f := range x.files {
 		if f.staged != "" && !f.linked {
 			list = append(list, f.Entry)
@@ -251,22 +251,22 @@ func (x *Target) written() (list []*tree.Entry) {
 	return list
 }
 
-// lost reports whether an entry is, or lies in, a directory that cannot be made, which is named.
-func (x *Target) lost(p tree.Name) bool {
-	for up := string(p); up != "."; up = path.Dir(up) {
-		if x.gone[tree.Name(up)] {
+// inFailedDir reports whether an entry is, or lies in, a directory that cannot be made. The directory has a note.
+func (x *Target) inFailedDir(p tree.Name) bool {
+	for dir := string(p); dir != "."; dir = path.Dir(dir) {
+		if x.failedDirs[tree.Name(dir)] {
 			return true
 		}
 	}
 	return false
 }
 
-// inTheWay returns an error where above an entry is no directory, or in its place a directory.
-func (x *Target) inTheWay(e *tree.Entry, coming map[tree.Name]*tree.Entry) error {
-	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
-		info, err := x.node.Dir.Lstat(up)
-		if err == nil && !info.IsDir() && coming[tree.Name(up)] == nil {
-			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.Path(e.Path), x.node.Path(tree.Name(up)))
+// checkWay returns an error if an ancestor of an entry is no directory, or if a directory has a file's name.
+func (x *Target) checkWay(e *tree.Entry, coming map[tree.Name]*tree.Entry) error {
+	for dir := path.Dir(string(e.Path)); dir != "."; dir = path.Dir(dir) {
+		info, err := x.node.Dir.Lstat(dir)
+		if err == nil && !info.IsDir() && coming[tree.Name(dir)] == nil {
+			return fmt.Errorf("%s: %s is no directory any more: move it away", x.node.Path(e.Path), x.node.Path(tree.Name(dir)))
 		}
 	}
 	if info, err := x.node.Dir.Lstat(string(e.Path)); err == nil && info.IsDir() && e.Type != tree.TypeDir {
@@ -275,8 +275,8 @@ func (x *Target) inTheWay(e *tree.Entry, coming map[tree.Name]*tree.Entry) error
 	return nil
 }
 
-// taken returns an error where what has the name of an entry is another entry, as on a disk to which two names are one.
-func (x *Target) taken(p tree.Name, there fs.FileInfo) error {
+// checkNameFree returns an error if the name leads to another entry, as on a disk that does not tell two names apart.
+func (x *Target) checkNameFree(p tree.Name, existing fs.FileInfo) error {
 	if l := x.condition.Listing; p == "." || l != nil && l.Find(p) != nil {
 		return nil
 	}
@@ -286,10 +286,10 @@ func (x *Target) taken(p tree.Name, there fs.FileInfo) error {
 		return err
 	}
 	for _, d := range list {
-		is := tree.Name(path.Join(dir, d.Name()))
+		otherName := tree.Name(path.Join(dir, d.Name()))
 		info, err := d.Info()
-		if err == nil && disk.Inode(info) == disk.Inode(there) && slices.ContainsFunc(x.record.Entries, func(e *tree.Entry) bool { return e.Path == is }) {
-			return fmt.Errorf("to this disk the name is that of %s. Recover the node on a disk that tells them apart", x.node.Path(is))
+		if err == nil && disk.Inode(info) == disk.Inode(existing) && slices.ContainsFunc(x.record.Entries, func(e *tree.Entry) bool { return e.Path == otherName }) {
+			return fmt.Errorf("to this disk the name is that of %s. Recover the node on a disk that tells them apart", x.node.Path(otherName))
 		}
 	}
 	return nil
@@ -301,7 +301,7 @@ func (x *Target) copyGood(ctx context.Context) error {
 	d := content.NewData(x.source, x.record.Entries, true)
 	defer d.Close()
 	for i, g := range x.sums.List {
-		f := x.of[x.sums.Files[g.File].Path]
+		f := x.byFile[x.sums.Files[g.File].Path]
 		if f == nil || f.staged == "" || f.linked {
 			continue
 		}
@@ -328,8 +328,8 @@ func (x *Target) copyGood(ctx context.Context) error {
 	}
 	old, err := x.node.OpenParity(x.origin.Generation)
 	if err != nil {
-		switch there := slices.ContainsFunc(x.condition.Parity, func(bad []int) bool { return len(bad) < m.Rows() }); {
-		case !there:
+		switch keepsSome := slices.ContainsFunc(x.condition.Parity, func(bad []int) bool { return len(bad) < m.Rows() }); {
+		case !keepsSome:
 			return nil
 		case errors.Is(err, fs.ErrNotExist):
 			return &protection.CorruptError{What: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
@@ -337,30 +337,30 @@ func (x *Target) copyGood(ctx context.Context) error {
 		return err
 	}
 	defer old.Close()
-	return m.InOrder(m.ParityChunks, func(row, chunk int, at, n int64) error {
+	return m.InOrder(m.ParityChunks, func(row, chunk int, offset, n int64) error {
 		if _, bad := slices.BinarySearch(x.condition.Parity[chunk], row); bad {
 			return nil
 		}
 		block := make([]byte, n)
-		if _, err := old.ReadAt(block, at); err != nil {
+		if _, err := old.ReadAt(block, offset); err != nil {
 			return err
 		}
-		return x.Take(content.Symbol{Node: x.node.Index, Parity: true, Index: chunk}, row, block)
+		return x.PutOrSkip(content.Symbol{Node: x.node.Index, Parity: true, Index: chunk}, row, block)
 	})
 }
 
-// Take is [Target.Put], but leaves what is wrong, and what lies in one block with that: a program has written meanwhile to
-// what it comes of. Else one write in the time that a run takes would hold up all that is lost.
-func (x *Target) Take(of content.Symbol, row int, block []byte) error {
-	err := x.Put(of, row, block)
+// PutOrSkip is [Target.Put], but drops the files of a wrong block: a program has changed a source of it meanwhile. One
+// such write must not stop the recovery of all that is lost.
+func (x *Target) PutOrSkip(symbol content.Symbol, row int, block []byte) error {
+	err := x.Put(symbol, row, block)
 	if !errors.As(err, new(*protection.CorruptError)) {
 		return err
 	}
-	if of.Parity {
+	if symbol.Parity {
 		return x.leaveParity()
 	}
-	return x.Overlapping(x.origin.Manifest.OffsetOf(row, of.Index, x.origin.Manifest.DataChunks), int64(len(block)), func(_ int, e *tree.Entry, _, _ int64) error {
-		if f := x.of[e.Path]; f.staged != "" {
+	return x.Overlapping(x.origin.Manifest.OffsetOf(row, symbol.Index, x.origin.Manifest.DataChunks), int64(len(block)), func(_ int, e *tree.Entry, _, _ int64) error {
+		if f := x.byFile[e.Path]; f.staged != "" {
 			x.drop(f, errMeanwhile)
 		}
 		return nil
@@ -369,13 +369,13 @@ func (x *Target) Take(of content.Symbol, row int, block []byte) error {
 
 var errMeanwhile = errors.New("data that it comes of has changed meanwhile; run again")
 
-// leaveParity leaves parity of which not all can be made: one that is there stays as it is.
+// leaveParity gives up parity that cannot be made in full: earlier parity stays.
 func (x *Target) leaveParity() (err error) {
 	c, m := x.condition, x.origin.Manifest
 	if x.parity == nil || c.Part {
 		return nil
 	}
-	x.Left = append(x.Left, fmt.Sprintf("%s cannot be made: %v", x.node.Path(tree.Name(x.node.Generation(x.origin.Generation).Path(store.ParityFile))), errMeanwhile))
+	x.Unfinished = append(x.Unfinished, fmt.Sprintf("%s cannot be made: %v", x.node.Path(tree.Name(x.node.Generation(x.origin.Generation).Path(store.ParityFile))), errMeanwhile))
 	if c.Part = !c.Earlier; c.Part {
 		return x.parity.Truncate(m.PartParityBytes())
 	}
@@ -384,31 +384,31 @@ func (x *Target) leaveParity() (err error) {
 	return err
 }
 
-// Put compares a block, recovered or right, with its digests, and writes it where it is of what comes back.
-func (x *Target) Put(of content.Symbol, row int, block []byte) error {
+// Put compares a block with its digests, and writes the parts that come back.
+func (x *Target) Put(symbol content.Symbol, row int, block []byte) error {
 	m := x.origin.Manifest
-	if of.Parity {
-		if !content.SameParity(m, x.record, row, of.Index, block) {
+	if symbol.Parity {
+		if !content.SameParity(m, x.record, row, symbol.Index, block) {
 			return &protection.CorruptError{What: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.Given)}
 		}
 		if x.parity == nil {
-			return nil // it stays as it is
+			return nil // earlier parity stays
 		}
-		_, err := x.parity.WriteAt(block, m.OffsetOf(row, of.Index, m.ParityChunks))
+		_, err := x.parity.WriteAt(block, m.OffsetOf(row, symbol.Index, m.ParityChunks))
 		return err
 	}
-	at := m.OffsetOf(row, of.Index, m.DataChunks)
-	if wrong := x.sums.Wrong(x.record, at, block); wrong != nil {
-		return content.WrongFile(x.node.Path(wrong.Path))
+	offset := m.OffsetOf(row, symbol.Index, m.DataChunks)
+	if wrong := x.sums.FirstWrongFile(x.record, offset, block); wrong != nil {
+		return content.WrongFileError(x.node.Path(wrong.Path))
 	}
-	return x.write(block, at)
+	return x.write(block, offset)
 }
 
 // write writes a part of the node's data into the files that come back.
-func (x *Target) write(p []byte, at int64) error {
-	return x.Overlapping(at, int64(len(p)), func(_ int, e *tree.Entry, from, to int64) error {
-		f := x.of[e.Path]
-		part := p[from-at : to-at]
+func (x *Target) write(p []byte, offset int64) error {
+	return x.Overlapping(offset, int64(len(p)), func(_ int, e *tree.Entry, start, limit int64) error {
+		f := x.byFile[e.Path]
+		part := p[start-offset : limit-offset]
 		if e.Sparse && !slices.ContainsFunc(part, func(b byte) bool { return b != 0 }) {
 			return nil // as the file was made
 		}
@@ -417,7 +417,7 @@ func (x *Target) write(p []byte, at int64) error {
 		}
 		file, err := x.handles.Get(e.Path, func() (disk.File, error) { return x.stage.OpenFile(f.staged, os.O_RDWR, 0) })
 		if err == nil {
-			_, err = file.WriteAt(part, from-e.Offset)
+			_, err = file.WriteAt(part, start-e.Offset)
 		}
 		if err != nil {
 			x.drop(f, err)
@@ -426,7 +426,7 @@ func (x *Target) write(p []byte, at int64) error {
 	})
 }
 
-// Finish gives all files that come back their modes and times, and makes them last.
+// Finish sets the modes and times of all files that come back, and syncs them.
 func (x *Target) Finish() error {
 	x.handles.Close()
 	for _, f := range x.files {
@@ -460,5 +460,5 @@ func (x *Target) discard() {
 	if x.parity != nil {
 		x.parity.Close()
 	}
-	x.unstage() // what is left the next run removes
+	x.unstage() // the next run removes the rest
 }

@@ -26,30 +26,30 @@ const MostParts = 1000
 // A Part is one, counted from 1, of so many Parts of each node. The zero Part is nothing.
 type Part struct{ Part, Parts int }
 
-// Whole is all of a node.
-var Whole = Part{1, 1}
+// EntireNode is the part that is all of a node.
+var EntireNode = Part{1, 1}
 
 // Valid reports whether there is such a part.
 func (p Part) Valid() bool { return 1 <= p.Part && p.Part <= p.Parts && p.Parts <= MostParts }
 
-// has chooses blocks by a hash: what stays is in the same part whatever is protected meanwhile.
-func (p Part) has(file tree.Name, block int64) bool {
+// contains chooses blocks by a hash: a block stays in its part whatever is protected later.
+func (p Part) contains(file tree.Name, block int64) bool {
 	return p.Parts > 0 && xxh3.HashStringSeed(string(file), uint64(block))%uint64(p.Parts) == uint64(p.Part-1)
 }
 
 // HasFile reports whether a part of a file is in p.
 func (p Part) HasFile(m *store.Manifest, e *tree.Entry, g store.FilePart) bool {
-	return p.has(e.Path, (g.At-e.Offset)/m.BlockBytes)
+	return p.contains(e.Path, (g.At-e.Offset)/m.BlockBytes)
 }
 
 // HasParity reports whether a block of the parity is in p: that of no path.
 func (p Part) HasParity(m *store.Manifest, row, chunk int) bool {
-	return p.has("", int64(m.Number(row, chunk, m.ParityChunks)))
+	return p.contains("", int64(m.Number(row, chunk, m.ParityChunks)))
 }
 
 // Bytes returns how many bytes of a node are in p.
 func (p Part) Bytes(m *store.Manifest, x *store.Record) (bytes int64) {
-	if p == Whole {
+	if p == EntireNode {
 		return x.Bytes + m.ParityBytes()
 	}
 	files := tree.ExtentsOf(x.Entries)
@@ -67,7 +67,7 @@ func (p Part) Bytes(m *store.Manifest, x *store.Record) (bytes int64) {
 	return bytes
 }
 
-// A Node is what is known of the reading of a node.
+// A Node says what was read of a node.
 type Node struct {
 	Bytes int64               // that this run has read
 	Last  *protection.Reading // nil: some of it was never read
@@ -77,22 +77,22 @@ type Node struct {
 // all nodes.
 func Note(ctx context.Context, s *session.Session, p Part, begun time.Time, conditions []*content.Condition) ([]Node, error) {
 	return session.Collect(ctx, s, func(ctx context.Context, _ int, n *store.Node) (x Node, _ error) {
-		of, c := s.RecordOf[n.Index], conditions[n.Index]
-		if p.Parts > 0 && of != nil && !c.Lost && c.Failing == "" && !c.Foreign {
-			x.Bytes = p.Bytes(s.Manifest, of)
-			if s.States[n.Index].Of(s.Current) != nil && ctx.Err() == nil { // else it belongs to another generation
+		record, c := s.RecordOf[n.Index], conditions[n.Index]
+		if p.Parts > 0 && record != nil && !c.Lost && c.Failing == "" && !c.Foreign {
+			x.Bytes = p.Bytes(s.Manifest, record)
+			if s.States[n.Index].Of(s.Current) != nil && ctx.Err() == nil { // only of the current generation
 				if err := note(n, p, begun); err != nil {
 					s.Log.DebugContext(ctx, "not noted that it was read", "node", n.Given, "error", err)
 				}
 			}
 		}
-		x.Last = last(n)
+		x.Last = latestReading(n)
 		return x, nil
 	})
 }
 
-// name returns that of the file whose time says when the part was read. Such a file is never in part written, needs no
-// lock, and may be lost: the part counts as never read until it is read again.
+// name returns the name of the file whose time says when the part was read. Such a file is never in part written, needs
+// no lock, and may be lost: the part counts as never read until it is read again.
 func (p Part) name() string { return fmt.Sprintf("%d-%d", p.Part, p.Parts) }
 
 // note notes that a part was read.
@@ -112,12 +112,12 @@ func note(n *store.Node, p Part, begun time.Time) error {
 	return cmp.Or(f.Close(), n.Dir.SetTime(name, begun.Truncate(time.Second)))
 }
 
-// last returns what is noted of a node. It may have been cut into several numbers of parts: the latest counts.
-func last(n *store.Node) (latest *protection.Reading) {
+// latestReading returns the latest reading of a node. Numbers of parts may differ between readings.
+func latestReading(n *store.Node) (latest *protection.Reading) {
 	if n.Dir == nil {
 		return nil
 	}
-	entries, _ := n.Dir.ReadDir(store.MetaPath(store.ScrubName)) // what cannot be read is not known
+	entries, _ := n.Dir.ReadDir(store.MetaPath(store.ScrubName)) // unreadable notes count as missing
 	oldest, read := map[int]*protection.Reading{}, map[int]int{} // by the number of parts
 	for _, e := range entries {
 		p := Part{}

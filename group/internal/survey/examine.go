@@ -21,146 +21,146 @@ import (
 )
 
 // examine compares a node with the manifest. Files are not read where something has read them.
-func examine(ctx context.Context, s *session.Session, n *store.Node, back protection.Edits, read *reading) (*content.Condition, error) {
-	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
-	c, more := begin(s, n)
-	if !more {
-		return c, nil
+func examine(ctx context.Context, s *session.Session, n *store.Node, edits protection.Edits, read *reading) (*content.Condition, error) {
+	m, record, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
+	condition, comparable := listNode(s, n)
+	if !comparable {
+		return condition, nil
 	}
-	var is *content.Compared
+	var compared *content.Compared
 	var err error
 	if read != nil {
-		is = read.data.Result()
+		compared = read.data.Result()
 	} else {
-		if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, content.AllFiles); err != nil {
+		if err := content.FindSources(ctx, m, n.Dir, condition.Listing, record, content.AllFiles); err != nil {
 			return nil, err
 		}
-		d := content.NewData(n.Dir, x.Entries, true)
+		d := content.NewData(n.Dir, record.Entries, true)
 		defer d.Close()
-		if is, err = content.Compare(ctx, m, d, x, s.Read); err != nil {
+		if compared, err = content.Compare(ctx, m, d, record, s.Read); err != nil {
 			return nil, err
 		}
 	}
-	old, before, err := CompareStale(ctx, s, n, nil) // with what the node had before, where it was left behind
-	if disk.Failed(err) {                            // nobody knows which files are stale
+	staleCompared, staleRecord, err := CompareStale(ctx, s, n, nil) // if the node is at an earlier generation
+	if disk.Failed(err) {                                           // nobody knows which files are stale
 		st.Failing = err.Error()
-		return examine(ctx, s, n, back, read)
+		return examine(ctx, s, n, edits, read)
 	}
 	if err != nil {
 		return nil, err
 	}
-	compareNode(s, n, c, is, old, before, back, content.AllFiles)
-	touch(m, x, c)
-	return c, examineParity(ctx, s, n, x, c, read)
+	compareNode(s, n, condition, compared, staleCompared, staleRecord, edits, content.AllFiles)
+	markTouched(m, record, condition)
+	return condition, examineParity(ctx, s, n, record, condition, read)
 }
 
 // glance compares a node with the manifest by names, lengths, times and modes. It reads a part of it.
 func glance(ctx context.Context, s *session.Session, n *store.Node, part scrub.Part) (*content.Condition, error) {
-	m, x := s.Manifest, s.RecordOf[n.Index]
-	c, more := begin(s, n)
-	if !more {
-		return c, nil
+	m, record := s.Manifest, s.RecordOf[n.Index]
+	condition, comparable := listNode(s, n)
+	if !comparable {
+		return condition, nil
 	}
-	if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, content.NoFiles); err != nil {
+	if err := content.FindSources(ctx, m, n.Dir, condition.Listing, record, content.NoFiles); err != nil {
 		return nil, err
 	}
-	is := &content.Compared{Files: map[tree.Name]bool{}}
+	compared := &content.Compared{Files: map[tree.Name]bool{}}
 	if part.Parts > 0 {
-		s.Tell(0, part.Bytes(m, x))
-		d := content.NewData(n.Dir, x.Entries, true)
+		s.Tell(0, part.Bytes(m, record))
+		d := content.NewData(n.Dir, record.Entries, true)
 		defer d.Close()
 		var err error
-		if is, err = content.CompareFileParts(ctx, m, d, x, func(g store.FilePart) bool { return part.HasFile(m, d.Extents[g.File], g) }, s.Read); err != nil {
+		if compared, err = content.CompareFileParts(ctx, m, d, record, func(g store.FilePart) bool { return part.HasFile(m, d.Extents[g.File], g) }, s.Read); err != nil {
 			return nil, err
 		}
 	}
-	compareNode(s, n, c, is, nil, nil, protection.Edits{}, content.NoFiles)
+	compareNode(s, n, condition, compared, nil, nil, protection.Edits{}, content.NoFiles)
 	parity := tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	if info, err := n.Dir.Lstat(string(parity)); err != nil || info.Size() != m.ParityBytes() {
-		c.Note(parity, content.Damaged, err)
-		c.Parity = content.All(m, m.ParityChunks)
+		condition.Note(parity, content.Damaged, err)
+		condition.Parity = content.AllRowsByChunk(m, m.ParityChunks)
 	} else if part.Parts > 0 {
 		f := content.ParityOf(n, s.Generation)
 		defer f.Close()
-		if c.Parity, err = content.CompareParity(ctx, m, f, x, func(row, chunk int) bool { return part.HasParity(m, row, chunk) }, s.Read); err != nil {
+		if condition.Parity, err = content.CompareParity(ctx, m, f, record, func(row, chunk int) bool { return part.HasParity(m, row, chunk) }, s.Read); err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 }) {
-			c.Note(parity, content.Damaged, nil)
+		if slices.ContainsFunc(condition.Parity, func(rows []int) bool { return len(rows) > 0 }) {
+			condition.Note(parity, content.Damaged, nil)
 		}
 	}
-	rotten := c.Rotten(is)
-	all := slices.DeleteFunc(content.FilesOf(x, c.Differing(x)), func(e *tree.Entry) bool { return c.Like[e.Path] != nil || rotten[e.Path] })
-	c.Data = joined(is.Blocks, rowsOf(m, all)) // of what has rotted only what was read is known
-	return c, nil
+	rotten := condition.Rotten(compared)
+	notRead := slices.DeleteFunc(content.FilesOf(record, condition.Differing(record)), func(e *tree.Entry) bool { return condition.IntactNames[e.Path] != nil || rotten[e.Path] })
+	condition.Data = mergeRows(compared.Blocks, rowsOf(m, notRead)) // of rotten files only the parts read are known
+	return condition, nil
 }
 
-// begin lists a node. It reports whether there is something to compare.
-func begin(s *session.Session, n *store.Node) (c *content.Condition, more bool) {
-	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
-	c = &content.Condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
-	if c.Failing == "" && !c.Lost {
-		examineMeta(s, n, c)
+// listNode lists a node. It reports whether there is something to compare.
+func listNode(s *session.Session, n *store.Node) (condition *content.Condition, comparable bool) {
+	m, record, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
+	condition = &content.Condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
+	if condition.Failing == "" && !condition.Lost {
+		examineMeta(s, n, condition)
 		var err error
-		c.Listing, err = tree.Scan(n.Dir, false, m.Rules())
+		condition.Listing, err = tree.Scan(n.Dir, false, m.Rules())
 		for g, unread := range n.Unread {
 			if err == nil && st.Of(s.Current) == nil && g < s.Generation { // nobody knows which files are stale
 				err = unread
 			}
 		}
 		if err != nil {
-			c.Failing = err.Error()
+			condition.Failing = err.Error()
 		}
 	}
-	if x == nil { // nothing says what was there
-		c.Note(tree.Name(n.Generation(s.Generation).Path(store.RecordFileName)), content.Missing, nil)
-		c.Data, c.Parity = content.All(m, m.DataChunks), content.All(m, m.ParityChunks)
-		return c, false
+	if record == nil { // no record of the node exists
+		condition.Note(tree.Name(n.Generation(s.Generation).Path(store.RecordFileName)), content.Missing, nil)
+		condition.Data, condition.Parity = content.AllRowsByChunk(m, m.DataChunks), content.AllRowsByChunk(m, m.ParityChunks)
+		return condition, false
 	}
-	c.Torn = pass.Torn(x)
-	if c.Failing == "" && !c.Lost {
-		return c, true
+	condition.Torn = pass.TornFiles(record)
+	if condition.Failing == "" && !condition.Lost {
+		return condition, true
 	}
-	if c.Data, c.Parity, c.Remake = LostRows(m, x), content.All(m, m.ParityChunks), true; c.Lost && c.Failing == "" {
-		c.Restore, c.Touched = slices.Clone(x.Entries), c.Data
+	if condition.Data, condition.Parity, condition.Remake = LostRows(m, record), content.AllRowsByChunk(m, m.ParityChunks), true; condition.Lost && condition.Failing == "" {
+		condition.Restore, condition.Touched = slices.Clone(record.Entries), condition.Data
 	}
-	return c, false
+	return condition, false
 }
 
-// compareNode finds what is the matter with a node by how its data compares with the record. What is not as it was is
-// judged by a list made after it was read: a program may have written to it since the one before, and that is no damage.
-func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, old *content.Compared, before *store.Record, back protection.Edits, read content.Chosen) {
-	x := s.RecordOf[n.Index]
-	c.Data = is.Blocks
-	if len(is.Files) > 0 && !s.States[n.Index].Unlocked { // else it has to stay as it was listed
+// compareNode finds what is the matter with a node. It lists the node again after the data was read: a program may have
+// written since the first listing, and a new time shows that as a change, not as damage.
+func compareNode(s *session.Session, n *store.Node, condition *content.Condition, compared, staleCompared *content.Compared, staleRecord *store.Record, edits protection.Edits, isRead content.Chosen) {
+	record := s.RecordOf[n.Index]
+	condition.Data = compared.Blocks
+	if len(compared.Files) > 0 && !s.States[n.Index].Unlocked { // a node without a lock stays as it was listed
 		if l, err := tree.Scan(n.Dir, false, s.Manifest.Rules()); err == nil {
-			c.Listing = l
+			condition.Listing = l
 		}
 	}
-	moved, gone := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
-	if s.States[n.Index].Of(s.Current) != nil { // else its files are to have the names of the generation in force
-		if moved = content.Moves(x, c.Listing, is.Files); !s.Roots { // nobody changes a snapshot
-			gone = deleted(x, c.Listing, moved, func(p tree.Name) bool {
+	moved, deletedNames := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
+	if s.States[n.Index].Of(s.Current) != nil { // moves count only at the current generation
+		if moved = content.Moves(record, condition.Listing, compared.Files); !s.Roots { // nobody changes a snapshot
+			deletedNames = deletedByUsers(record, condition.Listing, moved, func(p tree.Name) bool {
 				_, err := n.Dir.Lstat(string(p))
 				return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 			})
 		}
 	}
-	compareEntries(x, c, is, old, before, moved, gone, back, read)
-	if all := len(x.Entries); len(c.Listing.Entries) == 1 && (all > 1 || all == 1 && n.Made()) && !slices.Contains(c.Restore, x.Entries[0]) {
-		c.Restore = slices.Insert(c.Restore, 0, x.Entries[0]) // nothing in the directory says that somebody wants its mode as it is
+	compareEntries(record, condition, compared, staleCompared, staleRecord, moved, deletedNames, edits, isRead)
+	if count := len(record.Entries); len(condition.Listing.Entries) == 1 && (count > 1 || count == 1 && n.Made()) && !slices.Contains(condition.Restore, record.Entries[0]) {
+		condition.Restore = slices.Insert(condition.Restore, 0, record.Entries[0]) // nobody has chosen the mode of an empty directory
 	}
-	FindForeign(s, n, x, c, is)
+	FindForeign(s, n, record, condition, compared)
 }
 
-// touch finds the blocks that are to come back: those that are not as they were, and have something of what comes back.
-func touch(m *store.Manifest, x *store.Record, c *content.Condition) {
+// markTouched notes the blocks to restore: they differ from the record, and hold a part of a file that comes back.
+func markTouched(m *store.Manifest, x *store.Record, c *content.Condition) {
 	touched := tree.ExtentsOf(content.FilesOf(x, c.Restore))
 	for chunk, rows := range c.Data {
 		for _, row := range rows {
 			_, length := m.Block(row)
-			at := m.OffsetOf(row, chunk, m.DataChunks)
-			if first := touched.From(at); first < len(touched) && touched[first].Offset < at+length {
+			offset := m.OffsetOf(row, chunk, m.DataChunks)
+			if first := touched.From(offset); first < len(touched) && touched[first].Offset < offset+length {
 				c.Touched[chunk] = append(c.Touched[chunk], row)
 			}
 		}
@@ -186,7 +186,7 @@ func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
 	for i, f := range files {
 		if !slices.Contains(h.Records, i) {
 			_, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
-			if !disk.Failed(err) { // it is there, and another
+			if !disk.Failed(err) { // the file exists, with other content
 				err = nil
 			}
 			c.Note(tree.Name(l.Path(f.Name)), content.Damaged, err)
@@ -208,9 +208,9 @@ func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 	return list
 }
 
-// CompareStale compares a node that was left behind, with an earlier generation, with what it had then: all of it, or what
-// the patterns fit.
-func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tree.Excludes) (*content.Compared, *store.Record, error) {
+// CompareStale compares a node that is at an earlier generation with its record of that generation: all files, or those
+// that the patterns match.
+func CompareStale(ctx context.Context, s *session.Session, n *store.Node, patterns tree.Excludes) (*content.Compared, *store.Record, error) {
 	st := s.States[n.Index]
 	if st.Of(s.Current) != nil {
 		return nil, nil, nil
@@ -237,203 +237,202 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tre
 	}
 	d := content.NewData(n.Dir, x.Entries, true)
 	defer d.Close()
-	if of != nil {
-		is, err := content.CompareFiles(ctx, last.Manifest, d, x, choose(x, of).file, nil)
-		return is, x, err
+	if patterns != nil {
+		compared, err := content.CompareFiles(ctx, last.Manifest, d, x, matchEntries(x, patterns).file, nil)
+		return compared, x, err
 	}
-	is, err := content.Compare(ctx, last.Manifest, d, x, nil)
-	return is, x, err
+	compared, err := content.Compare(ctx, last.Manifest, d, x, nil)
+	return compared, x, err
 }
 
-// compareEntries adds what is the matter with files, and which of them are to come back. A file that is not one of those
-// read, and has another time, has changed for all that anybody knows.
-func compareEntries(x *store.Record, c *content.Condition, is, old *content.Compared, before *store.Record, moved map[tree.Name]tree.Name, gone map[tree.Name]bool, back protection.Edits, read content.Chosen) {
-	var then map[tree.Name]*tree.Entry
-	if before != nil {
-		then = tree.ByPath(before.Entries)
+// compareEntries adds the findings of files, and the entries that come back. A file that isRead does not name was not
+// read: if its time differs, it counts as changed.
+func compareEntries(record *store.Record, condition *content.Condition, compared, staleCompared *content.Compared, staleRecord *store.Record, moved map[tree.Name]tree.Name, deletedNames map[tree.Name]bool, edits protection.Edits, isRead content.Chosen) {
+	var staleEntries map[tree.Name]*tree.Entry
+	if staleRecord != nil {
+		staleEntries = tree.ByPath(staleRecord.Entries)
 	}
-	files := content.FilesByPath(x)
-	known, right := map[*tree.Entry]bool{}, map[tree.Name]bool{}
-	for _, is := range moved {
-		known[c.Listing.Find(is)] = true
+	files := content.FilesByPath(record)
+	known, intact := map[*tree.Entry]bool{}, map[tree.Name]bool{}
+	for _, newName := range moved {
+		known[condition.Listing.Find(newName)] = true
 	}
-	for _, e := range x.Entries {
-		now := c.Listing.Find(e.Path)
-		if is, ok := moved[e.Path]; ok {
-			c.Findings = append(c.Findings, protection.Finding{Path: e.Path, What: content.Moved, To: is})
-			if back.Changed {
-				c.Restore = append(c.Restore, e)
+	for _, e := range record.Entries {
+		listed := condition.Listing.Find(e.Path)
+		if newName, ok := moved[e.Path]; ok {
+			condition.Findings = append(condition.Findings, protection.Finding{Path: e.Path, What: content.Moved, To: newName})
+			if edits.Changed {
+				condition.Restore = append(condition.Restore, e)
 			}
 			continue
 		}
-		if now == nil {
-			what, why := content.Missing, c.Listing.Unreadable(e.Path)
+		if listed == nil {
+			kind, reason := content.Missing, condition.Listing.Unreadable(e.Path)
 			switch {
-			case why != nil:
-				what = content.Damaged
-			case gone[e.Path]:
-				what = content.Deleted
+			case reason != nil:
+				kind = content.Damaged
+			case deletedNames[e.Path]:
+				kind = content.Deleted
 			}
-			c.Note(e.Path, what, why)
-			if c.Listing.Hides(e.Path) {
-				c.Hidden = append(c.Hidden, e.Path)
+			condition.Note(e.Path, kind, reason)
+			if condition.Listing.Hides(e.Path) {
+				condition.Hidden = append(condition.Hidden, e.Path)
 				continue
 			}
-			if what != content.Deleted || back.Deleted {
-				c.Restore = append(c.Restore, e)
+			if kind != content.Deleted || edits.Deleted {
+				condition.Restore = append(condition.Restore, e)
 			}
 			continue
 		}
-		known[now] = true
-		f := cmp.Or(files[e.FileOf()], e)
-		same := func(p tree.Name) bool { return p == e.Path || c.Listing.Linked(p, e.Path) }
-		file := content.IsFile(e) && content.IsFile(now)
-		right[e.Path] = file && (now.Size == f.Size && (read(f) || now.SameTime(f)) && same(f.ReadAs()) && !is.Files[f.Path] || slices.ContainsFunc(x.Copies[f.Path], same))
-		what, why := "", error(nil)
-		o := then[e.Path]
-		stale := o != nil && o.Type == now.Type && o.Target == now.Target && o.Size == now.Size && !old.Files[o.FileOf()]
+		known[listed] = true
+		recordedFile := cmp.Or(files[e.FileOf()], e)
+		sameInode := func(p tree.Name) bool { return p == e.Path || condition.Listing.Linked(p, e.Path) }
+		isFile := content.IsFile(e) && content.IsFile(listed)
+		intact[e.Path] = isFile && (listed.Size == recordedFile.Size && (isRead(recordedFile) || listed.SameTime(recordedFile)) && sameInode(recordedFile.ReadAs()) && !compared.Files[recordedFile.Path] || slices.ContainsFunc(record.Copies[recordedFile.Path], sameInode))
+		kind, reason := "", error(nil)
+		staleEntry := staleEntries[e.Path]
+		stale := staleEntry != nil && staleEntry.Type == listed.Type && staleEntry.Target == listed.Target && staleEntry.Size == listed.Size && !staleCompared.Files[staleEntry.FileOf()]
 		switch {
-		case e.Type == tree.TypeLink && same(e.Target): // it is what that is
-		case !file && (now.Type != e.Type || now.Target != e.Target):
-			if what = content.Changed; stale {
-				what = content.Stale
+		case e.Type == tree.TypeLink && sameInode(e.Target): // it is still another name of its target
+		case !isFile && (listed.Type != e.Type || listed.Target != e.Target):
+			if kind = content.Changed; stale {
+				kind = content.Stale
 			}
-		case file && !right[e.Path]:
-			if same(f.ReadAs()) {
-				why = is.Failing[f.Path]
+		case isFile && !intact[e.Path]:
+			if sameInode(recordedFile.ReadAs()) {
+				reason = compared.Failing[recordedFile.Path]
 			}
-			if why == nil && old != nil {
-				why = old.Failing[e.Path]
+			if reason == nil && staleCompared != nil {
+				reason = staleCompared.Failing[e.Path]
 			}
 			switch {
-			case why != nil && !errors.Is(why, fs.ErrPermission): // who knows what it is
-				what = content.Damaged
+			case reason != nil && !errors.Is(reason, fs.ErrPermission): // nobody knows what it holds
+				kind = content.Damaged
 			case stale:
-				what = content.Stale
-			case !now.SameTime(f) || f.Torn:
-				what = content.Changed
+				kind = content.Stale
+			case !listed.SameTime(recordedFile) || recordedFile.Torn:
+				kind = content.Changed
 			default:
-				what = content.Damaged
+				kind = content.Damaged
 			}
 		case e.Type == tree.TypeLink:
-			if c.Listing.Find(e.Target) != nil {
-				what, why = content.Metadata, fmt.Errorf("it is no longer another name of %q", string(e.Target))
+			if condition.Listing.Find(e.Target) != nil {
+				kind, reason = content.Metadata, fmt.Errorf("it is no longer another name of %q", string(e.Target))
 			}
-		case !now.SameMeta(e) || file && !now.SameTime(e):
-			what = content.Metadata
+		case !listed.SameMeta(e) || isFile && !listed.SameTime(e):
+			kind = content.Metadata
 		}
-		if what == "" {
+		if kind == "" {
 			continue
 		}
-		c.Note(e.Path, what, why)
-		if why != nil && what == content.Damaged && errors.Is(why, fs.ErrPermission) { // it may be as it was
-			c.Hidden = append(c.Hidden, e.Path)
+		condition.Note(e.Path, kind, reason)
+		if reason != nil && kind == content.Damaged && errors.Is(reason, fs.ErrPermission) { // it may be intact
+			condition.Hidden = append(condition.Hidden, e.Path)
 			continue
 		}
-		if what != content.Metadata && (what != content.Changed || back.Changed) {
-			c.Restore = append(c.Restore, e)
+		if kind != content.Metadata && (kind != content.Changed || edits.Changed) {
+			condition.Restore = append(condition.Restore, e)
 		}
 	}
-	compareLinks(x, c, right)
-	addAbove(x, c)
-	for _, e := range c.Listing.Entries {
+	compareLinks(record, condition, intact)
+	restoreParents(record, condition)
+	for _, e := range condition.Listing.Entries {
 		if !known[e] && e.Path != "." && !e.Special() {
-			c.Note(e.Path, content.New, nil)
+			condition.Note(e.Path, content.New, nil)
 		}
 	}
-	slices.SortStableFunc(c.Findings, func(a, b protection.Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
+	slices.SortStableFunc(condition.Findings, func(a, b protection.Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
 }
 
-// addAbove has directories come back in which something is to come back, and that users have moved or deleted.
-func addAbove(x *store.Record, c *content.Condition) {
-	comes, above := tree.ByPath(c.Restore), map[tree.Name]bool{}
+// restoreParents adds directories that users have moved or deleted, if an entry below them comes back.
+func restoreParents(x *store.Record, c *content.Condition) {
+	comes, parents := tree.ByPath(c.Restore), map[tree.Name]bool{}
 	for _, e := range c.Restore {
-		for up := content.Above(e.Path); up != "." && comes[up] == nil && !above[up] && c.Listing.Find(up) == nil; up = content.Above(up) {
-			above[up] = true
+		for dir := content.Parent(e.Path); dir != "." && comes[dir] == nil && !parents[dir] && c.Listing.Find(dir) == nil; dir = content.Parent(dir) {
+			parents[dir] = true
 		}
 	}
 	var list []*tree.Entry
 	for _, e := range x.Entries {
-		if above[e.Path] {
+		if parents[e.Path] {
 			list = append(list, e)
 		}
 	}
 	c.Restore = append(list, c.Restore...)
 }
 
-// deleted returns what users have deleted: the directory that it lay in, or the nearest that is left, has another time now.
-// A file that has moved, and has rotted there, was not deleted, and neither was one in whose place something lies that is
-// not listed. Where more of the files than [content.AccidentShare] is
-// gone, it looks like an accident, and is lost.
-func deleted(x *store.Record, l *tree.Listing, moved map[tree.Name]tree.Name, there func(tree.Name) bool) map[tree.Name]bool {
-	taken := content.TakenFrom(x.Entries, l)
+// deletedByUsers returns the entries that users have deleted: their parent, or the nearest ancestor that exists, has
+// another time now. An entry does not count if a file like it has arrived, or if something unlisted has its name. If more
+// of the files than [content.AccidentShare] are missing, it looks like an accident, and they count as lost.
+func deletedByUsers(record *store.Record, listing *tree.Listing, moved map[tree.Name]tree.Name, isPresent func(tree.Name) bool) map[tree.Name]bool {
+	isRemoved := content.RemovalTest(record.Entries, listing)
 	known := map[tree.Name]bool{}
-	for _, e := range x.Entries {
+	for _, e := range record.Entries {
 		known[e.Path], known[moved[e.Path]] = true, true
 	}
-	came := content.Came(l, func(p tree.Name) bool { return known[p] })
-	gone := map[tree.Name]bool{}
-	files, were := 0, 0
-	for _, e := range x.Entries {
+	arrived := content.ArrivalTest(listing, func(p tree.Name) bool { return known[p] })
+	deletedNames := map[tree.Name]bool{}
+	files, recorded := 0, 0
+	for _, e := range record.Entries {
 		if content.IsFile(e) {
-			were++
+			recorded++
 		}
-		if _, has := moved[e.Path]; has || l.Find(e.Path) != nil || l.Unreadable(e.Path) != nil || l.Hides(e.Path) || came(e) {
+		if _, hasMoved := moved[e.Path]; hasMoved || listing.Find(e.Path) != nil || listing.Unreadable(e.Path) != nil || listing.Hides(e.Path) || arrived(e) {
 			continue
 		}
-		if by, sure := taken(e.Path); !by || !sure || there(e.Path) {
+		if removed, sure := isRemoved(e.Path); !removed || !sure || isPresent(e.Path) {
 			continue
 		}
-		if gone[e.Path] = true; content.IsFile(e) {
+		if deletedNames[e.Path] = true; content.IsFile(e) {
 			files++
 		}
 	}
-	if float64(files) > content.AccidentShare*float64(were) {
+	if float64(files) > content.AccidentShare*float64(recorded) {
 		return nil
 	}
-	return gone
+	return deletedNames
 }
 
-// compareLinks has names of files come back that are to come back themselves, and finds what they can be names of again.
-func compareLinks(x *store.Record, c *content.Condition, right map[tree.Name]bool) {
-	what, coming := content.WhatOf(c.Findings), tree.ByPath(c.Restore)
-	for _, e := range x.Entries {
-		if e.Type == tree.TypeLink && coming[e.Target] != nil && coming[e.Path] == nil && c.Listing.Linked(e.Path, e.Target) {
+// compareLinks adds the names of files that come back, and finds for each file an intact name that others can link to.
+func compareLinks(record *store.Record, condition *content.Condition, intact map[tree.Name]bool) {
+	kinds, coming := content.FindingKinds(condition.Findings), tree.ByPath(condition.Restore)
+	for _, e := range record.Entries {
+		if e.Type == tree.TypeLink && coming[e.Target] != nil && coming[e.Path] == nil && condition.Listing.Linked(e.Path, e.Target) {
 			coming[e.Path] = e
-			c.Note(e.Path, what[e.Target], nil)
-			c.Restore = append(c.Restore, e)
+			condition.Note(e.Path, kinds[e.Target], nil)
+			condition.Restore = append(condition.Restore, e)
 		}
 	}
-	c.Like = map[tree.Name]*tree.Entry{}
-	for _, e := range x.Entries {
-		if file := e.FileOf(); file != "" && right[e.Path] && coming[e.Path] == nil && c.Like[file] == nil {
-			c.Like[file] = c.Listing.Find(e.Path)
+	condition.IntactNames = map[tree.Name]*tree.Entry{}
+	for _, e := range record.Entries {
+		if file := e.FileOf(); file != "" && intact[e.Path] && coming[e.Path] == nil && condition.IntactNames[file] == nil {
+			condition.IntactNames[file] = condition.Listing.Find(e.Path)
 		}
 	}
 }
 
-// FindForeign finds out whether a directory in which nothing says whose node it is has other files than the node had.
-func FindForeign(s *session.Session, n *store.Node, x *store.Record, c *content.Condition, is *content.Compared) {
+// FindForeign finds out whether a directory that names no node holds other files than the node had.
+func FindForeign(s *session.Session, n *store.Node, record *store.Record, condition *content.Condition, compared *content.Compared) {
 	st := s.States[n.Index]
 	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {
 		return
 	}
-	there, match := 0, 0
-	for _, e := range c.Listing.Entries {
+	listedFiles, match := 0, 0
+	for _, e := range condition.Listing.Entries {
 		if e.Type == tree.TypeFile {
-			there++
+			listedFiles++
 		}
 	}
-	for _, e := range x.Entries {
-		if now := c.Listing.Find(e.Path); e.Type == tree.TypeFile && now != nil && now.Size == e.Size && !is.Files[e.Path] {
+	for _, e := range record.Entries {
+		if listed := condition.Listing.Find(e.Path); e.Type == tree.TypeFile && listed != nil && listed.Size == e.Size && !compared.Files[e.Path] {
 			match++
 		}
 	}
-	c.Foreign = 2*match < there
+	condition.Foreign = 2*match < listedFiles
 }
 
 func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *store.Record, c *content.Condition, read *reading) error {
-	m, at := s.Manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
+	m, parityPath := s.Manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	f, err := n.OpenParity(s.Generation)
 	var info fs.FileInfo
 	if err == nil {
@@ -441,56 +440,56 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 		info, err = f.Stat()
 	}
 	if err != nil {
-		what := content.Damaged
+		kind := content.Damaged
 		if errors.Is(err, fs.ErrNotExist) {
-			what, err = content.Missing, nil
+			kind, err = content.Missing, nil
 		}
-		c.Parity, c.Remake, c.Earlier = content.All(m, m.ParityChunks), true, err != nil
-		c.Note(at, what, err)
+		c.Parity, c.Remake, c.Earlier = content.AllRowsByChunk(m, m.ParityChunks), true, err != nil
+		c.Note(parityPath, kind, err)
 		return nil
 	}
-	from := &noting{ParityReader: f}
+	reader := &firstErrorReader{ParityReader: f}
 	if read != nil {
-		from, c.Parity = read.parity, read.badParity
-	} else if c.Parity, err = content.CompareParity(ctx, m, from, x, nil, s.Read); err != nil {
+		reader, c.Parity = read.parity, read.badParity
+	} else if c.Parity, err = content.CompareParity(ctx, m, reader, x, nil, s.Read); err != nil {
 		return err
 	}
 	c.Earlier = true
 	c.Remake = info.Size() != m.ParityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.Remake {
-		c.Note(at, content.Damaged, from.err)
+		c.Note(parityPath, content.Damaged, reader.err)
 	}
 	return nil
 }
 
-// ExamineAll returns what is found of the nodes from number from on, and nothing bad of those before. The fields that
-// are not exported are those of nodes here.
-func ExamineAll(ctx context.Context, s *session.Session, from int, back protection.Edits) ([]*content.Condition, error) {
+// ExamineAll returns the conditions of the nodes from number first on, and clean ones for those before. Only nodes here
+// have the fields without JSON.
+func ExamineAll(ctx context.Context, s *session.Session, first int, edits protection.Edits) ([]*content.Condition, error) {
 	for _, n := range s.Nodes {
-		if x, st := s.RecordOf[n.Index], s.States[n.Index]; n.Index >= from && x != nil && !st.Lost && st.Failing == "" {
+		if x, st := s.RecordOf[n.Index], s.States[n.Index]; n.Index >= first && x != nil && !st.Lost && st.Failing == "" {
 			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())
 		}
 	}
 	return ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		if n.Index < from {
+		if n.Index < first {
 			return &content.Condition{Manifest: true}, nil
 		}
-		return compared(ctx, s, n)(examine(ctx, s, n, back, nil))
+		return logCompared(ctx, s, n)(examine(ctx, s, n, edits, nil))
 	})
 }
 
-// GlanceAll is [ExamineAll] that reads a part of the nodes, and of the rest names, lengths, times and modes.
-func GlanceAll(ctx context.Context, s *session.Session, from int, part scrub.Part) ([]*content.Condition, error) {
+// GlanceAll is [ExamineAll] that reads one part of the nodes, and compares the rest by names, lengths, times and modes.
+func GlanceAll(ctx context.Context, s *session.Session, first int, part scrub.Part) ([]*content.Condition, error) {
 	return ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		if n.Index < from {
+		if n.Index < first {
 			return &content.Condition{Manifest: true}, nil
 		}
-		return compared(ctx, s, n)(glance(ctx, s, n, part))
+		return logCompared(ctx, s, n)(glance(ctx, s, n, part))
 	})
 }
 
-// compared logs what a node is found to be like.
-func compared(ctx context.Context, s *session.Session, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
+// logCompared logs the status of a node that was compared.
+func logCompared(ctx context.Context, s *session.Session, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
 	return func(c *content.Condition, err error) (*content.Condition, error) {
 		if err == nil {
 			s.Log.DebugContext(ctx, "compared", "node", n.Given, "status", c.Status())
@@ -499,18 +498,18 @@ func compared(ctx context.Context, s *session.Session, n *store.Node) func(*cont
 	}
 }
 
-// ConditionsOf gives what every node is found to be like to all.
-func ConditionsOf(ctx context.Context, s *session.Session, of func(context.Context, int, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
-	mine := make([]*content.Condition, len(s.Nodes))
-	all, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (_ *content.Condition, err error) {
-		mine[i], err = of(ctx, i, n)
-		return mine[i], err
+// ConditionsOf takes the condition of each node here, and returns those of all nodes to all ranks.
+func ConditionsOf(ctx context.Context, s *session.Session, conditionOf func(context.Context, int, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
+	localConditions := make([]*content.Condition, len(s.Nodes))
+	conditions, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (_ *content.Condition, err error) {
+		localConditions[i], err = conditionOf(ctx, i, n)
+		return localConditions[i], err
 	})
 	if err != nil {
 		return nil, err
 	}
 	for i, n := range s.Nodes {
-		all[n.Index] = mine[i]
+		conditions[n.Index] = localConditions[i]
 	}
-	return all, nil
+	return conditions, nil
 }

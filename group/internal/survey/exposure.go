@@ -16,9 +16,9 @@ import (
 // MostRisks is how many names a risk has.
 const MostRisks = 10_000
 
-// Expose returns how many more nodes may be lost, whichever they are, so that everything of theirs comes back, and what
-// would not where one more is, and since when: nil where that is not known. It counts by codeword: what is lost, damaged or
-// changed is an erasure in its own.
+// Expose returns how many more nodes may be lost, whichever they are, before data are lost. It also returns the files
+// that one more loss would take, and since when; nil if that is unknown. It counts by codeword: each lost, damaged or
+// changed block is one erasure.
 func Expose(ctx context.Context, s *session.Session, conditions []*content.Condition) (mayLose int, risks []protection.Risk, since *protection.Cause, err error) {
 	m := s.Manifest
 	c, err := erasure.CodeOf(m)
@@ -31,19 +31,19 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 			word[x] = i
 		}
 	}
-	bad := []int(nil) // by row and codeword; nil: nothing is
+	bad := []int(nil) // erasures by row and codeword; nil: none
 	limit := m.Tolerate
 	for n, x := range conditions {
 		if x.Lost || x.Failing != "" || x.Foreign {
 			limit--
 		}
-		for _, of := range []struct {
+		for _, erased := range []struct {
 			content.Symbol
 			chunks [][]int
 		}{{content.Symbol{Node: n}, x.Data}, {content.Symbol{Node: n, Parity: true}, x.Parity}} {
-			for chunk, rows := range of.chunks {
-				of.Index = chunk
-				w := word[of.Symbol]
+			for chunk, rows := range erased.chunks {
+				erased.Index = chunk
+				w := word[erased.Symbol]
 				if bad == nil && len(rows) > 0 {
 					bad = make([]int, m.Rows()*len(c.Words))
 				}
@@ -53,8 +53,8 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 			}
 		}
 	}
-	for _, has := range holders(s) {
-		limit = min(limit, has-1)
+	for _, count := range holders(s) {
+		limit = min(limit, count-1)
 	}
 	mayLose = limit
 	if bad != nil {
@@ -64,36 +64,36 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 	if mayLose >= limit {
 		return mayLose, nil, nil, nil
 	}
-	short := func(row int) bool { // of what brings its blocks back
+	isEndangered := func(row int) bool { // whether losing mayLose+1 nodes loses blocks of the row
 		return slices.ContainsFunc(bad[row*len(c.Words):][:len(c.Words)], func(n int) bool { return n > 0 && m.Tolerate-n <= mayLose })
 	}
-	type both struct {
+	type nodeRisk struct {
 		protection.Risk
 		Cause *protection.Cause
 	}
-	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (r both, _ error) {
-		x, is := s.RecordOf[n.Index], conditions[n.Index]
+	nodeRisks, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (r nodeRisk, _ error) {
+		x, condition := s.RecordOf[n.Index], conditions[n.Index]
 		r.Risk = protection.Risk{Node: n.Index, Dir: n.Given}
-		if x == nil || is.Lost || is.Failing != "" {
+		if x == nil || condition.Lost || condition.Failing != "" {
 			return r, nil
 		}
-		r.Cause = causeAt(s, n, x, is, short)
+		r.Cause = firstCause(s, n, x, condition, isEndangered)
 		files := tree.ExtentsOf(x.Entries)
-		gone := map[int]bool{}
+		endangered := map[int]bool{}
 		for _, g := range m.FilePartsOf(files) {
 			w := word[content.Symbol{Node: n.Index, Index: g.Chunk}]
-			others := bad[g.Row*len(c.Words)+w]
-			if g.Chunk < len(is.Data) {
-				if _, own := slices.BinarySearch(is.Data[g.Chunk], g.Row); own {
-					others--
+			otherErasures := bad[g.Row*len(c.Words)+w]
+			if g.Chunk < len(condition.Data) {
+				if _, isErased := slices.BinarySearch(condition.Data[g.Chunk], g.Row); isErased {
+					otherErasures--
 				}
 			}
-			if m.Tolerate-others <= mayLose {
-				gone[g.File] = true
+			if m.Tolerate-otherErasures <= mayLose {
+				endangered[g.File] = true
 			}
 		}
 		for i, e := range files {
-			if !gone[i] {
+			if !endangered[i] {
 				continue
 			}
 			if r.Files++; r.Files <= MostRisks {
@@ -104,7 +104,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		slices.Sort(r.Names)
 		return r, nil
 	})
-	for _, x := range all {
+	for _, x := range nodeRisks {
 		if x.Files > 0 {
 			risks = append(risks, x.Risk)
 		}
@@ -115,49 +115,48 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 	return mayLose, risks, since, err
 }
 
-// causeAt returns what was first, of a node here, to take from the protection in some rows: the oldest of the files that
-// were changed, and of the directories that files were deleted from. Nothing is older than the protection that it takes
-// from, whatever its time says.
-func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Condition, in func(row int) bool) (first *protection.Cause) {
+// firstCause returns what first took protection from the chosen rows of a node here: the oldest of the changed files, and
+// of the directories from which files were deleted. No cause is older than the protection itself, whatever its time says.
+func firstCause(s *session.Session, n *store.Node, x *store.Record, condition *content.Condition, chosen func(row int) bool) (first *protection.Cause) {
 	m := s.Manifest
 	files := tree.ExtentsOf(x.Entries)
 	touches := map[tree.Name]bool{}
 	for _, g := range m.FilePartsOf(files) {
-		if !touches[files[g.File].Path] && in(g.Row) {
+		if !touches[files[g.File].Path] && chosen(g.Row) {
 			touches[files[g.File].Path] = true
 		}
 	}
-	made := time.Time{}
+	protectedAt := time.Time{}
 	for _, st := range s.States {
-		if h := st.Of(s.Current); h != nil && (made.IsZero() || h.Since.Before(made)) {
-			made = h.Since
+		if h := st.Of(s.Current); h != nil && (protectedAt.IsZero() || h.Since.Before(protectedAt)) {
+			protectedAt = h.Since
 		}
 	}
-	add := func(at time.Time, what string) {
-		if at.Before(made) {
-			at = made
+	add := func(changedAt time.Time, kind string) {
+		if changedAt.Before(protectedAt) {
+			changedAt = protectedAt
 		}
-		if first == nil || at.Before(first.Time) {
-			first = &protection.Cause{Time: at, Node: n.Index, Dir: n.Given, What: what}
+		if first == nil || changedAt.Before(first.Time) {
+			first = &protection.Cause{Time: changedAt, Node: n.Index, Dir: n.Given, What: kind}
 		}
 	}
-	what := content.WhatOf(is.Findings)
+	kinds := content.FindingKinds(condition.Findings)
 	for _, e := range x.Entries {
 		if !touches[e.FileOf()] {
 			continue
 		}
-		switch what[e.Path] {
+		switch kinds[e.Path] {
 		case content.Changed:
-			if now := is.Listing.Find(e.Path); now != nil {
-				add(now.Time(), content.Changed)
+			if listed := condition.Listing.Find(e.Path); listed != nil {
+				add(listed.Time(), content.Changed)
 			}
 		case content.Deleted:
-			for up := content.Above(e.Path); ; up = content.Above(up) {
-				if now := is.Listing.Find(up); now != nil {
-					add(now.Time(), content.Deleted)
+			for dir := content.Parent(e.Path); ; dir = content.Parent(dir) {
+				if listed := condition.Listing.Find(dir); listed != nil {
+					add(listed.Time(), content.Deleted)
 					break
 				}
-				if up == "." {
+				if dir == "." {
 					break
 				}
 			}

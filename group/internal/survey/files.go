@@ -14,23 +14,23 @@ import (
 	"volley/internal/disk"
 )
 
-// Files are those that alone come back.
+// Files are the files to which a recovery is limited.
 type Files struct {
-	Patterns tree.Excludes // that fit them
-	Out      bool          // they are written elsewhere, whatever they are like at their nodes
-	chosen   []*wanted     // at the nodes here, as FilesOfAll finds them; nil: the node has no record
+	Patterns tree.Excludes // that match the files
+	Export   bool          // to write the files to another directory, whatever their nodes hold
+	chosen   []*wanted     // of the nodes here, set by FilesOfAll; nil: the node has no record
 }
 
-// A wanted is what patterns want back of a record.
+// A wanted lists what patterns match in a record.
 type wanted struct {
 	entries map[tree.Name]bool
-	files   map[tree.Name]bool // that they are, or are other names of
+	files   map[tree.Name]bool // the matched files, and those of matched links
 }
 
-func choose(x *store.Record, of tree.Excludes) *wanted {
+func matchEntries(x *store.Record, patterns tree.Excludes) *wanted {
 	c := &wanted{map[tree.Name]bool{}, map[tree.Name]bool{}}
 	for _, e := range x.Entries {
-		if of.Entry(e) {
+		if patterns.Entry(e) {
 			c.entries[e.Path] = true
 			c.files[e.FileOf()] = true
 		}
@@ -40,16 +40,16 @@ func choose(x *store.Record, of tree.Excludes) *wanted {
 
 func (c *wanted) file(e *tree.Entry) bool { return c.files[e.Path] }
 
-// with returns the entries that are to come back, and the directories above them that are not there.
-func (c *wanted) with(x *store.Record, comes func(*tree.Entry) bool, there func(tree.Name) bool) (list []*tree.Entry) {
+// withParents returns the entries that come back, and the directories above them that are missing.
+func (c *wanted) withParents(x *store.Record, comes func(*tree.Entry) bool, isPresent func(tree.Name) bool) (list []*tree.Entry) {
 	need := map[tree.Name]bool{}
 	for _, e := range x.Entries {
 		if !c.entries[e.Path] || !comes(e) {
 			continue
 		}
 		need[e.Path] = true
-		for up := path.Dir(string(e.Path)); !need[tree.Name(up)] && !there(tree.Name(up)); up = path.Dir(up) {
-			if need[tree.Name(up)] = true; up == "." {
+		for dir := path.Dir(string(e.Path)); !need[tree.Name(dir)] && !isPresent(tree.Name(dir)); dir = path.Dir(dir) {
+			if need[tree.Name(dir)] = true; dir == "." {
 				break
 			}
 		}
@@ -62,52 +62,52 @@ func (c *wanted) with(x *store.Record, comes func(*tree.Entry) bool, there func(
 	return list
 }
 
-// FilesOfAll returns, by node, how many entries of its record the files are. It returns an error that names a pattern which
-// fits nothing at any node.
+// FilesOfAll returns, by node, how many entries of its record match. It returns an error that names a pattern which
+// matches nothing at any node.
 func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, error) {
-	type fits struct {
+	type matches struct {
 		Entries int
-		Of      []bool // by pattern
+		Matched []bool `json:"Of"` // by pattern
 	}
 	files.chosen = make([]*wanted, len(s.Nodes))
-	all, err := session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) (fits, error) {
-		f := fits{Of: make([]bool, len(files.Patterns))}
+	nodeMatches, err := session.Collect(ctx, s, func(_ context.Context, nodeIndex int, n *store.Node) (matches, error) {
+		f := matches{Matched: make([]bool, len(files.Patterns))}
 		x := s.RecordOf[n.Index]
 		if x == nil {
 			return f, nil
 		}
-		files.chosen[here] = choose(x, files.Patterns)
-		f.Entries = len(files.chosen[here].entries)
+		files.chosen[nodeIndex] = matchEntries(x, files.Patterns)
+		f.Entries = len(files.chosen[nodeIndex].entries)
 		for i := range files.Patterns {
-			f.Of[i] = slices.ContainsFunc(x.Entries, files.Patterns[i:i+1].Entry)
+			f.Matched[i] = slices.ContainsFunc(x.Entries, files.Patterns[i:i+1].Entry)
 		}
 		return f, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	counts, most := make([]int, s.K), 0
-	for n, f := range all {
-		counts[n], most = f.Entries, max(most, f.Entries)
+	counts, largest := make([]int, s.K), 0
+	for n, f := range nodeMatches {
+		counts[n], largest = f.Entries, max(largest, f.Entries)
 	}
 	for i, p := range files.Patterns {
-		if !strings.HasPrefix(p, "!") && !slices.ContainsFunc(all, func(f fits) bool { return i < len(f.Of) && f.Of[i] }) {
+		if !strings.HasPrefix(p, "!") && !slices.ContainsFunc(nodeMatches, func(f matches) bool { return i < len(f.Matched) && f.Matched[i] }) {
 			return nil, s.Alike(ctx, store.Inputf("%q fits nothing that is protected at any node: name files as they lie below a node's directory, or with a pattern as in .gitignore", p))
 		}
 	}
-	if most == 0 {
+	if largest == 0 {
 		return nil, s.Alike(ctx, store.Inputf("%q together fit nothing that is protected at any node", []string(files.Patterns)))
 	}
 	return counts, nil
 }
 
-// TakeFiles finds out what nodes lack of the files that FilesOfAll has found. It reads these, and of all else the blocks from which what they lack
-// comes back. Of a block that turns out to be wrong nothing is used, and others serve in its place.
-func TakeFiles(ctx context.Context, s *session.Session, files *Files, back protection.Edits) (*Survey, error) {
+// TakeFiles finds out what nodes lack of the files that FilesOfAll has found. It reads these files, and of all else only
+// the blocks that repairs need. It replaces a block that turns out to be wrong by others.
+func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits protection.Edits) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
-	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, here int, n *store.Node) (*content.Condition, error) {
-		return examineFiles(ctx, s, n, back, files, files.chosen[here])
+	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, nodeIndex int, n *store.Node) (*content.Condition, error) {
+		return examineFiles(ctx, s, n, edits, files, files.chosen[nodeIndex])
 	}); err != nil {
 		return nil, err
 	}
@@ -123,11 +123,11 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back prote
 	for i, n := range s.Nodes {
 		sources[i] = newSource(s, n)
 	}
-	for more := true; more; {
+	for foundWrong := true; foundWrong; {
 		if found.Repairs, found.Beyond, err = PlanRepairs(ctx, s, found.Conditions, false); err != nil {
 			return nil, s.Alike(ctx, err)
 		}
-		if more, err = checkSources(ctx, s, found, sources); err != nil {
+		if foundWrong, err = checkSources(ctx, s, found, sources); err != nil {
 			return nil, err
 		}
 	}
@@ -140,21 +140,21 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, back prote
 }
 
 // examineFiles is examine for some files.
-func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back protection.Edits, files *Files, chosen *wanted) (*content.Condition, error) {
+func examineFiles(ctx context.Context, s *session.Session, n *store.Node, edits protection.Edits, files *Files, chosen *wanted) (*content.Condition, error) {
 	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
-	c, more := begin(s, n)
+	c, comparable := listNode(s, n)
 	c.Remake = false
 	if x == nil {
 		return c, nil
 	}
-	all := func(*tree.Entry) bool { return true }
-	if files.Out && c.Failing != "" {
+	always := func(*tree.Entry) bool { return true }
+	if files.Export && c.Failing != "" {
 		c.Lost, c.Failing, c.Unreachable = true, "", false
 	}
-	if !more {
+	if !comparable {
 		c.Restore, c.Touched = nil, nil
 		if c.Failing == "" {
-			c.Restore = chosen.with(x, all, func(p tree.Name) bool { return p == "." && !files.Out })
+			c.Restore = chosen.withParents(x, always, func(p tree.Name) bool { return p == "." && !files.Export })
 			c.Touched = rowsOf(m, content.FilesOf(x, c.Restore))
 		}
 		return c, nil
@@ -171,33 +171,33 @@ func examineFiles(ctx context.Context, s *session.Session, n *store.Node, back p
 	s.Tell(0, bytes)
 	d := content.NewData(n.Dir, x.Entries, true)
 	defer d.Close()
-	is, err := content.CompareFiles(ctx, m, d, x, chosen.file, s.Read)
+	compared, err := content.CompareFiles(ctx, m, d, x, chosen.file, s.Read)
 	if err != nil {
 		return nil, err
 	}
-	old, before, err := CompareStale(ctx, s, n, files.Patterns)
+	old, staleRecord, err := CompareStale(ctx, s, n, files.Patterns)
 	if disk.Failed(err) { // nobody knows which files are stale
 		st.Failing = err.Error()
-		return examineFiles(ctx, s, n, back, files, chosen)
+		return examineFiles(ctx, s, n, edits, files, chosen)
 	}
 	if err != nil {
 		return nil, err
 	}
-	compareNode(s, n, c, is, old, before, back, chosen.file)
-	if files.Out {
-		c.Restore = chosen.with(x, all, func(tree.Name) bool { return false })
+	compareNode(s, n, c, compared, old, staleRecord, edits, chosen.file)
+	if files.Export {
+		c.Restore = chosen.withParents(x, always, func(tree.Name) bool { return false })
 	} else {
 		coming := tree.ByPath(c.Restore)
-		c.Restore = chosen.with(x, func(e *tree.Entry) bool { return coming[e.Path] != nil }, func(p tree.Name) bool { return c.Listing.Find(p) != nil })
+		c.Restore = chosen.withParents(x, func(e *tree.Entry) bool { return coming[e.Path] != nil }, func(p tree.Name) bool { return c.Listing.Find(p) != nil })
 	}
-	touch(m, x, c)
+	markTouched(m, x, c)
 	return c, nil
 }
 
 // FindingsOf returns, by node, what is the matter with the files.
 func FindingsOf(ctx context.Context, s *session.Session, files *Files, conditions []*content.Condition) ([][]protection.Finding, error) {
-	return session.Collect(ctx, s, func(_ context.Context, here int, n *store.Node) ([]protection.Finding, error) {
-		chosen := files.chosen[here]
+	return session.Collect(ctx, s, func(_ context.Context, nodeIndex int, n *store.Node) ([]protection.Finding, error) {
+		chosen := files.chosen[nodeIndex]
 		if chosen == nil {
 			return nil, nil
 		}
@@ -227,24 +227,24 @@ func (x *source) close() {
 	}
 }
 
-// right reports whether a block is as it was protected.
-func (x *source) right(m *store.Manifest, of *store.Record, b lostBlock) bool {
+// isIntact reports whether a block is as it was protected.
+func (x *source) isIntact(m *store.Manifest, record *store.Record, b lostBlock) bool {
 	_, n := m.Block(b.row)
 	block := x.buffer[:n]
 	if b.Parity {
-		return content.ReadParity(m, x.parity, of, b.row, b.Index, block)
+		return content.ReadParity(m, x.parity, record, b.row, b.Index, block)
 	}
-	at := m.OffsetOf(b.row, b.Index, m.DataChunks)
-	x.data.ReadAt(block, at) // what cannot be read is zeros
-	return x.sums.Wrong(of, at, block) == nil
+	offset := m.OffsetOf(b.row, b.Index, m.DataChunks)
+	x.data.ReadAt(block, offset) // what cannot be read is zeros
+	return x.sums.FirstWrongFile(record, offset, block) == nil
 }
 
-// checkSources compares the blocks from which repairs make others. It adds those that are not right to the conditions, and
-// reports whether there are any.
-func checkSources(ctx context.Context, s *session.Session, found *Survey, sources []*source) (more bool, err error) {
+// checkSources compares the blocks that repairs read. It adds wrong blocks to the conditions, and reports whether it
+// found any.
+func checkSources(ctx context.Context, s *session.Session, found *Survey, sources []*source) (foundWrong bool, err error) {
 	type wrong struct{ Data, Parity [][]int }
 	m := s.Manifest
-	all, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (wrong, error) {
+	wrongBlocks, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (wrong, error) {
 		w := wrong{make([][]int, m.DataChunks), make([][]int, m.ParityChunks)}
 		for _, r := range found.Repairs {
 			for _, x := range r.Inputs[n.Index] {
@@ -257,14 +257,14 @@ func checkSources(ctx context.Context, s *session.Session, found *Survey, source
 						return w, context.Cause(ctx)
 					}
 					sources[i].known[b] = true
-					if sources[i].right(m, s.RecordOf[n.Index], b) {
+					if sources[i].isIntact(m, s.RecordOf[n.Index], b) {
 						continue
 					}
-					of := w.Data
+					lists := w.Data
 					if x.Parity {
-						of = w.Parity
+						lists = w.Parity
 					}
-					of[x.Index] = append(of[x.Index], row)
+					lists[x.Index] = append(lists[x.Index], row)
 				}
 			}
 		}
@@ -273,22 +273,22 @@ func checkSources(ctx context.Context, s *session.Session, found *Survey, source
 	if err != nil {
 		return false, err
 	}
-	for n, w := range all {
+	for n, w := range wrongBlocks {
 		c := found.Conditions[n]
-		were := c.Blocks()
-		c.Data, c.Parity = joined(c.Data, w.Data), joined(c.Parity, w.Parity)
-		more = more || c.Blocks() > were
+		earlier := c.Blocks()
+		c.Data, c.Parity = mergeRows(c.Data, w.Data), mergeRows(c.Parity, w.Parity)
+		foundWrong = foundWrong || c.Blocks() > earlier
 	}
-	return more, nil
+	return foundWrong, nil
 }
 
-// joined returns the rows of two lists by chunk.
-func joined(a, b [][]int) [][]int {
+// mergeRows returns the rows of two lists by chunk.
+func mergeRows(a, b [][]int) [][]int {
 	list := make([][]int, max(len(a), len(b)))
 	for chunk := range list {
-		for _, of := range [][][]int{a, b} {
-			if chunk < len(of) {
-				list[chunk] = append(list[chunk], of[chunk]...)
+		for _, lists := range [][][]int{a, b} {
+			if chunk < len(lists) {
+				list[chunk] = append(list[chunk], lists[chunk]...)
 			}
 		}
 		slices.Sort(list[chunk])
@@ -297,23 +297,23 @@ func joined(a, b [][]int) [][]int {
 	return list
 }
 
-// Lacking returns which entries, but for directories, are not in a node's new directory as they were.
-func Lacking(ctx context.Context, m *store.Manifest, out *store.Node, l *tree.Listing, x *store.Record, list []*tree.Entry) (lacks []*tree.Entry, err error) {
+// Lacking returns the entries, but for directories, that a node's new directory lacks or holds otherwise.
+func Lacking(ctx context.Context, m *store.Manifest, target *store.Node, l *tree.Listing, x *store.Record, list []*tree.Entry) (lacks []*tree.Entry, err error) {
 	files := content.FilesByPath(x)
 	parts := m.FilePartsOf(tree.ExtentsOf(x.Entries))
 	for _, e := range list {
-		now, f := l.Find(e.Path), files[e.FileOf()]
-		same := false
+		listed, f := l.Find(e.Path), files[e.FileOf()]
+		unchanged := false
 		switch {
-		case now == nil:
+		case listed == nil:
 		case f == nil:
-			same = e.Type == tree.TypeSymlink && now.Type == e.Type && now.Target == e.Target
-		case content.IsFile(now) && now.Size == f.Size && now.SameTime(f):
-			if same, err = content.HoldsFile(ctx, m, out.Dir, e.Path, x, parts, f); err != nil && ctx.Err() != nil {
+			unchanged = e.Type == tree.TypeSymlink && listed.Type == e.Type && listed.Target == e.Target
+		case content.IsFile(listed) && listed.Size == f.Size && listed.SameTime(f):
+			if unchanged, err = content.HoldsFile(ctx, m, target.Dir, e.Path, x, parts, f); err != nil && ctx.Err() != nil {
 				return nil, err
 			}
 		}
-		if !same {
+		if !unchanged {
 			lacks = append(lacks, e)
 		}
 	}

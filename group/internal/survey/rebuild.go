@@ -19,7 +19,7 @@ import (
 // A reading is what a rebuild has found of a node that is not lost.
 type reading struct {
 	data      *content.Comparer
-	parity    *noting
+	parity    *firstErrorReader
 	badParity [][]int // by chunk: rows
 }
 
@@ -39,14 +39,14 @@ func Rebuildable(s *session.Session) bool {
 	return lost > 0 && lost <= s.Manifest.Tolerate && s.Gone == nil
 }
 
-// rebuild brings back what lost nodes had while it examines the others: it reads these once, and codes what it takes
-// the digests of. It adds the lost nodes here to the targets, and the rows that it has coded to rows. The conditions
-// are as if nothing came back in rows in which all was right; in the others all that is lost has to come back yet.
-func rebuild(ctx context.Context, s *session.Session, back protection.Edits, targets map[int]*restore.Target, room func(context.Context) error, rows map[int]bool, traffic *protection.PlanTraffic) ([]*content.Condition, error) {
+// rebuild brings back lost nodes while it examines the others: it reads these once, takes digests, and codes the same
+// rows. It adds the lost nodes here to targets, and the rows it has coded to rows. In rows without fault, the conditions
+// of lost nodes are clean. In other rows, everything lost still has to come back.
+func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, targets map[int]*restore.Target, room func(context.Context) error, rows map[int]bool, traffic *protection.PlanTraffic) ([]*content.Condition, error) {
 	m := s.Manifest
 	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if s.States[n.Index].Lost {
-			return examine(ctx, s, n, back, nil)
+			return examine(ctx, s, n, edits, nil)
 		}
 		return new(content.Condition), nil
 	})
@@ -75,7 +75,7 @@ func rebuild(ctx context.Context, s *session.Session, back protection.Edits, tar
 			continue
 		}
 		x := s.RecordOf[n.Index]
-		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), &noting{ParityReader: content.ParityOf(n, s.Generation)}, make([][]int, m.ParityChunks)}
+		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), &firstErrorReader{ParityReader: content.ParityOf(n, s.Generation)}, make([][]int, m.ParityChunks)}
 	}
 	if err := room(ctx); err != nil {
 		return nil, err
@@ -86,13 +86,13 @@ func rebuild(ctx context.Context, s *session.Session, back protection.Edits, tar
 		}
 		l, err := tree.Scan(n.Dir, false, m.Rules())
 		if err != nil {
-			l = &tree.Listing{} // which examine finds, too
+			l = &tree.Listing{} // examine reports the error
 		}
 		return content.FindSources(ctx, m, n.Dir, l, s.RecordOf[n.Index], content.AllFiles)
 	}); err != nil {
 		return nil, err
 	}
-	here := s.Nodes[0].Index
+	firstNode := s.Nodes[0].Index
 	if err := pass.EachWindow(ctx, s, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *pass.Window) error {
 		if readings[i] == nil {
 			return nil
@@ -100,23 +100,23 @@ func rebuild(ctx context.Context, s *session.Session, back protection.Edits, tar
 		return readings[i].read(ctx, w)
 	}, func(ctx context.Context, windows []*pass.Window) error {
 		for _, r := range repairs {
-			b := r.blocks.Within(windows[0].First, windows[0].End)
+			b := r.blocks.RowRange(windows[0].First, windows[0].End)
 			if len(b.Rows) == 0 {
 				continue
 			}
 			t, err := r.Run(ctx, s.Setting(), b, func(x content.Symbol) executor.Input {
-				w := windows[x.Node-here]
+				w := windows[x.Node-firstNode]
 				if x.Parity {
 					return w.Input(w.Parity, x.Index, b)
 				}
 				return w.Input(w.Data, x.Index, b)
 			}, func(x content.Symbol) executor.Output {
 				return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
-					to := targets[x.Node]
-					return to.Try(ctx, func() error {
-						err := to.Put(x, row, block)
-						if errors.As(err, new(*protection.CorruptError)) { // something that it is made of has rotted
-							redo[x.Node-here] = append(redo[x.Node-here], row)
+					target := targets[x.Node]
+					return target.Try(ctx, func() error {
+						err := target.Put(x, row, block)
+						if errors.As(err, new(*protection.CorruptError)) { // a source of the block has rotted
+							redo[x.Node-firstNode] = append(redo[x.Node-firstNode], row)
 							return nil
 						}
 						return err
@@ -136,7 +136,7 @@ func rebuild(ctx context.Context, s *session.Session, back protection.Edits, tar
 		return nil, err
 	}
 	if conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
-		c, err := examine(ctx, s, n, back, readings[i])
+		c, err := examine(ctx, s, n, edits, readings[i])
 		if err == nil {
 			c.Redo = redo[i]
 		}
@@ -156,9 +156,9 @@ func rebuild(ctx context.Context, s *session.Session, back protection.Edits, tar
 	}
 	for _, c := range conditions {
 		if c.Lost && c.Failing == "" {
-			for _, of := range [][][]int{c.Data, c.Parity, c.Touched} {
-				for chunk, rows := range of {
-					of[chunk] = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return !wrong[row] })
+			for _, chunks := range [][][]int{c.Data, c.Parity, c.Touched} {
+				for chunk, rows := range chunks {
+					chunks[chunk] = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return !wrong[row] })
 				}
 			}
 		}

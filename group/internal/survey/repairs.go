@@ -25,8 +25,8 @@ type lostBlock struct {
 	row int
 }
 
-// PlanRepairs returns the repairs, of rows in which the same is bad together, and the blocks that do not come back. Parity
-// comes back, too, or only serves.
+// PlanRepairs returns the repairs, one for all rows with the same bad symbols, and the blocks that do not come back. With
+// remake, parity comes back too; else it only serves.
 func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.Condition, remake bool) ([]blockRepair, map[lostBlock]bool, error) {
 	m := s.Manifest
 	c, err := erasure.CodeOf(m)
@@ -92,7 +92,7 @@ func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.
 	return list, beyond, nil
 }
 
-// RunRepairs runs repairs, one after the other. What nobody is to write is thrown away.
+// RunRepairs runs repairs, one after the other. It drops blocks that have no target.
 func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *protection.PlanTraffic) error {
 	sources := map[int]*content.Data{}
 	parity := map[int]content.ParityReader{}
@@ -106,19 +106,19 @@ func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 		sources[n.Index] = content.NewData(n.Dir, s.RecordOf[n.Index].Entries, true)
 		parity[n.Index] = content.ParityOf(n, s.Generation)
 	}
-	return RunOn(ctx, s, list, func(x content.Symbol) io.ReaderAt {
+	return RunRepairsFrom(ctx, s, list, func(x content.Symbol) io.ReaderAt {
 		if x.Parity {
 			return parity[x.Node]
 		}
 		return sources[x.Node]
 	}, func(x content.Symbol, row int, block []byte) error {
-		to := targets[x.Node]
-		return to.Try(ctx, func() error { return to.Take(x, row, block) })
+		target := targets[x.Node]
+		return target.Try(ctx, func() error { return target.PutOrSkip(x, row, block) })
 	}, traffic)
 }
 
-// RunOn runs repairs on what is read of symbols here, and has put take the blocks that come back.
-func RunOn(ctx context.Context, s *session.Session, list []blockRepair, from func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *protection.PlanTraffic) error {
+// RunRepairsFrom runs repairs. It reads symbols of nodes here by reader, and put takes the blocks that come back.
+func RunRepairsFrom(ctx context.Context, s *session.Session, list []blockRepair, reader func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *protection.PlanTraffic) error {
 	m := s.Manifest
 	for _, r := range list {
 		for _, n := range s.Nodes {
@@ -131,7 +131,7 @@ func RunOn(ctx context.Context, s *session.Session, list []blockRepair, from fun
 			if x.Parity {
 				chunks = m.ParityChunks
 			}
-			return executor.Input{Reader: &content.BlockReader{Blocks: r.blocks, From: from(x), Chunk: x.Index, Chunks: chunks}}
+			return executor.Input{Reader: &content.BlockReader{Blocks: r.blocks, Source: reader(x), Chunk: x.Index, Chunks: chunks}}
 		}, func(x content.Symbol) executor.Output {
 			return executor.Output{Writer: &content.BlockWriter{Blocks: r.blocks, Take: func(row int, block []byte) error {
 				s.Tell(int64(len(block)), 0)
@@ -146,14 +146,14 @@ func RunOn(ctx context.Context, s *session.Session, list []blockRepair, from fun
 	return nil
 }
 
-// A noting reader notes the first thing that the disk does not give.
-type noting struct {
+// A firstErrorReader notes the first read that the disk fails.
+type firstErrorReader struct {
 	content.ParityReader
 	err error
 }
 
-func (r *noting) ReadAt(to []byte, at int64) (int, error) {
-	n, err := r.ParityReader.ReadAt(to, at)
+func (r *firstErrorReader) ReadAt(buffer []byte, offset int64) (int, error) {
+	n, err := r.ParityReader.ReadAt(buffer, offset)
 	if r.err == nil && disk.Failed(err) {
 		r.err = err
 	}

@@ -20,20 +20,20 @@ import (
 // A Survey is what nodes lack, and how it comes back.
 type Survey struct {
 	Conditions []*content.Condition
-	Repairs    []blockRepair      // that have to run
-	Beyond     map[lostBlock]bool // what they do not bring back
-	Rows       map[int]bool       // of which something comes back, or has while the nodes were read
+	Repairs    []blockRepair      // to run
+	Beyond     map[lostBlock]bool // blocks that repairs do not restore
+	Rows       map[int]bool       // rows with restored blocks, or blocks to restore
 }
 
-// Take finds out what nodes lack. What users have edited comes back where back has it. If it rebuilds and not all can come back, it starts over without rebuilding. Room is
-// called before it writes to targets.
-func Take(ctx context.Context, s *session.Session, back protection.Edits, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *protection.PlanTraffic) (*Survey, error) {
+// Take finds out what nodes lack. Users' edits come back as edits says. If it rebuilds and not everything can come back,
+// it starts over without rebuilding. It calls room before it writes to targets.
+func Take(ctx context.Context, s *session.Session, edits protection.Edits, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *protection.PlanTraffic) (*Survey, error) {
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if rebuilds {
-		found.Conditions, err = rebuild(ctx, s, back, targets, room, found.Rows, traffic)
+		found.Conditions, err = rebuild(ctx, s, edits, targets, room, found.Rows, traffic)
 	} else {
-		found.Conditions, err = ExamineAll(ctx, s, 0, back)
+		found.Conditions, err = ExamineAll(ctx, s, 0, edits)
 	}
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Take(ctx context.Context, s *session.Session, back protection.Edits, rebuil
 	}
 	if rebuilds && len(found.Beyond) > 0 {
 		restore.Discard(targets)
-		return Take(ctx, s, back, false, targets, room, traffic)
+		return Take(ctx, s, edits, false, targets, room, traffic)
 	}
 	if err := beyondError(s, found); err != nil {
 		return nil, s.Alike(ctx, err)
@@ -59,7 +59,7 @@ func Take(ctx context.Context, s *session.Session, back protection.Edits, rebuil
 	return found, nil
 }
 
-// Recoverable returns an error where a directory is not that of its node, or too many are lost.
+// Recoverable returns an error if a directory is not that of its node, or if too many nodes are lost.
 func Recoverable(s *session.Session, conditions []*content.Condition) error {
 	few := &protection.TooManyError{Tolerate: s.Manifest.Tolerate}
 	for n, c := range conditions {
@@ -76,7 +76,7 @@ func Recoverable(s *session.Session, conditions []*content.Condition) error {
 	return Unrecorded(s)
 }
 
-// Unrecorded returns an error where no node has the record of some node: then recover brings nothing back.
+// Unrecorded returns an error if no node has the record of some node: then recover brings nothing back.
 func Unrecorded(s *session.Session) error {
 	if s.Gone == nil {
 		return nil
@@ -91,7 +91,7 @@ func Unrecorded(s *session.Session) error {
 	return store.Inputf("too much is lost: no node has the record of %s any more", strings.Join(names, ", "))
 }
 
-// beyondError returns an error where data of a snapshot do not come back, and another snapshot may: nothing of it is written.
+// beyondError returns an error if data of a snapshot do not come back, but another snapshot may: nothing is written then.
 func beyondError(s *session.Session, found *Survey) error {
 	blocks := make([]int, s.K)
 	for x := range found.Beyond {
@@ -109,64 +109,64 @@ func beyondError(s *session.Session, found *Survey) error {
 		if i < 0 && count > 0 {
 			i = slices.IndexFunc(findings, func(f protection.Finding) bool { return !content.Harmless(f) })
 		}
-		what := ""
+		detail := ""
 		if i >= 0 {
-			what = fmt.Sprintf(", as %s is %s", findings[i].Path, findings[i].What)
-			if why := findings[i].Why; why != "" {
-				what += ": " + why
+			detail = fmt.Sprintf(", as %s is %s", findings[i].Path, findings[i].What)
+			if reason := findings[i].Why; reason != "" {
+				detail += ": " + reason
 			}
 		}
-		if count > 0 || what != "" {
-			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), what))
+		if count > 0 || detail != "" {
+			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), detail))
 		}
 	}
 	return lossOf(s, found.Conditions, &protection.IncompleteError{What: []string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
 
-// GiveUp takes what cannot be brought back from what is to be, and returns it.
+// GiveUp removes what cannot come back from a condition, and returns a message for each.
 func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[lostBlock]bool) []string {
 	if len(beyond) == 0 {
 		return nil
 	}
 	m, x := s.Manifest, s.RecordOf[n.Index]
-	gone := map[tree.Name]bool{}
+	unrecoverable := map[tree.Name]bool{}
 	files := tree.ExtentsOf(x.Entries)
 	for _, g := range m.FilePartsOf(files) {
 		if beyond[lostBlock{content.Symbol{Node: n.Index, Parity: false, Index: g.Chunk}, g.Row}] {
-			gone[files[g.File].Path] = true
+			unrecoverable[files[g.File].Path] = true
 		}
 	}
 	for i := range x.Entries {
-		if e := x.Entries[i]; e.Type == tree.TypeLink && gone[e.Target] {
-			gone[e.Path] = true
+		if e := x.Entries[i]; e.Type == tree.TypeLink && unrecoverable[e.Target] {
+			unrecoverable[e.Path] = true
 		}
 	}
-	var left []string
+	var messages []string
 	for x := range beyond {
 		if x.Node != n.Index || !x.Parity || !c.Remake || c.Part {
 			continue
 		}
 		stays := ""
-		if c.Part = !c.Earlier; c.Earlier { // it may be right, and the disk have failed to give it
+		if c.Part = !c.Earlier; c.Earlier { // it may be intact although the disk failed to read it
 			c.Remake, stays = false, ", so it stays as it is"
 		}
-		left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again%s: protect what has changed, or bring it back, and recover again", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile))), stays))
+		messages = append(messages, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again%s: protect what has changed, or bring it back, and recover again", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile))), stays))
 	}
 	c.Restore = slices.DeleteFunc(c.Restore, func(e *tree.Entry) bool {
-		if gone[e.Path] {
-			left = append(left, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.Path(e.Path)))
+		if unrecoverable[e.Path] {
+			messages = append(messages, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.Path(e.Path)))
 		}
-		return gone[e.Path]
+		return unrecoverable[e.Path]
 	})
-	return left
+	return messages
 }
 
-// NewTarget is a node of the session, in some condition.
+// NewTarget returns the target of a node of the session in some condition.
 func NewTarget(s *session.Session, n *store.Node, c *content.Condition) *restore.Target {
 	return restore.NewTarget(originOf(s), s.States[n.Index], s.RecordOf[n.Index], s.Records[n.Index], n, c)
 }
 
-// NewTargetAt is another directory, in some condition, that gets what was protected of a node.
+// NewTargetAt returns a target in another directory, which gets what was protected of a node.
 func NewTargetAt(s *session.Session, n *store.Node, st *store.State, x *store.Record, c *content.Condition) *restore.Target {
 	return restore.NewTarget(originOf(s), st, x, nil, n, c)
 }
@@ -185,7 +185,7 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 			continue
 		}
 		x := s.States[n]
-		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // as nobody knows what else it has
+		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // nobody knows what else the node has
 		unread = unread || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.Why != "" })
 	}
 	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
@@ -194,8 +194,8 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 	return &session.LostError{Step: *s.Taken, Root: s.Root, Err: err}
 }
 
-// Hidden says of which files nobody can tell whether they are as they were.
-func Hidden(n *store.Node, c *content.Condition, findings []protection.Finding) (list []string) {
+// HiddenNotes returns a message for each file of which nobody can tell whether it is intact.
+func HiddenNotes(n *store.Node, c *content.Condition, findings []protection.Finding) (list []string) {
 	for _, f := range findings {
 		if slices.Contains(c.Hidden, f.Path) {
 			list = append(list, fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
@@ -204,7 +204,7 @@ func Hidden(n *store.Node, c *content.Condition, findings []protection.Finding) 
 	return list
 }
 
-// Sweep removes at nodes here what an interrupted recovery has left in other file systems.
+// Sweep removes what an interrupted recovery of nodes here has left in other file systems.
 func Sweep(s *session.Session) {
 	for _, n := range s.Nodes {
 		if s.States[n.Index].Interrupted() {
