@@ -56,7 +56,7 @@ func CompareFileParts(ctx context.Context, m *store.Manifest, d *Data, x *store.
 			return nil, context.Cause(ctx)
 		}
 		part := buffer[:g.N]
-		d.ReadAt(part, g.At) // what cannot be read is zeros
+		d.ReadAt(part, g.Offset) // what cannot be read is zeros
 		if done != nil {
 			done(g.N)
 		}
@@ -98,7 +98,7 @@ func (c *Comparer) Result() *Compared {
 func (c *Comparer) Block(row, chunk int, to []byte, use bool) {
 	at, first := c.M.OffsetOf(row, chunk, c.M.DataChunks), c.Next
 	end := at + int64(len(to))
-	nothing := first == len(c.List) || c.List[first].At >= end // zeros, without a digest
+	nothing := first == len(c.List) || c.List[first].Offset >= end // zeros, without a digest
 	if (nothing || c.skip(end, c.D)) && use {
 		clear(to)
 	}
@@ -144,9 +144,9 @@ func NewSums(m *store.Manifest, files tree.Extents) *Sums {
 }
 
 func (s *Sums) Add(at int64, block []byte) {
-	for ; s.Next < len(s.List) && s.List[s.Next].At < at+int64(len(block)); s.Next++ {
+	for ; s.Next < len(s.List) && s.List[s.Next].Offset < at+int64(len(block)); s.Next++ {
 		x := s.List[s.Next]
-		s.Pairing.Add(s.M.DigestOf(s.Digests, s.Next), block[x.At-at:][:x.N])
+		s.Pairing.Add(s.M.DigestOf(s.Digests, s.Next), block[x.Offset-at:][:x.N])
 	}
 }
 
@@ -161,9 +161,9 @@ func (s *Sums) Seek(row int) {
 // anything of them: what a record says takes no time where there is nothing.
 func (s *Sums) skip(end int64, d *Data) bool {
 	i := s.Next
-	for ; i < len(s.List) && s.List[i].At < end; i++ {
+	for ; i < len(s.List) && s.List[i].Offset < end; i++ {
 		g := s.List[i]
-		if g.At-s.Files[g.File].Offset < d.length(g.File) {
+		if g.Offset-s.Files[g.File].Offset < d.length(g.File) {
 			return false
 		}
 	}
@@ -178,14 +178,14 @@ func (s *Sums) skip(end int64, d *Data) bool {
 // none.
 func (s *Sums) Wrong(x *store.Record, at int64, block []byte) *tree.Entry {
 	first, _ := slices.BinarySearchFunc(s.List, at, func(g store.FilePart, at int64) int {
-		if g.At < at {
+		if g.Offset < at {
 			return -1
 		}
 		return 1
 	})
-	for i := first; i < len(s.List) && s.List[i].At < at+int64(len(block)); i++ {
+	for i := first; i < len(s.List) && s.List[i].Offset < at+int64(len(block)); i++ {
 		g := s.List[i]
-		if !s.M.SameDigest(block[g.At-at:][:g.N], x.FileDigests, i) {
+		if !s.M.SameDigest(block[g.Offset-at:][:g.N], x.FileDigests, i) {
 			return s.Files[g.File]
 		}
 	}
@@ -245,5 +245,5 @@ func ErrDamaged(path, was string) error {
 
 // WrongFile says that what was recovered of a file is not what was protected.
 func WrongFile(path string) error {
-	return &protection.CorruptError{What: fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
+	return &protection.CorruptError{Reason: fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
 }

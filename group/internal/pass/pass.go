@@ -166,7 +166,7 @@ func (n *Work) rotten(ctx context.Context, now *tree.Entry, were []*tree.Entry) 
 	if copied || err != nil {
 		return err
 	}
-	return &protection.RefusedError{Way: protection.WayForce, Err: content.ErrDamaged(tree.JoinPath(n.Given, now.Path), tree.JoinPath(n.Given, were[0].Path))}
+	return &protection.RefusedError{Option: protection.OptionForce, Err: content.ErrDamaged(tree.JoinPath(n.DirName, now.Path), tree.JoinPath(n.DirName, were[0].Path))}
 }
 
 // elsewhere reports whether other files hold all that a file may have been under other names: they have moved there, and
@@ -210,7 +210,7 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 	for _, e := range n.Listing.Entries {
 		if was := n.earlier.entries[e.Path]; !n.force && was != nil && e.Type == tree.TypeFile && was.Type == tree.TypeFile && was.Size != e.Size &&
 			e.Nanoseconds != 0 && e.Seconds == was.Seconds && e.Nanoseconds == was.Nanoseconds && !was.Torn && !n.meanwhile(e) {
-			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, was.Size)}
+			return &protection.RefusedError{Option: protection.OptionForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.DirName, e.Path), e.Size, was.Size)}
 		}
 		if e.Type != tree.TypeFile || e.Size == 0 {
 			continue
@@ -253,7 +253,7 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 		if !slices.Contains(were, was) {
 			continue
 		}
-		_, err := n.Data.ReadAt(block[:g.N], g.At)
+		_, err := n.Data.ReadAt(block[:g.N], g.Offset)
 		if err == nil && !m.SameDigest(block[:g.N], e.record.FileDigests, j) {
 			err = n.rotten(ctx, is, were)
 		}
@@ -315,7 +315,7 @@ func (p *Pass) window(ctx context.Context, windows []*Window) error {
 		}
 		erasure.Add(&p.Traffic, t)
 	}
-	return s.Here(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
+	return s.EachLocal(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
 }
 
 // changed returns which rows of a window are coded: those that are not as they were, or have lost their parity. Of the
@@ -404,12 +404,12 @@ func (n *Work) same(ctx context.Context, m *store.Manifest, row, before int) (bo
 	for i := before; i < n.Sums.Next; i++ {
 		g := n.Sums.List[i]
 		file := n.Sums.Files[g.File]
-		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.At, func(o store.FilePart, at int64) int { return cmp.Compare(o.At, at) })
-		if j += was; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
+		j, _ := slices.BinarySearchFunc(e.list[was:e.next], g.Offset, func(o store.FilePart, at int64) int { return cmp.Compare(o.Offset, at) })
+		if j += was; j < e.next && e.list[j].Offset == g.Offset && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
 			continue
 		}
 		same = false
-		if j == e.next || e.list[j].At != g.At || e.list[j].N != g.N || e.files[e.list[j].File].Offset != file.Offset {
+		if j == e.next || e.list[j].Offset != g.Offset || e.list[j].N != g.N || e.files[e.list[j].File].Offset != file.Offset {
 			continue
 		}
 		were := n.were(file)
@@ -420,7 +420,7 @@ func (n *Work) same(ctx context.Context, m *store.Manifest, row, before int) (bo
 			return false, err
 		}
 		if len(were) == 1 && !n.force && n.earlier.found[file.Path] && !n.meanwhile(file) {
-			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.Given, file.Path))
+			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.DirName, file.Path))
 		}
 	}
 	return same, nil

@@ -120,7 +120,7 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, of [
 		}
 		reading.Go(func() {
 			done <- beside.Steady(ctx, func(ctx context.Context) error {
-				return s.Here(func(i int, _ *store.Node) error {
+				return s.EachLocal(func(i int, _ *store.Node) error {
 					w := sets[number%2][i]
 					w.rows = of[first:min(first+rows, len(of))]
 					w.First, w.End = w.rows[0], w.rows[len(w.rows)-1]+1

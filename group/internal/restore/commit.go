@@ -150,7 +150,7 @@ func (x *Target) commitDir(e *tree.Entry) {
 		}
 		return err
 	}) {
-		x.Back.Others++
+		x.Back.NonFiles++
 	}
 }
 
@@ -171,7 +171,7 @@ func (x *Target) commitNames(f *regained) {
 			continue
 		}
 		if i > 0 || f.linked {
-			x.Back.Others++
+			x.Back.NonFiles++
 		} else {
 			x.Back.Files++
 		}
@@ -293,7 +293,7 @@ func (x *Target) commitSymlinks() {
 		case x.name(e, e.Path, names[e], func(at disk.Dir, name, _ string) error {
 			return cmp.Or(make(at, name, e), at.SyncAll())
 		}):
-			x.Back.Others++
+			x.Back.NonFiles++
 		}
 	}
 }
@@ -301,7 +301,7 @@ func (x *Target) commitSymlinks() {
 // behind reports whether a file may still be as in an earlier generation: the node does not say yet that it is at this
 // one, or nobody could tell such a file from one that was changed.
 func (x *Target) behind() bool {
-	return len(x.Left) > 0 && slices.ContainsFunc(x.condition.Findings, func(f protection.Finding) bool { return f.What == content.Stale })
+	return len(x.Left) > 0 && slices.ContainsFunc(x.condition.Findings, func(f protection.Finding) bool { return f.Kind == content.Stale })
 }
 
 func (x *Target) commitMeta() error {

@@ -110,11 +110,11 @@ func (x *Target) disturb() {
 	x.disturbed = map[tree.Name]bool{}
 	back := tree.ByPath(x.condition.Restore)
 	for _, f := range x.condition.Findings {
-		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.What) || f.What == content.Deleted && back[f.Path] == nil {
+		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.Kind) || f.Kind == content.Deleted && back[f.Path] == nil {
 			x.disturbed[content.Above(f.Path)] = true
 		}
-		if f.To != "" {
-			x.disturbed[content.Above(f.To)] = true
+		if f.Target != "" {
+			x.disturbed[content.Above(f.Target)] = true
 		}
 	}
 }

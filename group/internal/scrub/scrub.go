@@ -39,7 +39,7 @@ func (p Part) has(file tree.Name, block int64) bool {
 
 // HasFile reports whether a part of a file is in p.
 func (p Part) HasFile(m *store.Manifest, e *tree.Entry, g store.FilePart) bool {
-	return p.has(e.Path, (g.At-e.Offset)/m.BlockBytes)
+	return p.has(e.Path, (g.Offset-e.Offset)/m.BlockBytes)
 }
 
 // HasParity reports whether a block of the parity is in p: that of no path.
@@ -80,9 +80,9 @@ func Note(ctx context.Context, s *session.Session, p Part, begun time.Time, cond
 		of, c := s.RecordOf[n.Index], conditions[n.Index]
 		if p.Parts > 0 && of != nil && !c.Lost && c.Failing == "" && !c.Foreign {
 			x.Bytes = p.Bytes(s.Manifest, of)
-			if s.States[n.Index].Of(s.Current) != nil && ctx.Err() == nil { // else it belongs to another generation
+			if s.States[n.Index].Holding(s.Current) != nil && ctx.Err() == nil { // else it belongs to another generation
 				if err := note(n, p, begun); err != nil {
-					s.Log.DebugContext(ctx, "not noted that it was read", "node", n.Given, "error", err)
+					s.Log.DebugContext(ctx, "not noted that it was read", "node", n.DirName, "error", err)
 				}
 			}
 		}

@@ -104,7 +104,7 @@ func begin(s *session.Session, n *store.Node) (c *content.Condition, more bool) 
 		var err error
 		c.Listing, err = tree.Scan(n.Dir, false, m.Rules())
 		for g, unread := range n.Unread {
-			if err == nil && st.Of(s.Current) == nil && g < s.Generation { // nobody knows which files are stale
+			if err == nil && st.Holding(s.Current) == nil && g < s.Generation { // nobody knows which files are stale
 				err = unread
 			}
 		}
@@ -138,7 +138,7 @@ func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, ol
 		}
 	}
 	moved, gone := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
-	if s.States[n.Index].Of(s.Current) != nil { // else its files are to have the names of the generation in force
+	if s.States[n.Index].Holding(s.Current) != nil { // else its files are to have the names of the generation in force
 		if moved = content.Moves(x, c.Listing, is.Files); !s.Roots { // nobody changes a snapshot
 			gone = deleted(x, c.Listing, moved, func(p tree.Name) bool {
 				_, err := n.Dir.Lstat(string(p))
@@ -147,7 +147,7 @@ func compareNode(s *session.Session, n *store.Node, c *content.Condition, is, ol
 		}
 	}
 	compareEntries(x, c, is, old, before, moved, gone, back, read)
-	if all := len(x.Entries); len(c.Listing.Entries) == 1 && (all > 1 || all == 1 && n.Made()) && !slices.Contains(c.Restore, x.Entries[0]) {
+	if all := len(x.Entries); len(c.Listing.Entries) == 1 && (all > 1 || all == 1 && n.Created()) && !slices.Contains(c.Restore, x.Entries[0]) {
 		c.Restore = slices.Insert(c.Restore, 0, x.Entries[0]) // nothing in the directory says that somebody wants its mode as it is
 	}
 	FindForeign(s, n, x, c, is)
@@ -160,7 +160,7 @@ func touch(m *store.Manifest, x *store.Record, c *content.Condition) {
 		for _, row := range rows {
 			_, length := m.Block(row)
 			at := m.OffsetOf(row, chunk, m.DataChunks)
-			if first := touched.From(at); first < len(touched) && touched[first].Offset < at+length {
+			if first := touched.FirstAfter(at); first < len(touched) && touched[first].Offset < at+length {
 				c.Touched[chunk] = append(c.Touched[chunk], row)
 			}
 		}
@@ -169,7 +169,7 @@ func touch(m *store.Manifest, x *store.Record, c *content.Condition) {
 
 func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
 	st := s.States[n.Index]
-	h := st.Of(s.Current)
+	h := st.Holding(s.Current)
 	l := n.Generation(s.Generation)
 	if h == nil {
 		c.Note(tree.Name(l.Path(store.ManifestFile)), content.Damaged, n.Unread[s.Generation])
@@ -212,7 +212,7 @@ func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 // the patterns fit.
 func CompareStale(ctx context.Context, s *session.Session, n *store.Node, of tree.Excludes) (*content.Compared, *store.Record, error) {
 	st := s.States[n.Index]
-	if st.Of(s.Current) != nil {
+	if st.Holding(s.Current) != nil {
 		return nil, nil, nil
 	}
 	var last *store.Loaded
@@ -260,7 +260,7 @@ func compareEntries(x *store.Record, c *content.Condition, is, old *content.Comp
 	for _, e := range x.Entries {
 		now := c.Listing.Find(e.Path)
 		if is, ok := moved[e.Path]; ok {
-			c.Findings = append(c.Findings, protection.Finding{Path: e.Path, What: content.Moved, To: is})
+			c.Findings = append(c.Findings, protection.Finding{Path: e.Path, Kind: content.Moved, Target: is})
 			if back.Changed {
 				c.Restore = append(c.Restore, e)
 			}
@@ -493,7 +493,7 @@ func GlanceAll(ctx context.Context, s *session.Session, from int, part scrub.Par
 func compared(ctx context.Context, s *session.Session, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
 	return func(c *content.Condition, err error) (*content.Condition, error) {
 		if err == nil {
-			s.Log.DebugContext(ctx, "compared", "node", n.Given, "status", c.Status())
+			s.Log.DebugContext(ctx, "compared", "node", n.DirName, "status", c.Status())
 		}
 		return c, err
 	}

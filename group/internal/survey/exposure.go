@@ -73,7 +73,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 	}
 	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (r both, _ error) {
 		x, is := s.RecordOf[n.Index], conditions[n.Index]
-		r.Risk = protection.Risk{Node: n.Index, Dir: n.Given}
+		r.Risk = protection.Risk{Node: n.Index, Dir: n.DirName}
 		if x == nil || is.Lost || is.Failing != "" {
 			return r, nil
 		}
@@ -129,7 +129,7 @@ func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Con
 	}
 	made := time.Time{}
 	for _, st := range s.States {
-		if h := st.Of(s.Current); h != nil && (made.IsZero() || h.Since.Before(made)) {
+		if h := st.Holding(s.Current); h != nil && (made.IsZero() || h.Since.Before(made)) {
 			made = h.Since
 		}
 	}
@@ -138,7 +138,7 @@ func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Con
 			at = made
 		}
 		if first == nil || at.Before(first.Time) {
-			first = &protection.Cause{Time: at, Node: n.Index, Dir: n.Given, What: what}
+			first = &protection.Cause{Time: at, Node: n.Index, Dir: n.DirName, Kind: what}
 		}
 	}
 	what := content.WhatOf(is.Findings)
@@ -170,10 +170,10 @@ func causeAt(s *session.Session, n *store.Node, x *store.Record, is *content.Con
 func holders(s *session.Session) []int {
 	list := make([]int, s.K)
 	for n, files := range s.Manifest.RecordFiles() {
-		h := s.States[n].Of(s.Current)
+		h := s.States[n].Holding(s.Current)
 		for i, f := range files {
 			if h != nil && h.Node == n && slices.Contains(h.Records, i) {
-				list[f.Of]++
+				list[f.Owner]++
 			}
 		}
 	}
