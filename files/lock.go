@@ -74,8 +74,8 @@ func (e *SharedError) Error() string {
 	return fmt.Sprintf("ranks %d and %d have one directory, %s: give each its own", e.Ranks[0], e.Ranks[1], e.Path)
 }
 
-// SeenBy returns the error for a holder that wants the lock of a busy directory: a [*SharedError] where another rank of its run has
-// it. Where the holder itself is named, it has given the lock back, and another run has it without a name yet.
+// SeenBy returns the error for a holder that wants the lock of a busy directory. It is a [*SharedError] where another rank
+// of its run has it. Where the holder itself is named, it has given the lock back, and another run has it unnamed yet.
 func (e *BusyError) SeenBy(mine Holder) error {
 	switch {
 	case e.Holder.Matches(mine):

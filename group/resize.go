@@ -239,7 +239,7 @@ func isVoid(s *session.Session, h store.Held) bool {
 	})
 }
 
-// checkStaying returns an error where nodes are not as they were protected, unless force gives up removed ones, or are foreign.
+// checkStaying returns an error where nodes are foreign, or not as they were protected and not given up by force.
 func checkStaying(s *session.Session, k int, force bool) error {
 	for n, x := range s.States {
 		h := x.Holding(s.Current)
