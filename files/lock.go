@@ -9,14 +9,14 @@ import (
 
 // A Holder is who has a lock.
 type Holder struct {
-	PID   int       `json:"pid"`
-	User  string    `json:"user,omitempty"`
-	Host  string    `json:"host"`
-	Verb  string    `json:"verb"`
-	Since time.Time `json:"since"`
-	From  string    `json:"from,omitempty"` // the host where the run was started; "": there
-	Run   string    `json:"run"`            // a name that the processes of one run share
-	Rank  int       `json:"rank"`
+	PID    int       `json:"pid"`
+	User   string    `json:"user,omitempty"`
+	Host   string    `json:"host"`
+	Verb   string    `json:"verb"`
+	Since  time.Time `json:"since"`
+	Origin string    `json:"from,omitempty"` // the host where the run was started; "": there
+	Run    string    `json:"run"`            // a name that the processes of one run share
+	Rank   int       `json:"rank"`
 
 	Stopped bool `json:"stopped,omitempty"` // it is on this host, and does nothing until it is continued; nobody writes that
 }
@@ -30,8 +30,8 @@ func (h Holder) String() string {
 	if h.User != "" {
 		text += ", user " + h.User
 	}
-	if h.From != "" && h.From != h.Host {
-		text += ", started from " + h.From
+	if h.Origin != "" && h.Origin != h.Host {
+		text += ", started from " + h.Origin
 	}
 	if h.Stopped {
 		text += ", stopped"
@@ -39,8 +39,8 @@ func (h Holder) String() string {
 	return text + ")"
 }
 
-// Same reports whether both are one rank of one run.
-func (h Holder) Same(o Holder) bool { return h.Run != "" && h.Run == o.Run && h.Rank == o.Rank }
+// Matches reports whether both are one rank of one run.
+func (h Holder) Matches(o Holder) bool { return h.Run != "" && h.Run == o.Run && h.Rank == o.Rank }
 
 // A BusyError says that another run has a lock.
 type BusyError struct {
@@ -50,15 +50,15 @@ type BusyError struct {
 
 func (e *BusyError) Error() string {
 	h := e.Holder
-	do := "wait until that has ended"
+	advice := "wait until that has ended"
 	switch {
 	case h.PID == 0:
 	case h.Stopped:
-		do = fmt.Sprintf("on %s, kill -CONT %d has it go on, and kill -KILL %d ends it", h.Host, h.PID, h.PID)
+		advice = fmt.Sprintf("on %s, kill -CONT %d has it go on, and kill -KILL %d ends it", h.Host, h.PID, h.PID)
 	default:
-		do += fmt.Sprintf(", or end it: kill %d on %s", h.PID, h.Host)
+		advice += fmt.Sprintf(", or end it: kill %d on %s", h.PID, h.Host)
 	}
-	return fmt.Sprintf("%s is busy: %v; %s", e.Path, h, do)
+	return fmt.Sprintf("%s is busy: %v; %s", e.Path, h, advice)
 }
 
 // ExitCode is that of the command line where a run has failed: nothing is wrong with what was asked for.
@@ -74,11 +74,11 @@ func (e *SharedError) Error() string {
 	return fmt.Sprintf("ranks %d and %d have one directory, %s: give each its own", e.Ranks[0], e.Ranks[1], e.Path)
 }
 
-// Of returns what a busy directory is to a holder that wants its lock: a [*SharedError] where another rank of its run has
-// it. Where the holder itself is named, it has given the lock back, and another run has it without a name yet.
-func (e *BusyError) Of(mine Holder) error {
+// SeenBy returns the error for a holder that wants the lock of a busy directory. It is a [*SharedError] where another rank
+// of its run has it. Where the holder itself is named, it has given the lock back, and another run has it unnamed yet.
+func (e *BusyError) SeenBy(mine Holder) error {
 	switch {
-	case e.Holder.Same(mine):
+	case e.Holder.Matches(mine):
 		return &BusyError{Path: e.Path}
 	case mine.Run != "" && e.Holder.Run == mine.Run:
 		return &SharedError{e.Path, [2]int{min(mine.Rank, e.Holder.Rank), max(mine.Rank, e.Holder.Rank)}}

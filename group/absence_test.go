@@ -45,7 +45,7 @@ func TestUnreadable(t *testing.T) {
 		}},
 		"verify": {rotten, -1, func(w *world, p *disktest.Process) (bool, error) {
 			r, err := w.verifyBy(p)
-			return err == nil && r.Whole, err
+			return err == nil && r.Intact, err
 		}},
 		"status": {whole, -1, func(w *world, p *disktest.Process) (bool, error) {
 			_, err := w.statusBy(p)
@@ -153,7 +153,7 @@ func TestOwnRecordsUnreadable(t *testing.T) {
 	// One node that cannot be read decides nothing: the others hold the generation.
 	p := failing(w.Process(), syscall.EACCES, "open", "/n1/"+manifestPath(2))
 	r, err := w.verifyBy(p)
-	if err != nil || r.Generation != 2 || r.Whole {
+	if err != nil || r.Generation != 2 || r.Intact {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -176,7 +176,7 @@ func TestReadOnlySource(t *testing.T) {
 	must(t, c.recover())
 	must(t, diff("node 2", was[2], c.tree(2)))
 	v, err := c.verifyBy(c.Process())
-	if err != nil || !v.Whole {
+	if err != nil || !v.Intact {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if err := c.protect(); err == nil || err.Error() != "/n0 cannot be written to: read-only file system" {
@@ -231,7 +231,7 @@ func TestMeta(t *testing.T) {
 		verify := func(whole bool) {
 			t.Helper()
 			r, err := w.with(o).verifyBy(w.Process())
-			if err != nil || r.Whole != whole || r.Generation != 2 {
+			if err != nil || r.Intact != whole || r.Generation != 2 {
 				t.Errorf("read-only %v: %+v, %v", readOnly, r, err)
 			}
 		}
@@ -407,7 +407,7 @@ func TestForbiddenFile(t *testing.T) {
 	for range 2 {
 		r, err := w.recoverBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"), RecoverOptions{})
 		must(t, err)
-		if r.Incomplete() == nil || len(r.Replaced) > 0 || len(r.Left) != 1 || !strings.HasPrefix(r.Left[0], "/n1/plain: permission denied: ") {
+		if r.Incomplete() == nil || len(r.Replaced) > 0 || len(r.Unrecovered) != 1 || !strings.HasPrefix(r.Unrecovered[0], "/n1/plain: permission denied: ") {
 			t.Errorf("%+v", r)
 		}
 		for n, is := range w.trees() {

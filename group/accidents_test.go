@@ -24,22 +24,22 @@ func TestBalance(t *testing.T) {
 	}{
 		{"nothing was there", nil, nil, guard.Balance{}, false, false},
 		{"directories only", []*tree.Entry{dir}, nil, guard.Balance{}, false, false},
-		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, guard.Balance{Files: 1, Were: 1, Bytes: 5, WereBytes: 5}, false, false},
-		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, guard.Balance{Were: 2, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}}, true, true},
-		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 10, Deleted: 1, First: []string{"a"}}, false, false},
-		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, guard.Balance{Files: 1, Were: 2, Bytes: 5, WereBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
-		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, guard.Balance{Files: 1, Were: 3, Bytes: 9, WereBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
-		{"moved", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10}, false, false},
+		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, guard.Balance{Files: 1, FormerFiles: 1, Bytes: 5, FormerBytes: 5}, false, false},
+		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, guard.Balance{FormerFiles: 2, FormerBytes: 10, Deleted: 2, First: []string{"a", "b"}}, true, true},
+		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, guard.Balance{Files: 1, FormerFiles: 2, Bytes: 5, FormerBytes: 10, Deleted: 1, First: []string{"a"}}, false, false},
+		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, guard.Balance{Files: 1, FormerFiles: 2, Bytes: 5, FormerBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
+		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, guard.Balance{Files: 1, FormerFiles: 3, Bytes: 9, FormerBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
+		{"moved", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, guard.Balance{Files: 2, FormerFiles: 2, Bytes: 10, FormerBytes: 10}, false, false},
 		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 4), file("d", 6)},
-			guard.Balance{Files: 2, Were: 2, Bytes: 10, WereBytes: 10, Deleted: 2, First: []string{"a", "b"}, Replaced: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
-		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, guard.Balance{Were: 1, WereBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
-		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, guard.Balance{Files: 2, Were: 2, Bytes: 1, WereBytes: 1}, false, false},
-		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, guard.Balance{Files: 3, Were: 3, Bytes: 10, WereBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
+			guard.Balance{Files: 2, FormerFiles: 2, Bytes: 10, FormerBytes: 10, Deleted: 2, First: []string{"a", "b"}, Replaced: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
+		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, guard.Balance{FormerFiles: 1, FormerBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
+		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, guard.Balance{Files: 2, FormerFiles: 2, Bytes: 1, FormerBytes: 1}, false, false},
+		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, guard.Balance{Files: 3, FormerFiles: 3, Bytes: 10, FormerBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
 		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), dir, file("b", 1), file("d", 5)},
-			guard.Balance{Files: 2, Were: 4, Bytes: 6, WereBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Changed: 1, ChangedBytes: 5, FirstChanged: []string{"b"}}, false, true},
-		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, guard.Balance{Were: 1, WereBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
+			guard.Balance{Files: 2, FormerFiles: 4, Bytes: 6, FormerBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Changed: 1, ChangedBytes: 5, FirstChanged: []string{"b"}}, false, true},
+		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, guard.Balance{FormerFiles: 1, FormerBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
 		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)},
-			guard.Balance{Were: 7, WereBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}}, true, true},
+			guard.Balance{FormerFiles: 7, FormerBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}}, true, true},
 	} {
 		is := guard.BalanceOf(x.was, x.now)
 		if fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) || is.Empty() != x.empty || is.ManyDeleted() != x.less {
@@ -77,7 +77,7 @@ func TestAccident(t *testing.T) {
 		before := everything(w)
 		r, err := w.protectBy(w.Process(), x.o)
 		input := new(protection.RefusedError)
-		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Way != protection.WayAcceptDeleted) {
+		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Option != protection.OptionAcceptDeleted) {
 			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
 		}
 		if x.refused && !slices.Equal(before, everything(w)) {
@@ -254,7 +254,7 @@ func TestAccidentChanged(t *testing.T) {
 			continue
 		}
 		input := new(protection.RefusedError)
-		if !errors.As(err, &input) || (input.Way == protection.WayAcceptChanged) == strings.Contains(x.what, "gone at") || !slices.Equal(before, everything(w)) {
+		if !errors.As(err, &input) || (input.Option == protection.OptionAcceptChanged) == strings.Contains(x.what, "gone at") || !slices.Equal(before, everything(w)) {
 			t.Errorf("%s: %v, or something has changed", x.what, err)
 		}
 		if want := `n0 has other content in 20 of 27 files ("doc0", "doc1", "doc10", "doc11", "doc12" and 15 more)`; x.what == "one of two" && !strings.Contains(err.Error(), want) {
@@ -273,12 +273,12 @@ func TestChanges(t *testing.T) {
 	was := []*tree.Entry{at("a", 5, 0, 1), at("b", 5, 64, 2), at("c", 5, 128, 3), at("gone", 5, 192, 4)}
 	now := []*tree.Entry{at("b", 5, 64, 2), at("c", 6, 128, 9), at("new", 7, 256, 5), at("z", 5, 0, 1)}
 	n, list := guard.Changes(now, was)
-	want := []protection.Finding{{Path: "c", What: Changed}, {Path: "new", What: New}, {Path: "a", To: "z", What: Moved}, {Path: "gone", What: Deleted}}
+	want := []protection.Finding{{Path: "c", Kind: Changed}, {Path: "new", Kind: New}, {Path: "a", Target: "z", Kind: Moved}, {Path: "gone", Kind: Deleted}}
 	if n != 13 || !slices.Equal(list, want) {
 		t.Errorf("%d, %v: want 13, %v", n, list, want)
 	}
 	// One of two names that had the content is left: the other one is a copy, and has not moved.
-	if _, list = guard.Changes([]*tree.Entry{at("a", 5, 0, 1), at("z", 5, 0, 1)}, was[:1]); !slices.Equal(list, []protection.Finding{{Path: "z", What: New}}) {
+	if _, list = guard.Changes([]*tree.Entry{at("a", 5, 0, 1), at("z", 5, 0, 1)}, was[:1]); !slices.Equal(list, []protection.Finding{{Path: "z", Kind: New}}) {
 		t.Errorf("%v", list)
 	}
 }

@@ -53,8 +53,8 @@ const (
 	XXH3   = store.XXH3
 )
 
-// Elsewhere says what to do where a node cannot be read.
-const Elsewhere = session.Elsewhere
+// ElsewhereAdvice says what to do where a node cannot be read.
+const ElsewhereAdvice = session.ElsewhereAdvice
 
 // Order returns, by node of the group, which of the directories is its: those that say it keep
 // their places, and the others take the free places of their names, and then those that are left.
@@ -69,7 +69,7 @@ func Resized(names []string, ids []protection.Identity, added []bool, remove []s
 
 // What is the matter with a file of a node, or the whole of it: docs/format.md and docs/protect.md have the words.
 const (
-	Whole       = content.Intact
+	Intact      = content.Intact
 	Lost        = content.Lost        // a node
 	Failing     = content.Failing     // a node
 	Unreachable = content.Unreachable // a node

@@ -71,7 +71,7 @@ func TestStatusBeside(t *testing.T) {
 			seen[r.Generation]++
 			for _, n := range r.Nodes {
 				was := r.Generation == 1 && n.Dir == "/n1" && n.Status == Changed
-				if !was && (n.Status != Whole || len(n.Findings) > 0) {
+				if !was && (n.Status != Intact || len(n.Findings) > 0) {
 					t.Errorf("%s: generation %d: %s is %s: %v", what, r.Generation, n.Dir, n.Status, n.Findings)
 				}
 			}
@@ -94,7 +94,7 @@ func TestVerifyBusy(t *testing.T) {
 	w := newWorld(3, 1)
 	must(t, w.protect())
 	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error {
-		_, err := w.with(protection.Settings{From: "desk"}).protectBy(p, ProtectOptions{})
+		_, err := w.with(protection.Settings{Origin: "desk"}).protectBy(p, ProtectOptions{})
 		return err
 	}}
 	begin, end := lockedAt(t, w, &protect)
@@ -107,10 +107,10 @@ func TestVerifyBusy(t *testing.T) {
 		}
 		r, err := w.statusBy(w.Process())
 		must(t, err)
-		if !r.Whole || !slices.ContainsFunc(r.Notes, func(text string) bool { return strings.Contains(text, busy.Holder.String()) }) {
+		if !r.Intact || !slices.ContainsFunc(r.Notes, func(text string) bool { return strings.Contains(text, busy.Holder.String()) }) {
 			t.Errorf("%v: no %v", r.Notes, busy.Holder)
 		}
-		if !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Busy != nil && n.Busy.From == "desk" }) {
+		if !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Busy != nil && n.Busy.Origin == "desk" }) {
 			t.Errorf("%+v", r.Nodes)
 		}
 	})
@@ -134,7 +134,7 @@ func TestStatusBesideSnapshot(t *testing.T) {
 		p := w.Process()
 		p.CallAt((begin+end)/2, func() {
 			r, err := w.with(protection.Settings{Roots: true, Step: Latest}).statusBy(w.Process())
-			if err != nil || !r.Protected || !r.Whole || *r.Step != 1 {
+			if err != nil || !r.Protected || !r.Intact || *r.Step != 1 {
 				t.Errorf("beside protect of step-%d: %v: %+v", step, err, r)
 			}
 			if busy := err == nil && r.Nodes[0].Busy != nil; busy != (step == 1) {

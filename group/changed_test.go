@@ -36,7 +36,7 @@ func (w *world) record(t *testing.T, n int) (*store.Manifest, *store.Record) {
 	p := w.clone().Process()
 	d, err := p.Open(w.dirs[n])
 	must(t, err)
-	at := &store.Node{Index: n, Given: w.dirs[n], Dir: d}
+	at := &store.Node{Index: n, DirName: w.dirs[n], Dir: d}
 	s := at.Load(nil, len(w.dirs))
 	l := at.Held[s.Held[len(s.Held)-1].Generation]
 	_, text, err := at.Read(l, l.Manifest.RecordFilesAt(n)[0])
@@ -242,7 +242,7 @@ func TestCrashUnread(t *testing.T) {
 			w := *before
 			w.Machine = x.Machine
 			r, err := w.verifyBy(w.Process())
-			if err != nil || r.Generation == 2 && !r.Whole || r.Nodes[1].Status != Whole && x.Err == nil {
+			if err != nil || r.Generation == 2 && !r.Intact || r.Nodes[1].Status != Intact && x.Err == nil {
 				return fmt.Errorf("verify: %v, %+v", err, r)
 			}
 			c := w.clone()

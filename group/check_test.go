@@ -62,7 +62,7 @@ func TestWrongParity(t *testing.T) {
 				if tr.Rank() == 1 {
 					tr = &liar{tr, left}
 				}
-				_, errs[tr.Rank()] = group.Over(tr, dirs[tr.Rank():][:1], options).Protect(ctx, o)
+				_, errs[tr.Rank()] = group.Join(tr, dirs[tr.Rank():][:1], options).Protect(ctx, o)
 				return nil
 			})
 			if left.Load() >= 0 { // there are not so many

@@ -53,7 +53,7 @@ func recoveringWith(o RecoverOptions) func(*world, *disktest.Process) (bool, err
 			return false, err
 		}
 		failing := slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing })
-		return r.Left == nil && !failing, nil
+		return r.Unrecovered == nil && !failing, nil
 	}
 }
 
@@ -174,7 +174,7 @@ func makeScenes(t testing.TB) []*scene {
 		w = protected()
 		add(&scene{name: fmt.Sprint("verify, at a glance ", glance), changed: -1, world: w, was: w.trees(), verb: func(w *world, p *disktest.Process) (bool, error) {
 			r, err := w.examineBy(p, glance)
-			return err == nil && r.Whole, err
+			return err == nil && r.Intact, err
 		}})
 	}
 	return list
@@ -442,8 +442,8 @@ func comesBack(w *world, trees func(generation int64) []string, lost []int, how 
 	if err != nil {
 		return fmt.Errorf("lost %v: %w", lost, err)
 	}
-	if r.Left != nil {
-		return fmt.Errorf("lost %v: left %q", lost, r.Left)
+	if r.Unrecovered != nil {
+		return fmt.Errorf("lost %v: left %q", lost, r.Unrecovered)
 	}
 	for _, n := range lost {
 		if err := diff(fmt.Sprintf("lost %v: node %d", lost, n), trees(r.Generation)[n], x.tree(n)); err != nil {

@@ -399,10 +399,10 @@ func (d *diary) mend() {
 	if err != nil {
 		d.fail("recover: %v", err)
 	}
-	d.note("recover: %d files, left %q", r.Files, r.Left)
+	d.note("recover: %d files, left %q", r.Files, r.Unrecovered)
 	if r.Incomplete() != nil {
 		if changes <= d.r {
-			d.fail("recover: %d nodes have changed or are lost, %d may, and not all is back: %q", changes, d.r, r.Left)
+			d.fail("recover: %d nodes have changed or are lost, %d may, and not all is back: %q", changes, d.r, r.Unrecovered)
 		}
 		_, err := d.protectBy(d.Process(), ProtectOptions{Force: true, Accept: protection.Edits{Changed: true, Deleted: true}})
 		d.note("protect --force: %v", err)
@@ -442,7 +442,7 @@ func (d *diary) examine(glance bool) {
 	}
 	var alarm []string
 	for _, n := range v.Nodes {
-		if n.Status != Whole && n.Status != Changed {
+		if n.Status != Intact && n.Status != Changed {
 			alarm = append(alarm, fmt.Sprintf("%s is %s %v", n.Dir, n.Status, n.Findings))
 		}
 	}

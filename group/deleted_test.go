@@ -45,7 +45,7 @@ func TestDeleted(t *testing.T) {
 		for _, glance := range []bool{true, false} {
 			v, err := w.examineBy(w.Process(), glance)
 			must(t, err)
-			if v.Nodes[1].Status != x.status || !slices.ContainsFunc(v.Nodes[1].Findings, func(f protection.Finding) bool { return f.What == x.what }) || v.Whole {
+			if v.Nodes[1].Status != x.status || !slices.ContainsFunc(v.Nodes[1].Findings, func(f protection.Finding) bool { return f.Kind == x.what }) || v.Intact {
 				t.Errorf("%s: glance %v: %+v", x.name, glance, v.Nodes[1])
 			}
 		}
@@ -53,7 +53,7 @@ func TestDeleted(t *testing.T) {
 		r, err := w.recoverBy(w.Process(), RecoverOptions{})
 		must(t, err)
 		var left []string
-		for _, p := range r.Gone {
+		for _, p := range r.Deleted {
 			left = append(left, string(p[len("/n1/"):]))
 		}
 		want := is
@@ -86,7 +86,7 @@ func TestLostAhead(t *testing.T) {
 	w.Wait(1e9)
 	w.Lose("/n1/sub/x")
 	input := new(protection.RefusedError)
-	if err := w.protect(); !errors.As(err, &input) || input.Way != protection.WayForce || !strings.Contains(err.Error(), "/n1/sub/x") {
+	if err := w.protect(); !errors.As(err, &input) || input.Option != protection.OptionForce || !strings.Contains(err.Error(), "/n1/sub/x") {
 		t.Errorf("%v", err)
 	}
 	must(t, w.recover())
@@ -109,7 +109,7 @@ func TestLostAhead(t *testing.T) {
 	w.Remove("/n1/plain")
 	w.Overwrite("/n1/big", 3, []byte("rot"), true)
 	r, err = w.recoverBy(w.Process(), RecoverOptions{})
-	if err != nil || r.Files != 1 || len(r.Gone) != 1 {
+	if err != nil || r.Files != 1 || len(r.Deleted) != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	must(t, w.protect())

@@ -2,7 +2,7 @@
 // parity from which the data of any R lost nodes comes back.
 //
 // A node is a directory. A [Group] is what programs hold of all of them: [Open] returns one that has its
-// directories in this process, [Over] one whose directories are spread over the ranks of a transport. Those at one rank
+// directories in this process, [Join] one whose directories are spread over the ranks of a transport. Those at one rank
 // are consecutive, as [executor.Hosted] deals them out. No node ever holds what all of them have.
 //
 // [Group.Protect] writes parity and records into the .volley of every node, [Group.Verify] compares everything with the

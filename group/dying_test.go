@@ -108,7 +108,7 @@ func (s *scene) dies(d, n int, rng *rand.Rand) error {
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
-	if r.Nodes[d].Status != Failing || r.Whole {
+	if r.Nodes[d].Status != Failing || r.Intact {
 		return fmt.Errorf("verify: %+v", *r)
 	}
 	if !r.Protected {

@@ -73,8 +73,8 @@ func entryErrors(t *testing.T, w *world, want []string) {
 				}
 				noted := err == nil && r.Notes != nil // modes and times that cannot be set
 				if p.Kill(); err == nil {
-					if r, err = x.recoverBy(x.Process(), RecoverOptions{}); err == nil && r.Left != nil {
-						err = fmt.Errorf("once more: %q", r.Left)
+					if r, err = x.recoverBy(x.Process(), RecoverOptions{}); err == nil && r.Unrecovered != nil {
+						err = fmt.Errorf("once more: %q", r.Unrecovered)
 					}
 				}
 				if err == nil && !noted {
@@ -114,7 +114,7 @@ func leftAlone(w *world, r *RecoverReport, want []string) error {
 	}
 	named := func(p string) bool {
 		p = printable.Text(p)
-		return slices.ContainsFunc(slices.Concat(r.Left, r.Notes), func(text string) bool {
+		return slices.ContainsFunc(slices.Concat(r.Unrecovered, r.Notes), func(text string) bool {
 			return strings.HasPrefix(text, p+" ") || strings.HasPrefix(text, p+": ")
 		})
 	}
@@ -129,13 +129,13 @@ func leftAlone(w *world, r *RecoverReport, want []string) error {
 			continue
 		}
 		if missing++; !ok {
-			return fmt.Errorf("%s was %q and is %q: not named in %q, %q", p, line, is[p], r.Left, r.Notes)
+			return fmt.Errorf("%s was %q and is %q: not named in %q, %q", p, line, is[p], r.Unrecovered, r.Notes)
 		}
 	}
-	if missing > 0 && len(r.Left)+len(r.Notes) == 0 {
+	if missing > 0 && len(r.Unrecovered)+len(r.Notes) == 0 {
 		return errors.New("nothing is named")
 	}
-	for _, text := range r.Left {
+	for _, text := range r.Unrecovered {
 		if strings.Contains(text, "nothing more is recovered here") {
 			return errors.New(text)
 		}
@@ -239,7 +239,7 @@ func TestMountedBelow(t *testing.T) {
 				}
 			}
 			r, err := c.recoverBy(c.Process(), RecoverOptions{})
-			if err != nil || r.Left != nil {
+			if err != nil || r.Unrecovered != nil {
 				return fmt.Errorf("once more: %+v, %v", r, err)
 			}
 			return diff("once more", withoutTimes(want[1]), withoutTimes(c.tree(1)))
@@ -317,13 +317,13 @@ func TestPoorDisk(t *testing.T) {
 		must(t, err)
 		check := func(r *RecoverReport) {
 			t.Helper()
-			if len(r.Left) != len(x.left) || r.Replaced != nil || (r.Incomplete() == nil) != (x.left == nil) {
-				t.Errorf("%s: left %q, replaced %q, want %q", x.what, r.Left, r.Replaced, x.left)
+			if len(r.Unrecovered) != len(x.left) || r.Replaced != nil || (r.Incomplete() == nil) != (x.left == nil) {
+				t.Errorf("%s: left %q, replaced %q, want %q", x.what, r.Unrecovered, r.Replaced, x.left)
 			}
 			for _, text := range x.left {
 				start, _, _ := strings.Cut(text, ",")
-				if !slices.ContainsFunc(r.Left, func(is string) bool { return strings.HasPrefix(is, text) || strings.HasPrefix(is, start) }) {
-					t.Errorf("%s: %q, want %q", x.what, r.Left, text)
+				if !slices.ContainsFunc(r.Unrecovered, func(is string) bool { return strings.HasPrefix(is, text) || strings.HasPrefix(is, start) }) {
+					t.Errorf("%s: %q, want %q", x.what, r.Unrecovered, text)
 				}
 			}
 			is := lines(w.tree(1))
@@ -407,7 +407,7 @@ func TestMountedErrors(t *testing.T) {
 		p.Deny("/n1/m", e, disktest.Growing...)
 		r, err := x.recoverBy(p, RecoverOptions{})
 		must(t, err)
-		if p.Kill(); len(r.Left) == 0 {
+		if p.Kill(); len(r.Unrecovered) == 0 {
 			t.Fatalf("%v: %+v", e, r)
 		}
 		must(t, leftAlone(x, r, want))

@@ -52,7 +52,7 @@ func TestErrorNames(t *testing.T) {
 			dir := nodesIn(t)[:1]
 			errs := make([]error, 2)
 			local.Run(t.Context(), 2, func(ctx context.Context, end transport.Transport) error {
-				_, errs[end.Rank()] = group.Over(end, dir, protection.Settings{}).Protect(ctx, group.ProtectOptions{Tolerate: 1})
+				_, errs[end.Rank()] = group.Join(end, dir, protection.Settings{}).Protect(ctx, group.ProtectOptions{Tolerate: 1})
 				return nil
 			})
 			return errors.Join(errs...)

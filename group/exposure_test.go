@@ -65,7 +65,7 @@ func TestExposure(t *testing.T) {
 			must(t, err)
 			var whole []int
 			for _, n := range v.Nodes {
-				if n.Status == Whole {
+				if n.Status == Intact {
 					whole = append(whole, n.Node)
 				}
 			}
@@ -112,7 +112,7 @@ func TestExposure(t *testing.T) {
 					slices.Sort(want)
 					extra := slices.ContainsFunc(missing, func(p string) bool { return !slices.Contains(want, p) })
 					if extra || name == "verify" && !slices.Equal(missing, want) {
-						t.Fatalf("seed %d, %s: %d of %d may be lost, lost %v: node %d lacks %v, and it named %v (%v)", seed, name, v.MayLose, r, lost, n, missing, want, rec.Left)
+						t.Fatalf("seed %d, %s: %d of %d may be lost, lost %v: node %d lacks %v, and it named %v (%v)", seed, name, v.MayLose, r, lost, n, missing, want, rec.Unrecovered)
 					}
 				}
 			}
@@ -143,7 +143,7 @@ func TestRiskSince(t *testing.T) {
 			switch is := r.RiskSince; {
 			case want == nil && is != nil || want != nil && is == nil:
 				t.Errorf("%s, %s: %+v, want %+v: %+v", what, name, is, want, r.Risks)
-			case want != nil && (!is.Time.Equal(want.Time) || is.Node != want.Node || is.What != want.What || is.Dir != w.dirs[want.Node]):
+			case want != nil && (!is.Time.Equal(want.Time) || is.Node != want.Node || is.Kind != want.Kind || is.Dir != w.dirs[want.Node]):
 				t.Errorf("%s, %s: %+v, want %+v", what, name, is, want)
 			}
 		}
@@ -167,17 +167,17 @@ func TestRiskSince(t *testing.T) {
 	c.Remove("/n1/big")
 	dir, err := c.Lstat("/n1")
 	must(t, err)
-	both(c, &protection.Cause{Time: dir.ModTime(), Node: 1, What: Deleted}, "a file was deleted")
+	both(c, &protection.Cause{Time: dir.ModTime(), Node: 1, Kind: Deleted}, "a file was deleted")
 
 	w.WriteFile("/n1/big", []byte("other content"), 0o600)
 	first, err := w.Lstat("/n1/big")
 	must(t, err)
 	w.Wait(time.Hour)
 	w.WriteFile("/n2/plain", []byte("other content, too"), 0o644)
-	both(w, &protection.Cause{Time: first.ModTime(), Node: 1, What: Changed}, "files were changed")
+	both(w, &protection.Cause{Time: first.ModTime(), Node: 1, Kind: Changed}, "files were changed")
 
 	w.SetTime("/n2/plain", made.Add(-time.Hour))
-	both(w, &protection.Cause{Time: made, Node: 2, What: Changed}, "a file has an earlier time")
+	both(w, &protection.Cause{Time: made, Node: 2, Kind: Changed}, "a file has an earlier time")
 	_, err = w.protectBy(w.Process(), ProtectOptions{Accept: protection.Edits{Deleted: true}})
 	must(t, err)
 	both(w, nil, "protected again")

@@ -23,10 +23,10 @@ import (
 func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ *RecoverReport, err error) {
 	start := time.Now()
 	if s.Manifest == nil {
-		return nil, s.Alike(ctx, s.Unprotected())
+		return nil, s.SharedError(ctx, s.Unprotected())
 	}
 	o.Revert.Deleted = true
-	files := &survey.Files{Patterns: o.Files, Export: o.To != ""}
+	files := &survey.Files{Patterns: o.Files, Export: o.OutDir != ""}
 	if !o.DryRun && !files.Export {
 		survey.Sweep(s)
 	}
@@ -45,32 +45,32 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes)), Blocks: len(found.Rows), Notes: s.Notes()}
 	for n, c := range found.Conditions {
 		r.Matched += matched[n]
-		of := &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: findings[n]}
-		r.Nodes = append(r.Nodes, reportOf(s, n, of))
+		condition := &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: findings[n]}
+		r.Nodes = append(r.Nodes, reportOf(s, n, condition))
 		if c.Failing != "" && matched[n] > 0 {
-			r.Nodes[n].why = c.Failing
+			r.Nodes[n].failing = c.Failing
 		}
 		if !files.Export {
-			r.tell(s.States[n].Dir, findings[n], o)
+			r.noteEdits(s.States[n].Dir, findings[n], o)
 		}
 	}
 	r.Notes = append(r.Notes, pass.NoteTorn(s, found.Conditions)...)
 	targets := map[int]*restore.Target{}
 	defer restore.Discard(targets)
-	left, comes := make([][]string, len(s.Nodes)), map[int]bool{}
+	unrecovered, comes := make([][]string, len(s.Nodes)), map[int]bool{}
 	for i, n := range s.Nodes {
 		c := found.Conditions[n.Index]
 		comes[n.Index] = len(c.Restore) > 0
-		left[i] = survey.GiveUp(s, n, c, found.Beyond)
+		unrecovered[i] = survey.GiveUp(s, n, c, found.Beyond)
 		if !files.Export {
-			left[i] = append(left[i], survey.HiddenNotes(n, c, findings[n.Index])...)
+			unrecovered[i] = append(unrecovered[i], survey.HiddenNotes(n, c, findings[n.Index])...)
 		}
 	}
 	switch {
 	case o.DryRun:
-		err = r.leave(ctx, s, left)
+		err = r.addUnrecovered(ctx, s, unrecovered)
 	case files.Export:
-		err = copyOut(ctx, s, o, r, found, targets, comes, left)
+		err = copyOut(ctx, s, o, r, found, targets, comes, unrecovered)
 	default:
 		for _, n := range s.Nodes {
 			if (comes[n.Index] || s.States[n.Index].Interrupted()) && n.Dir != nil && found.Conditions[n.Index].Failing == "" {
@@ -79,7 +79,7 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 			}
 		}
 		if err = checkRoom(ctx, s, o, targets); err == nil {
-			_, err = restoreAll(ctx, s, o, r, found, targets, left)
+			_, err = restoreAll(ctx, s, o, r, found, targets, unrecovered)
 		}
 	}
 	if err != nil {
@@ -91,13 +91,13 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 
 // copyOut writes what was protected of files into the directories below another one that are for their nodes. What an
 // earlier run has written there stays.
-func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, comes map[int]bool, left [][]string) (err error) {
-	undo := disk.Unmake(s.Disk, o.To)
+func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, comes map[int]bool, unrecovered [][]string) (err error) {
+	undo := disk.Unmake(s.Disk, o.OutDir)
 	var outs []*store.Node
 	defer func() {
 		restore.Discard(targets)
-		for _, out := range outs {
-			out.Close()
+		for _, outNode := range outs {
+			outNode.Close()
 		}
 		if err != nil {
 			undo()
@@ -105,53 +105,53 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 	}()
 	for _, n := range s.Nodes {
 		if comes[n.Index] {
-			at, host := filepath.Join(o.To, fmt.Sprint("node.", n.Index)), ""
-			if of, ok := strings.CutSuffix(n.Given, n.At); ok && n.Absent == "" {
-				host = of
+			dir, host := filepath.Join(o.OutDir, fmt.Sprint("node.", n.Index)), ""
+			if prefix, ok := strings.CutSuffix(n.DirName, n.DirPath); ok && n.Absent == "" {
+				host = prefix
 			}
-			outs = append(outs, &store.Node{Index: n.Index, At: at, Given: host + at})
+			outs = append(outs, &store.Node{Index: n.Index, DirPath: dir, DirName: host + dir})
 		}
 	}
 	if err := s.Steady(ctx, func(context.Context) error { return s.Apart(outs...) }); err != nil {
 		return err
 	}
-	made := make([]*restore.Target, len(s.Nodes))
-	notes, err := session.Collect(ctx, s, func(ctx context.Context, here int, n *store.Node) (string, error) {
-		i := slices.IndexFunc(outs, func(out *store.Node) bool { return out.Index == n.Index })
-		if i < 0 {
+	created := make([]*restore.Target, len(s.Nodes))
+	notes, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (string, error) {
+		index := slices.IndexFunc(outs, func(outNode *store.Node) bool { return outNode.Index == n.Index })
+		if index < 0 {
 			return "", nil
 		}
-		out, x, c := outs[i], s.RecordOf[n.Index], found.Conditions[n.Index]
-		if err := out.Open(s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
+		outNode, x, c := outs[index], s.RecordOf[n.Index], found.Conditions[n.Index]
+		if err := outNode.Open(s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
 			return "", err
 		}
-		if out.ReadOnly != "" {
-			return "", fmt.Errorf("%s cannot be written to: %s", out.Given, out.ReadOnly)
+		if outNode.ReadOnly != "" {
+			return "", fmt.Errorf("%s cannot be written to: %s", outNode.DirName, outNode.ReadOnly)
 		}
-		l, err := tree.Scan(out.Dir, false, tree.Rules{})
+		l, err := tree.Scan(outNode.Dir, false, tree.Rules{})
 		if err != nil {
 			return "", err
 		}
 		lacks := &content.Condition{Listing: l, Data: c.Data, Touched: c.Touched}
-		if lacks.Restore, err = survey.Lacking(ctx, s.Manifest, out, l, x, c.Restore); err != nil {
+		if lacks.Restore, err = survey.Lacking(ctx, s.Manifest, outNode, l, x, c.Restore); err != nil {
 			return "", err
 		}
-		made[here] = survey.NewTargetAt(s, out, out.Load(s.Key, s.K), x, lacks)
-		made[here].RestoreEntriesOnly(n.Dir)
-		return fmt.Sprintf("the files of %s go to %s", s.Name(n.Index), out.Given), nil
+		created[i] = survey.NewTargetAt(s, outNode, outNode.Load(s.Key, s.K), x, lacks)
+		created[i].RestoreEntriesOnly(n.Dir)
+		return fmt.Sprintf("the files of %s go to %s", s.Name(n.Index), outNode.DirName), nil
 	})
 	if err != nil {
 		return err
 	}
 	for i, n := range s.Nodes {
-		if made[i] != nil {
-			targets[n.Index] = made[i]
+		if created[i] != nil {
+			targets[n.Index] = created[i]
 		}
 	}
 	r.Notes = append(r.Notes, slices.DeleteFunc(notes, func(text string) bool { return text == "" })...)
 	if err = checkRoom(ctx, s, o, targets); err != nil {
 		return err
 	}
-	_, err = restoreAll(ctx, s, o, r, found, targets, left)
+	_, err = restoreAll(ctx, s, o, r, found, targets, unrecovered)
 	return err
 }

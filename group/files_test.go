@@ -68,7 +68,7 @@ func TestRecoverFiles(t *testing.T) {
 		w.deletes = true // what else was deleted is not lost by that
 		v, err := w.verifyBy(w.Process())
 		must(t, err)
-		if f := v.Nodes[1].Findings; !slices.ContainsFunc(f, func(f protection.Finding) bool { return f.Path == "sub/deep/y" && f.What == Deleted }) {
+		if f := v.Nodes[1].Findings; !slices.ContainsFunc(f, func(f protection.Finding) bool { return f.Path == "sub/deep/y" && f.Kind == Deleted }) {
 			t.Errorf("%d ranks: %+v", ranks, f)
 		}
 		w.deletes = false
@@ -131,7 +131,7 @@ func TestRecoverFilesTo(t *testing.T) {
 		w.RemoveAll("/n3")
 		damaged := w.clone()
 		for range 2 { // it may be repeated
-			r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain", "sub/", "twin"}, To: "/out"})
+			r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain", "sub/", "twin"}, OutDir: "/out"})
 			must(t, err)
 			must(t, r.Incomplete())
 			for n, dir := range w.dirs {
@@ -159,7 +159,7 @@ func TestRecoverFilesTo(t *testing.T) {
 		w.Rename(dir, fmt.Sprint("/node.", n))
 		w.dirs[n] = fmt.Sprint("/node.", n)
 	}
-	if _, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain"}, To: "/"}); err == nil || !strings.Contains(err.Error(), "same directory") {
+	if _, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain"}, OutDir: "/"}); err == nil || !strings.Contains(err.Error(), "same directory") {
 		t.Errorf("into the nodes themselves: %v", err)
 	}
 }

@@ -22,10 +22,10 @@ type Group struct {
 	closed  atomic.Bool
 }
 
-// Over returns a group of which the transport's rank has the nodes with these directories. All ranks call the same
+// Join returns a group of which the transport's rank has the nodes with these directories. All ranks call the same
 // verbs, each for its own directories. An error of a verb ends the transport, so that no rank waits for another: the
-// next verb needs a new one. Whoever calls Over closes t.
-func Over(t transport.Transport, dirs []string, o protection.Settings) *Group {
+// next verb needs a new one. Whoever calls Join closes t.
+func Join(t transport.Transport, dirs []string, o protection.Settings) *Group {
 	return &Group{dirs: slices.Clone(dirs), options: session.Setup{Settings: o}, t: t}
 }
 
@@ -44,7 +44,7 @@ func open(dirs []string, o session.Setup) (*Group, error) {
 }
 
 // Close ends the use of a group of Open: later verbs return an error that wraps [transport.ErrClosed]. It does nothing
-// to a group of Over.
+// to a group of Join.
 func (g *Group) Close() error {
 	g.closed.Store(g.t == nil)
 	return nil
@@ -52,19 +52,19 @@ func (g *Group) Close() error {
 
 // meet calls f with the session of a verb.
 func meet[T any](ctx context.Context, g *Group, f func(*session.Session) (T, error)) (T, error) {
-	return over(g, func(t transport.Transport) (T, error) { return session.Meeting(ctx, t, g.options, f) })
+	return withTransport(g, func(t transport.Transport) (T, error) { return session.Meeting(ctx, t, g.options, f) })
 }
 
-// over calls f with the transport of a verb.
-func over[T any](g *Group, f func(transport.Transport) (T, error)) (none T, err error) {
+// withTransport calls f with the transport of a verb.
+func withTransport[T any](g *Group, f func(transport.Transport) (T, error)) (zero T, err error) {
 	if g.closed.Load() {
-		return none, fmt.Errorf("the group is closed: open it again: %w", transport.ErrClosed)
+		return zero, fmt.Errorf("the group is closed: open it again: %w", transport.ErrClosed)
 	}
 	t := g.t
 	if t == nil {
-		own := local.New(1)[0]
-		defer own.Close()
-		t = own
+		endpoint := local.New(1)[0]
+		defer endpoint.Close()
+		t = endpoint
 	}
 	return f(t)
 }

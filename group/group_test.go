@@ -136,19 +136,19 @@ var options = protection.Settings{Timeout: time.Minute}
 
 func protect(ranks int, dirs []string, o group.ProtectOptions) (*group.ProtectReport, error) {
 	return everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.ProtectReport, error) {
-		return group.Over(t, dirs, options).Protect(ctx, o)
+		return group.Join(t, dirs, options).Protect(ctx, o)
 	})
 }
 
 func recoverAll(ranks int, dirs []string) (*group.RecoverReport, error) {
 	return everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.RecoverReport, error) {
-		return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{})
+		return group.Join(t, dirs, options).Recover(ctx, group.RecoverOptions{})
 	})
 }
 
 func verify(ranks int, dirs []string) (*group.VerifyReport, error) {
 	return everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.VerifyReport, error) {
-		return group.Over(t, dirs, options).Verify(ctx, group.VerifyOptions{})
+		return group.Join(t, dirs, options).Verify(ctx, group.VerifyOptions{})
 	})
 }
 
@@ -157,7 +157,7 @@ func whole(t testing.TB, ranks int, dirs []string) {
 	t.Helper()
 	r, err := verify(ranks, dirs)
 	must(t, err)
-	if !r.Whole {
+	if !r.Intact {
 		t.Fatalf("%+v", r)
 	}
 }
@@ -272,12 +272,12 @@ func TestAlike(t *testing.T) {
 	dirs := trees(t, k, 2, 1000, 9)
 	protecting := func(tolerate func(rank int) int) func(context.Context, transport.Transport, []string) error {
 		return func(ctx context.Context, t transport.Transport, dirs []string) error {
-			_, err := group.Over(t, dirs, options).Protect(ctx, group.ProtectOptions{Tolerate: tolerate(t.Rank())})
+			_, err := group.Join(t, dirs, options).Protect(ctx, group.ProtectOptions{Tolerate: tolerate(t.Rank())})
 			return err
 		}
 	}
 	recovering := func(ctx context.Context, t transport.Transport, dirs []string) error {
-		_, err := group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{})
+		_, err := group.Join(t, dirs, options).Recover(ctx, group.RecoverOptions{})
 		return err
 	}
 	all := func(what string, f func(context.Context, transport.Transport, []string) error) {
@@ -358,14 +358,14 @@ func TestFlips(t *testing.T) {
 			if i%2 == 1 && !strings.Contains(path, ".volley") { // somebody has written to it
 				want = group.Changed
 			}
-			if r.Whole || r.Nodes[n].Status != want {
+			if r.Intact || r.Nodes[n].Status != want {
 				t.Fatalf("%s, byte %d: %+v", path, at, r)
 			}
-			if !strings.Contains(path, ".volley") && !slices.ContainsFunc(r.Nodes[n].Findings, func(f protection.Finding) bool { return strings.HasSuffix(string(f.Path), name) && f.What == want }) {
+			if !strings.Contains(path, ".volley") && !slices.ContainsFunc(r.Nodes[n].Findings, func(f protection.Finding) bool { return strings.HasSuffix(string(f.Path), name) && f.Kind == want }) {
 				t.Fatalf("%s is not named: %+v", path, r.Nodes[n])
 			}
 			_, err = everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.RecoverReport, error) {
-				return group.Over(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: protection.Edits{Changed: want == group.Changed}})
+				return group.Join(t, dirs, options).Recover(ctx, group.RecoverOptions{Revert: protection.Edits{Changed: want == group.Changed}})
 			})
 			must(t, err)
 			must(t, os.RemoveAll(filepath.Join(dir, ".volley", "replaced")))

@@ -74,14 +74,14 @@ func TestGroup(t *testing.T) {
 	if _, err := g.Protect(t.Context(), ProtectOptions{Tolerate: 1}); !IsInputError(err) {
 		t.Errorf("%v", err)
 	}
-	if r, err := g.Status(t.Context()); err != nil || r.Whole || r.Nodes[1].Status != Lost {
+	if r, err := g.Status(t.Context()); err != nil || r.Intact || r.Nodes[1].Status != Lost {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := g.Recover(t.Context(), RecoverOptions{}); err != nil || r.Incomplete() != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	must(t, diff("node 1", was[1], w.tree(1)))
-	if r, err := g.Verify(t.Context(), VerifyOptions{}); err != nil || !r.Whole {
+	if r, err := g.Verify(t.Context(), VerifyOptions{}); err != nil || !r.Intact {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err := g.Resize(t.Context(), ResizeOptions{Remove: []string{"/n3"}}); err != nil || r.Nodes != 3 {

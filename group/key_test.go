@@ -41,7 +41,7 @@ var verbs = map[string]verbal{
 	},
 	"verify": func(w *world, o protection.Settings) error {
 		r, err := w.with(o).verifyBy(w.Process())
-		if err == nil && !r.Whole {
+		if err == nil && !r.Intact {
 			err = fmt.Errorf("not whole: %+v", *r)
 		}
 		return err
@@ -162,7 +162,7 @@ func TestKeyInterrupted(t *testing.T) {
 		lost := c.clone()
 		lost.lose(at, 1)
 		_, err := lost.recoverBy(lost.Process(), RecoverOptions{})
-		if input := new(protection.RefusedError); errors.As(err, &input) && input.Way == protection.WayKey {
+		if input := new(protection.RefusedError); errors.As(err, &input) && input.Option == protection.OptionKey {
 			keyedWins++
 			_, err = lost.with(keyed(testKey)).recoverBy(lost.Process(), RecoverOptions{})
 		}

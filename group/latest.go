@@ -14,7 +14,7 @@ import (
 // not come back, and no others: what cannot be told of a newer one selects no older one. Verbs that only look pass over
 // those, too, that are not protected yet, or are just being protected.
 func choose(list []Snapshot, looks bool) (int, error) {
-	var why []string
+	var reasons []string
 	for i, x := range list {
 		switch x.State {
 		case InForce, Recoverable:
@@ -23,7 +23,7 @@ func choose(list []Snapshot, looks bool) (int, error) {
 			if !looks {
 				return i, nil
 			}
-			why = append(why, session.StepName(x.Step)+": it is not protected")
+			reasons = append(reasons, session.StepName(x.Step)+": it is not protected")
 			continue
 		case Busy:
 			if !looks {
@@ -32,12 +32,12 @@ func choose(list []Snapshot, looks bool) (int, error) {
 		case Unclear:
 			return 0, &NotLostError{x.Step, x.Err}
 		}
-		why = append(why, session.StepName(x.Step)+": "+x.Why)
+		reasons = append(reasons, session.StepName(x.Step)+": "+x.Reason)
 	}
 	if list == nil {
-		why = []string{"no root has a directory step-N (N a number without leading zeros)"}
+		reasons = []string{"no root has a directory step-N (N a number without leading zeros)"}
 	}
-	return 0, store.Inputf("no snapshot can be recovered: %s", strings.Join(why, "; "))
+	return 0, store.Inputf("no snapshot can be recovered: %s", strings.Join(reasons, "; "))
 }
 
 // A NotLostError says that no older snapshot is taken in the place of one that may come back.
@@ -58,7 +58,7 @@ func pickSnapshot(ctx context.Context, s *session.Session, v session.Verb) (foun
 	step := s.Step
 	switch {
 	case step < session.Latest:
-		err = s.Alike(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
+		err = s.SharedError(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
 	case v.Needs:
 		step, err = commonStep(ctx, s)
 	case step == session.Latest:
@@ -67,7 +67,7 @@ func pickSnapshot(ctx context.Context, s *session.Session, v session.Verb) (foun
 			break
 		}
 		if i, err = choose(found.List, s.Passed == nil); err != nil {
-			err = s.Alike(ctx, err)
+			err = s.SharedError(ctx, err)
 			break
 		}
 		step = found.List[i].Step
@@ -77,8 +77,8 @@ func pickSnapshot(ctx context.Context, s *session.Session, v session.Verb) (foun
 	}
 	for i, n := range s.Nodes {
 		s.Nodes[i] = n.Sub(session.StepName(step))
-		if found != nil && found.here[i][step] != nil {
-			s.Nodes[i] = found.here[i][step]
+		if found != nil && found.opened[i][step] != nil {
+			s.Nodes[i] = found.opened[i][step]
 		}
 	}
 	s.Taken = &step
@@ -102,38 +102,38 @@ func commonStep(ctx context.Context, s *session.Session) (int64, error) {
 	count := map[int64]int{}
 	newest := session.Latest
 	for _, x := range roots {
-		var has []string
+		var names []string
 		for _, step := range x.Steps {
-			has = append(has, session.StepName(step))
+			names = append(names, session.StepName(step))
 			if count[step]++; count[step] == s.K && (s.Step == session.Latest || s.Step == step) {
 				newest = max(newest, step)
 			}
 		}
-		list = append(list, fmt.Sprintf("%s has %s", x.Dir, cmp.Or(strings.Join(has, ", "), x.Failing, "none")))
+		list = append(list, fmt.Sprintf("%s has %s", x.Dir, cmp.Or(strings.Join(names, ", "), x.Failing, "none")))
 	}
 	if newest >= 0 {
 		return newest, nil
 	}
-	what := "no step-N (N a number without leading zeros) is"
+	subject := "no step-N (N a number without leading zeros) is"
 	if s.Step != session.Latest {
-		what = session.StepName(s.Step) + " is not"
+		subject = session.StepName(s.Step) + " is not"
 	}
-	return 0, s.Alike(ctx, store.Inputf("%s at every node: %s. A node that has lost its snapshots gets the latest back by recover", what, strings.Join(list, "; ")))
+	return 0, s.SharedError(ctx, store.Inputf("%s at every node: %s. A node that has lost its snapshots gets the latest back by recover", subject, strings.Join(list, "; ")))
 }
 
 // renameNewer renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
 // decision for that one has passed over all of them: they are lost.
 func (f *surroundings) renameNewer(ctx context.Context, s *session.Session, writes bool, notes *[]string) error {
-	var gone []int64
+	var newer []int64
 	for _, x := range f.List {
 		if x.Step > *s.Taken {
-			gone = append(gone, x.Step)
-			*notes = append(*notes, fmt.Sprintf("%s is passed over: %s", session.StepName(x.Step), x.Why))
+			newer = append(newer, x.Step)
+			*notes = append(*notes, fmt.Sprintf("%s is passed over: %s", session.StepName(x.Step), x.Reason))
 		}
 	}
 	if !writes {
 		return nil
 	}
-	_, err := f.clear(ctx, s, gone, nil, notes)
+	_, err := f.setAside(ctx, s, newer, nil, notes)
 	return err
 }

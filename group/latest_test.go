@@ -20,7 +20,7 @@ func TestLatest(t *testing.T) {
 	busy, broken := &files.BusyError{Path: "/r1"}, errors.New("input/output error")
 	list := func(states ...string) (all []Snapshot) {
 		for i, state := range states {
-			x := Snapshot{Step: int64(len(states) - i), State: state, Why: "it is " + state}
+			x := Snapshot{Step: int64(len(states) - i), State: state, Reason: "it is " + state}
 			if x.Err = broken; state == Busy {
 				x.Err = busy
 			}
@@ -246,7 +246,7 @@ func TestSnapshotsMeanwhile(t *testing.T) {
 			"snapshots": func(c *roots, p *disktest.Process) error {
 				r, err := c.snapshotsBy(p)
 				if err == nil && r.Snapshots[0].State != InForce && r.Snapshots[0].State != Unprotected && r.Snapshots[0].State != Busy {
-					err = fmt.Errorf("step-2 is %s: %s", r.Snapshots[0].State, r.Snapshots[0].Why)
+					err = fmt.Errorf("step-2 is %s: %s", r.Snapshots[0].State, r.Snapshots[0].Reason)
 				}
 				return err
 			},
@@ -304,7 +304,7 @@ func TestSnapshotsShared(t *testing.T) {
 		{files.Holder{PID: 8, Host: "h", Run: "run", Rank: 0}, "ranks 0 and 1 have one directory"},
 		{files.Holder{}, "is busy: another run"},
 	} {
-		if err := (&files.BusyError{Path: "/r", Holder: x.theirs}).Of(mine); !strings.Contains(err.Error(), x.want) {
+		if err := (&files.BusyError{Path: "/r", Holder: x.theirs}).SeenBy(mine); !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%+v: %v: want %q", x.theirs, err, x.want)
 		}
 	}

@@ -58,7 +58,7 @@ func TestRecoverLeavesOut(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %d ranks: %v", x.name, ranks, err)
 			}
-			if len(r.Left) != 1 || !strings.HasPrefix(r.Left[0], "/n1") || !strings.Contains(r.Left[0], x.why) || r.Incomplete() == nil || r.Files != 1 {
+			if len(r.Unrecovered) != 1 || !strings.HasPrefix(r.Unrecovered[0], "/n1") || !strings.Contains(r.Unrecovered[0], x.why) || r.Incomplete() == nil || r.Files != 1 {
 				t.Errorf("%s, %d ranks: %+v", x.name, ranks, *r)
 			}
 			must(t, diff("the other node", was[3], w.tree(3)))
@@ -133,7 +133,7 @@ func TestReportBytes(t *testing.T) {
 	w.MkdirAll(odd, 0o700)
 	r, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
-	same(t, "left", r.Left, []string{`/n1/odd \xff is a directory, and was a file when it was protected: move it away`})
+	same(t, "left", r.Unrecovered, []string{`/n1/odd \xff is a directory, and was a file when it was protected: move it away`})
 }
 
 // TestLeftoversNamed has runs of all kinds where others were interrupted: a report names what is left after it, and nothing
@@ -185,10 +185,10 @@ func TestLeftoversNamed(t *testing.T) {
 		"unprotect, dry":           ends(UnprotectOptions{Force: true, DryRun: true}),
 		"recover":                  recovers(RecoverOptions{}),
 		"recover, dry":             recovers(RecoverOptions{DryRun: true}),
-		"recover elsewhere":        recovers(RecoverOptions{To: "/to"}),
+		"recover elsewhere":        recovers(RecoverOptions{OutDir: "/to"}),
 		"recover files":            recovers(RecoverOptions{Files: []string{"plain"}}),
 		"recover files, dry":       recovers(RecoverOptions{Files: []string{"plain"}, DryRun: true}),
-		"recover files elsewhere":  recovers(RecoverOptions{Files: []string{"plain"}, To: "/to"}),
+		"recover files elsewhere":  recovers(RecoverOptions{Files: []string{"plain"}, OutDir: "/to"}),
 		"recover what nobody lost": recovers(RecoverOptions{Files: []string{"big"}}),
 	} {
 		for _, from := range []*world{start, lost} {

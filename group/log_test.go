@@ -60,7 +60,7 @@ func TestDefaultLog(t *testing.T) {
 		if err := knock(); err != nil {
 			return err
 		}
-		g := group.Over(end, dirs[r:r+1], protection.Settings{Timeout: transporttest.Limit})
+		g := group.Join(end, dirs[r:r+1], protection.Settings{Timeout: transporttest.Limit})
 		if _, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 1}); err != nil {
 			return err
 		}

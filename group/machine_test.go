@@ -150,7 +150,7 @@ func overRanks[T any](w *world, p *disktest.Process, verb func(context.Context, 
 	return onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (T, error) {
 		o := o
 		if w.hosts != nil {
-			o.On = w.hosts[t.Rank()]
+			o.HostName = w.hosts[t.Rank()]
 		}
 		return verb(ctx, overSetup(t, dirs, o))
 	})
@@ -202,7 +202,7 @@ func (w *world) whole() error {
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
-	if !r.Whole {
+	if !r.Intact {
 		return fmt.Errorf("verify: %+v", *r)
 	}
 	return nil

@@ -86,7 +86,7 @@ func TestProtectMeanwhile(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 				continue
 			}
-			same(t, what+": gone", r.Gone, x.gone)
+			same(t, what+": gone", r.Vanished, x.gone)
 			same(t, what+": torn", r.Torn, nil)
 			must(t, w.tidy(2))
 			if err := w.whole(); (err != nil) != x.left {
@@ -209,7 +209,7 @@ func TestReplaced(t *testing.T) {
 				w.lose(1, 1)
 				must(t, w.recover())
 				if is, err := w.ReadFile("/n1/big"); err != nil {
-					same(t, what+": gone", r.Gone, []string{"/n1/big"})
+					same(t, what+": gone", r.Vanished, []string{"/n1/big"})
 				} else if !slices.Contains(versions, string(is)) {
 					t.Errorf("%s: none of %d versions comes back: %q…, torn %q", what, len(versions), is[:8], r.Torn)
 				}
@@ -284,7 +284,7 @@ func TestParityMeanwhile(t *testing.T) {
 		}
 	}), RecoverOptions{})
 	must(t, err)
-	same(t, "left", r.Left, []string{"/n1/.volley/generation.1/parity cannot be made: data that it comes of has changed meanwhile; run again"})
+	same(t, "left", r.Unrecovered, []string{"/n1/.volley/generation.1/parity cannot be made: data that it comes of has changed meanwhile; run again"})
 	for _, glance := range []bool{true, false} {
 		if v, err := w.examineBy(w.Process(), glance); err != nil || v.Nodes[1].Status != "damaged" {
 			t.Errorf("glance %v: %+v, %v", glance, v, err)
@@ -332,7 +332,7 @@ func TestRecoverBesideWriter(t *testing.T) {
 		t.Helper()
 		r, err := w.recoverBy(p, RecoverOptions{})
 		must(t, err)
-		if is := strings.Join(r.Left, "\n"); !regexp.MustCompile("^(?s)" + left + "$").MatchString(is) {
+		if is := strings.Join(r.Unrecovered, "\n"); !regexp.MustCompile("^(?s)" + left + "$").MatchString(is) {
 			t.Errorf("left is %s", is)
 		}
 		for _, name := range back {
@@ -404,7 +404,7 @@ func TestExamineMeanwhile(t *testing.T) {
 					tried++
 				})
 				for _, f := range run(w, p)[1].Findings {
-					if f.Path == "big" && f.What != Changed && f.What != Deleted {
+					if f.Path == "big" && f.Kind != Changed && f.Kind != Deleted {
 						t.Errorf("%s, %s before %v: %+v", verb, what, c, f)
 					}
 				}
@@ -471,7 +471,7 @@ func TestUndisturbed(t *testing.T) {
 	// Verify needs no lock where it cannot write.
 	w.Remount("/", func(o *disktest.Mount) { o.ReadOnly = true })
 	v, err := w.verifyBy(w.Process())
-	if err != nil || !v.Whole {
+	if err != nil || !v.Intact {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 	before := w.Tree("/")
@@ -510,7 +510,7 @@ func TestUnreadStale(t *testing.T) {
 		w.WriteFile("/n2/.volley/generation.1/manifest.json", nil, 0o600)
 		r, err = w.verifyBy(failing(w.Process(), syscall.EIO, "open", "/n2/.volley/generation.1/manifest.json"))
 		must(t, err)
-		if r.Nodes[2].Status != Whole || r.Nodes[1].Status != Stale {
+		if r.Nodes[2].Status != Intact || r.Nodes[1].Status != Stale {
 			t.Errorf("%s: %+v", name, r.Nodes)
 		}
 	}
@@ -639,7 +639,7 @@ func TestRottenDigest(t *testing.T) {
 	w.Overwrite("/n2/sub/x", 1, []byte("rot"), true)
 	for _, to := range []string{BLAKE3, SHA256} {
 		input := new(protection.RefusedError)
-		if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: to, Full: true}); !errors.As(err, &input) || input.Way != protection.WayForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
+		if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: to, Full: true}); !errors.As(err, &input) || input.Option != protection.OptionForce || !strings.Contains(err.Error(), "/n2/sub/x is damaged") {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
@@ -674,7 +674,7 @@ func TestTooMuch(t *testing.T) {
 	must(t, err)
 	left := 0
 	for path, text := range was {
-		named := slices.Contains(r.Left, path+": too many nodes are lost, damaged or changed in some of its blocks")
+		named := slices.Contains(r.Unrecovered, path+": too many nodes are lost, damaged or changed in some of its blocks")
 		if named {
 			left++
 		}
@@ -682,7 +682,7 @@ func TestTooMuch(t *testing.T) {
 			t.Errorf("%s: is back %v, and is named %v", path, back, named)
 		}
 	}
-	if left == 0 || left != len(r.Left) || r.Files != len(was)-left || r.Files == 0 || r.Incomplete() == nil {
+	if left == 0 || left != len(r.Unrecovered) || r.Files != len(was)-left || r.Files == 0 || r.Incomplete() == nil {
 		t.Errorf("%d of %d files are left: %+v", left, len(was), r)
 	}
 }
@@ -737,7 +737,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%q: %v, %v: want %v", name, info.Mode(), err, want)
 		}
 	}
-	if is := (&store.Node{Given: "/n1"}).Path("sub/x"); is != "/n1/sub/x" {
+	if is := (&store.Node{DirName: "/n1"}).Path("sub/x"); is != "/n1/sub/x" {
 		t.Errorf("a file of a node that is not open is %s", is)
 	}
 	text := contentOf(w, "/n1/.volley/generation.1/manifest.json")
@@ -749,9 +749,9 @@ func TestLoad(t *testing.T) {
 	w.Remove("/n1/.volley/generation.1/record.0")
 	d, err := w.Process().Open("/n1")
 	must(t, err)
-	s := (&store.Node{Index: 1, Given: "/n1", Dir: d}).Load(nil, 2)
+	s := (&store.Node{Index: 1, DirName: "/n1", Dir: d}).Load(nil, 2)
 	if len(s.Held) != 1 || !s.Held[0].Committed || s.Held[0].Complete || !slices.Equal(s.Held[0].Records, []int{0}) || s.Held[0].Bytes != int64(len(text)) || s.Held[0].Root != disk.Sum([]byte(text)) ||
-		!slices.Equal(s.Left, []string{"pending.1", "tmp-stage"}) || !s.Interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7/manifest.json: generation: 1" || !slices.Equal(s.Unknown, []store.Unknown{{Generation: 7, Why: "generation: 1"}}) {
+		!slices.Equal(s.Leftovers, []string{"pending.1", "tmp-stage"}) || !s.Interrupted() || !slices.Equal(s.Numbers, []int64{1, 7}) || s.Node != 1 || s.Lost || !s.Files || len(s.Bad) != 1 || s.Bad[0] != "/n1/.volley/pending.7/manifest.json: generation: 1" || !slices.Equal(s.Unknown, []store.Unknown{{Generation: 7, Reason: "generation: 1"}}) {
 		t.Errorf("%+v", s)
 	}
 }

@@ -241,7 +241,7 @@ func (m *snapshotsModel) settle() {
 	for _, step := range there {
 		states, _ := m.look(m.dirsOf(step))
 		c, err := decide.Decide(states, "")
-		if err == nil && c.Generation > m.certain[step].Generation && slices.ContainsFunc(states, func(s *store.State) bool { h := s.Of(c); return h != nil && h.Committed }) {
+		if err == nil && c.Generation > m.certain[step].Generation && slices.ContainsFunc(states, func(s *store.State) bool { h := s.Holding(c); return h != nil && h.Committed }) {
 			m.certain[step] = c
 		}
 	}

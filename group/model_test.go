@@ -363,7 +363,7 @@ func (m *model) protectedAs(g int64, after map[string]string) map[string]string 
 	}
 	for _, x := range v.Nodes {
 		for _, f := range x.Findings {
-			if f.What != Changed && f.What != New && f.What != Moved && f.What != Metadata && (x.Dir != b.dir || is[string(f.Path)] != "") {
+			if f.Kind != Changed && f.Kind != New && f.Kind != Moved && f.Kind != Metadata && (x.Dir != b.dir || is[string(f.Path)] != "") {
 				m.fail("verify: %+v", x)
 			}
 		}
@@ -374,7 +374,7 @@ func (m *model) protectedAs(g int64, after map[string]string) map[string]string 
 	c := m.clone()
 	c.lose(len(m.steps), n)
 	r, err := c.recoverBy(c.Process(), RecoverOptions{})
-	if err != nil || r.Left != nil || r.Generation != g {
+	if err != nil || r.Unrecovered != nil || r.Generation != g {
 		m.fail("lost %s: %+v, %v", b.dir, r, err)
 	}
 	trees[b.dir] = c.tree(n)
@@ -386,7 +386,7 @@ func (m *model) protectedAs(g int64, after map[string]string) map[string]string 
 		whole := b.dir + "/" + name
 		switch {
 		case back[name] == was[name] || back[name] == is[name]:
-		case back[name] == "" && slices.Contains(m.report.Gone, whole):
+		case back[name] == "" && slices.Contains(m.report.Vanished, whole):
 		case strings.HasPrefix(back[name], "d") && strings.HasPrefix(is[name], "d"): // its time is one that it had meanwhile
 		case was[name] == is[name] || !strings.HasPrefix(back[name], "-"):
 			m.fail("%s: %q came back, and it was %q and is %q", whole, back[name], was[name], is[name])
@@ -416,7 +416,7 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 		if err != nil {
 			return 0, false, err
 		}
-		return r.Generation, r.Left == nil && r.Kept == nil && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing }), nil
+		return r.Generation, r.Unrecovered == nil && r.Kept == nil && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Status == Failing }), nil
 	case "resize":
 		m.attempt()
 		r, err := m.resizing.run(m.world, p, m.each, ResizeOptions{})
@@ -426,7 +426,7 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 		m.resizing.is, m.report = r.Dirs, r.ProtectReport
 		return r.Generation, true, nil
 	case "recover to":
-		r, err := m.recoverBy(p, RecoverOptions{To: out})
+		r, err := m.recoverBy(p, RecoverOptions{OutDir: out})
 		if err != nil {
 			return 0, false, err
 		}
@@ -442,7 +442,7 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 	if err != nil {
 		return 0, false, err
 	}
-	return r.Generation, r.Whole, nil
+	return r.Generation, r.Intact, nil
 }
 
 // attempt notes what the next generations are of.
@@ -551,7 +551,7 @@ func (m *model) unprotected(err error, done bool, healthy []bool, another bool) 
 		return
 	}
 	states, _ := m.look(m.dirs)
-	marked := func(x *store.State) bool { return slices.Contains(x.Left, store.EndingName) }
+	marked := func(x *store.State) bool { return slices.Contains(x.Leftovers, store.EndingName) }
 	holds := func(x *store.State) bool { return len(x.Held) > 0 }
 	if !slices.ContainsFunc(states, marked) && !slices.ContainsFunc(states, holds) { // it came to its end
 		return
@@ -622,13 +622,13 @@ func (w *world) look(dirs []string) ([]*store.State, []*store.Node) {
 	var states []*store.State
 	var nodes []*store.Node
 	for n, dir := range dirs {
-		x := &store.Node{Index: n, Given: dir}
+		x := &store.Node{Index: n, DirName: dir}
 		if x.Dir, _ = p.Open(dir); x.Dir != nil && w.common.Meta != "" {
 			at, _ := p.Open(w.own(n))
 			x.Dir = disk.Mounted(x.Dir, tree.MetaName, at)
 		}
 		s := x.Load(nil, len(dirs))
-		s.Node = s.In(len(dirs))
+		s.Node = s.NumberAmong(len(dirs))
 		states, nodes = append(states, s), append(nodes, x)
 	}
 	return states, nodes
@@ -765,7 +765,7 @@ func (m *model) verb(verb string, x *accident) {
 // committed reports whether a node has committed a generation. Else it may go again: no verb has said that it is there.
 func (m *model) committed(c store.Current) bool {
 	states, _ := m.look(m.dirs)
-	return slices.ContainsFunc(states, func(s *store.State) bool { h := s.Of(c); return h != nil && h.Committed })
+	return slices.ContainsFunc(states, func(s *store.State) bool { h := s.Holding(c); return h != nil && h.Committed })
 }
 
 // metas are the names in .volley of all directories.
@@ -854,13 +854,13 @@ func hasAll(want, is map[string]string) bool {
 // hasMeta reports whether a node has parity and all records of a generation.
 func (w *world) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
 	n := x.Index
-	h := s.Of(c)
+	h := s.Holding(c)
 	if h == nil || !h.Complete || s.Node != n {
 		return false
 	}
 	p := w.Machine.Process()
 	defer p.Kill()
-	x.Dir, _ = p.Open(x.Given)
+	x.Dir, _ = p.Open(x.DirName)
 	if w.common.Meta != "" {
 		at, _ := p.Open(w.own(n))
 		x.Dir = disk.Mounted(x.Dir, tree.MetaName, at)
@@ -925,7 +925,7 @@ func (m *model) safe() {
 	}
 	c.lose(len(m.steps), bad...)
 	r, err := c.recoverBy(c.Process(), RecoverOptions{})
-	if err != nil || r.Left != nil {
+	if err != nil || r.Unrecovered != nil {
 		m.fail("generation %d, lost %v: %+v, %v", m.Generation, bad, r, err)
 	}
 	var wrong error
@@ -958,7 +958,7 @@ func (m *model) end() {
 	}
 	for n := 0; err != nil && n < len(m.dirs); n++ {
 		input := new(protection.RefusedError)
-		if !errors.As(err, &input) || input.Way != protection.WayBelieve && n == 0 {
+		if !errors.As(err, &input) || input.Option != protection.OptionBelieve && n == 0 {
 			break
 		}
 		with := m.common

@@ -104,10 +104,10 @@ func TestMoved(t *testing.T) {
 			reverted := w.clone()
 			r, err := w.recoverBy(w.Process(), RecoverOptions{})
 			must(t, err)
-			if r.Left != nil {
-				t.Errorf("%s: %q", what, r.Left)
+			if r.Unrecovered != nil {
+				t.Errorf("%s: %q", what, r.Unrecovered)
 			}
-			if v.Nodes[0].Status == Whole {
+			if v.Nodes[0].Status == Intact {
 				must(t, diff(what+": the node", before, w.tree(0)))
 			}
 			must(t, diff(what+": the lost node", was[1], w.tree(1)))
@@ -126,7 +126,7 @@ func TestMoved(t *testing.T) {
 			for name, line := range lines(was[0]) {
 				now, _, _ := strings.Cut(is[name], " = ")
 				if then, _, _ := strings.Cut(line, " = "); line[0] == '-' && now != then {
-					t.Errorf("%s: reverted: %s is %s, was %s: %q", what, name, now, then, r.Left)
+					t.Errorf("%s: reverted: %s is %s, was %s: %q", what, name, now, then, r.Unrecovered)
 				}
 			}
 			must(t, diff(what+": the lost node, reverted", was[1], reverted.tree(1)))
@@ -140,9 +140,9 @@ func listed(list []protection.Finding) (text string) {
 		if text != "" {
 			text += ", "
 		}
-		text += string(f.Path) + " " + f.What
-		if f.To != "" {
-			text += " " + string(f.To)
+		text += string(f.Path) + " " + f.Kind
+		if f.Target != "" {
+			text += " " + string(f.Target)
 		}
 	}
 	return text
@@ -160,8 +160,8 @@ func TestMovedGlance(t *testing.T) {
 		r, err := w.statusBy(p)
 		must(t, err)
 		want := "plain moved under/renamed, sub moved under, sub/deep moved under/deep, sub/deep/y moved under/deep/y, sub/void moved under/void, sub/x moved under/x"
-		if is := listed(r.Nodes[0].Findings); is != want || !r.Whole {
-			t.Errorf("%s, whole %v", is, r.Whole)
+		if is := listed(r.Nodes[0].Findings); is != want || !r.Intact {
+			t.Errorf("%s, whole %v", is, r.Intact)
 		}
 	}) {
 		if c.Op == "read" && c.Path == "/n0/under/renamed" {

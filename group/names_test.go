@@ -119,15 +119,15 @@ func TestFileNames(t *testing.T) {
 			for _, p := range names {
 				_, holds := is(p)
 				directory := strings.HasPrefix(before[p], ". d")
-				named := slices.ContainsFunc(r.Left, func(text string) bool { return strings.HasPrefix(text, p+" ") })
+				named := slices.ContainsFunc(r.Unrecovered, func(text string) bool { return strings.HasPrefix(text, p+" ") })
 				switch {
 				case how[p] == "changed" && (!revert || directory):
 					changed++
 					if w.Tree(p) != before[p] || named != (revert && directory) {
-						t.Errorf("%s: %s: was\n%s, is\n%s, %q", what, p, before[p], w.Tree(p), r.Left)
+						t.Errorf("%s: %s: was\n%s, is\n%s, %q", what, p, before[p], w.Tree(p), r.Unrecovered)
 					}
 				case !holds || named:
-					t.Errorf("%s: %s was %s, and has not what was protected: %q", what, p, how[p], r.Left)
+					t.Errorf("%s: %s was %s, and has not what was protected: %q", what, p, how[p], r.Unrecovered)
 				}
 			}
 			must(t, diff(what+": the lost node", was[2], w.tree(2)))
@@ -137,7 +137,7 @@ func TestFileNames(t *testing.T) {
 			now := w.tree(1)
 			again, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: revert}})
 			must(t, err)
-			if must(t, diff(what+": once more", now, w.tree(1))); !slices.Equal(again.Left, r.Left) || again.Files > 0 {
+			if must(t, diff(what+": once more", now, w.tree(1))); !slices.Equal(again.Unrecovered, r.Unrecovered) || again.Files > 0 {
 				t.Errorf("%s: once more: %+v", what, again)
 			}
 		}
@@ -183,7 +183,7 @@ func TestFileNamesLinked(t *testing.T) {
 	w.Remove("/n1/y/c")
 	r, err := w.recoverBy(w.Process(), RecoverOptions{})
 	must(t, err)
-	if contentOf(w, "/n1/y/c") != bytes || contentOf(w, "/elsewhere/a") != "secret" || len(r.Left) != 2 {
+	if contentOf(w, "/n1/y/c") != bytes || contentOf(w, "/elsewhere/a") != "secret" || len(r.Unrecovered) != 2 {
 		t.Errorf("%+v", r)
 	}
 	info, err := w.Lstat("/n1/y/c")

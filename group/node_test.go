@@ -27,7 +27,7 @@ func (d unopenable) Open(path string) (disk.Dir, error) {
 func TestMadeInVain(t *testing.T) {
 	t.Parallel()
 	parent := filepath.Join(t.TempDir(), "a")
-	n := &store.Node{Given: filepath.Join(parent, "b")}
+	n := &store.Node{DirName: filepath.Join(parent, "b")}
 	if err := n.Open(unopenable{disk.OS}, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); !errors.Is(err, syscall.EMFILE) {
 		t.Error(err)
 	}

@@ -45,7 +45,7 @@ func TestRecoverTo(t *testing.T) {
 					}
 					o.Absent = append(o.Absent, absent)
 				}
-				return group.Over(x, mine, o).Recover(ctx, group.RecoverOptions{To: to})
+				return group.Join(x, mine, o).Recover(ctx, group.RecoverOptions{OutDir: to})
 			})
 		}
 		r, err := copyOut()
@@ -100,7 +100,7 @@ func TestRecoverToPlaces(t *testing.T) {
 		before := now()
 		copyOut := func(to string) error {
 			_, err := everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
-				return group.Over(x, mine, protection.Settings{}).Recover(ctx, group.RecoverOptions{To: to})
+				return group.Join(x, mine, protection.Settings{}).Recover(ctx, group.RecoverOptions{OutDir: to})
 			})
 			return err
 		}
@@ -132,7 +132,7 @@ func TestGlance(t *testing.T) {
 	glance := func() *group.VerifyReport {
 		t.Helper()
 		r, err := everywhere(2, dirs, func(ctx context.Context, x transport.Transport, dirs []string) (*group.VerifyReport, error) {
-			return group.Over(x, dirs, protection.Settings{}).Status(ctx)
+			return group.Join(x, dirs, protection.Settings{}).Status(ctx)
 		})
 		must(t, err)
 		return r
@@ -149,17 +149,17 @@ func TestGlance(t *testing.T) {
 		for _, n := range r.Nodes {
 			got = append(got, n.Status)
 		}
-		if !slices.Equal(got, statuses) || r.MayLose != may || r.Whole != (may == 3) || r.Since.IsZero() {
+		if !slices.Equal(got, statuses) || r.MayLose != may || r.Intact != (may == 3) || r.Since.IsZero() {
 			t.Errorf("%+v: want %v, %d may be lost", r, statuses, may)
 		}
 	}
 	before := listings(t, dirs)
-	want(3, group.Whole, group.Whole, group.Whole, group.Whole)
+	want(3, group.Intact, group.Intact, group.Intact, group.Intact)
 	must(t, os.Remove(filepath.Join(dirs[1], "sub/x0")))
-	want(2, group.Whole, group.Changed, group.Whole, group.Whole)
+	want(2, group.Intact, group.Changed, group.Intact, group.Intact)
 	must(t, os.RemoveAll(dirs[3]))
-	want(1, group.Whole, group.Changed, group.Whole, group.Lost)
+	want(1, group.Intact, group.Changed, group.Intact, group.Lost)
 	must(t, os.Truncate(filepath.Join(dirs[2], ".volley/generation.1/parity"), 1))
-	want(0, group.Whole, group.Changed, group.Damaged, group.Lost)
+	want(0, group.Intact, group.Changed, group.Damaged, group.Lost)
 	compare(t, "node 0", before[:1], []string{listing(t, dirs[0])})
 }

@@ -69,7 +69,7 @@ func TestOverhead(t *testing.T) {
 	var wg sync.WaitGroup
 	for r := range k {
 		wg.Go(func() {
-			reports[r], errs[r] = group.Over(ts[r], dirs[r:][:1], protection.Settings{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2})
+			reports[r], errs[r] = group.Join(ts[r], dirs[r:][:1], protection.Settings{}).Protect(context.Background(), group.ProtectOptions{Tolerate: 2})
 		})
 	}
 	wg.Wait()
@@ -121,18 +121,18 @@ func TestCollectives(t *testing.T) {
 		run  func(ctx context.Context, tr transport.Transport, dir string) error
 	}{
 		{"protect", 14, func(ctx context.Context, tr transport.Transport, dir string) error {
-			_, err := group.Over(tr, []string{dir}, o).Protect(ctx, group.ProtectOptions{Tolerate: 1})
+			_, err := group.Join(tr, []string{dir}, o).Protect(ctx, group.ProtectOptions{Tolerate: 1})
 			return err
 		}},
 		{"recover", 14, func(ctx context.Context, tr transport.Transport, dir string) error {
 			if tr.Rank() == 1 {
 				must(t, os.RemoveAll(dir))
 			}
-			_, err := group.Over(tr, []string{dir}, o).Recover(ctx, group.RecoverOptions{})
+			_, err := group.Join(tr, []string{dir}, o).Recover(ctx, group.RecoverOptions{})
 			return err
 		}},
 		{"verify", 6, func(ctx context.Context, tr transport.Transport, dir string) error {
-			_, err := group.Over(tr, []string{dir}, o).Verify(ctx, group.VerifyOptions{})
+			_, err := group.Join(tr, []string{dir}, o).Verify(ctx, group.VerifyOptions{})
 			return err
 		}},
 	} {
@@ -154,7 +154,7 @@ func TestNetworkOfRankZero(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			r, err := group.Over(tr, []string{dirs[tr.Rank()]}, protection.Settings{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1, DryRun: true})
+			r, err := group.Join(tr, []string{dirs[tr.Rank()]}, protection.Settings{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1, DryRun: true})
 			if err == nil {
 				list[tr.Rank()] = *r.Cost
 			}

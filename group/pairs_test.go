@@ -34,7 +34,7 @@ var pairVerbs = []pairVerb{
 		return err
 	}},
 	{"recover lost --to", true, func(w *world, p *disktest.Process) error {
-		_, err := w.recoverBy(p, RecoverOptions{To: fmt.Sprintf("/out.%p", p)})
+		_, err := w.recoverBy(p, RecoverOptions{OutDir: fmt.Sprintf("/out.%p", p)})
 		return err
 	}},
 	{"status", true, func(w *world, p *disktest.Process) error {
@@ -54,7 +54,7 @@ func (e besideError) Error() string { return strings.Join(e.Notes, "; ") }
 // answered reports whether status has said who writes to each node, and of the nodes what is so.
 func answered(err error, verb string, lost bool) bool {
 	e := besideError{}
-	if !errors.As(err, &e) || !e.Protected || e.MayLose < 1 || e.Whole && lost {
+	if !errors.As(err, &e) || !e.Protected || e.MayLose < 1 || e.Intact && lost {
 		return false
 	}
 	for _, n := range e.Nodes {

@@ -19,7 +19,7 @@ func TestHere(t *testing.T) {
 	t.Parallel()
 	s := &session.Session{Nodes: make([]*store.Node, 3)}
 	for range 1000 {
-		if err := s.Here(func(i int, _ *store.Node) error { return []error{nil, fs.ErrExist, fs.ErrClosed}[i] }); err != fs.ErrExist {
+		if err := s.EachLocal(func(i int, _ *store.Node) error { return []error{nil, fs.ErrExist, fs.ErrClosed}[i] }); err != fs.ErrExist {
 			t.Fatalf("the error is %v", err)
 		}
 	}

@@ -306,9 +306,9 @@ func TestBlocks(t *testing.T) {
 		files := tree.ExtentsOf(list)
 		covered := make([]int64, len(files))
 		for i, g := range m.FilePartsOf(files) {
-			row, chunk, stop := m.BlockAt(g.At)
+			row, chunk, stop := m.BlockAt(g.Offset)
 			f := files[g.File]
-			if g.N <= 0 || row != g.Row || chunk != g.Chunk || g.At+g.N > stop || g.At != f.Offset+covered[g.File] || g.At+g.N != min(stop, f.Offset+f.Size) {
+			if g.N <= 0 || row != g.Row || chunk != g.Chunk || g.Offset+g.N > stop || g.Offset != f.Offset+covered[g.File] || g.Offset+g.N != min(stop, f.Offset+f.Size) {
 				t.Fatalf("part %d: %+v of %+v, in a block that ends at %d", i, g, f, stop)
 			}
 			covered[g.File] += g.N

@@ -45,7 +45,7 @@ func TestProgress(t *testing.T) {
 				}
 			}
 			_, err := everywhere(ranks, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (bool, error) {
-				return true, c.verb(ctx, group.Over(t, dirs, o))
+				return true, c.verb(ctx, group.Join(t, dirs, o))
 			})
 			must(t, err)
 			if done != total || total < c.least || c.least == 0 && total > 0 {

@@ -75,7 +75,7 @@ type ProtectReport struct {
 	Coded       int                    `json:"coded_blocks"`   // that were not as before
 	Read        int64                  `json:"read_bytes"`     // of files, at all nodes
 	Torn        []string               `json:"torn,omitempty"` // files that were written to each time they were read
-	Gone        []string               `json:"gone,omitempty"` // files that went while they were read: they are not protected
+	Vanished    []string               `json:"gone,omitempty"` // files that went while they were read: they are not protected
 	Notes       []string               `json:"notes,omitempty"`
 	Traffic     protection.PlanTraffic `json:"traffic"`
 	Cost        *protection.CodingCost `json:"cost"` // by the model of the network, as if all were coded
@@ -124,8 +124,8 @@ func (r *ProtectReport) strict(o ProtectOptions) (err error) {
 	if r == nil || !o.Strict {
 		return nil
 	}
-	if len(r.Torn)+len(r.Gone) > 0 {
-		err = &TornError{Torn: r.Torn, Gone: r.Gone}
+	if len(r.Torn)+len(r.Vanished) > 0 {
+		err = &TornError{Torn: r.Torn, Vanished: r.Vanished}
 	}
 	if r.crowded != nil {
 		err = errors.Join(err, &CrowdedError{Domains: r.crowded})
@@ -136,15 +136,15 @@ func (r *ProtectReport) strict(o ProtectOptions) (err error) {
 // A TornError names what could not be protected as it was at one moment, where [ProtectOptions.Strict] asks for that. The
 // protection is in force.
 type TornError struct {
-	Torn []string // files that were written to while they were read, twice
-	Gone []string // files that went while they were read
+	Torn     []string // files that were written to while they were read, twice
+	Vanished []string // files that went while they were read
 }
 
 // ExitCode returns 3, that of a result that is not as it should be.
 func (e *TornError) ExitCode() int { return 3 }
 
 func (e *TornError) Error() string {
-	return "protected, but for files that were in use: " + strings.Join(pass.BusyNotes(e.Torn, e.Gone), "; ")
+	return "protected, but for files that were in use: " + strings.Join(pass.BusyNotes(e.Torn, e.Vanished), "; ")
 }
 
 // A CrowdedError says that losing one host or disk loses more nodes than may be lost, where Strict of the options asks
@@ -196,7 +196,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	code, err := erasure.NewCode(s.K, o.Tolerate)
 	switch wrong := m.Exclude.Validate(); {
 	case o.Tolerate == 0:
-		err = &protection.RefusedError{Way: protection.WayTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
+		err = &protection.RefusedError{Option: protection.OptionTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
 	case err != nil:
 		err = &protection.RefusedError{Err: err}
 	case o.Retain < 0:
@@ -204,12 +204,12 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	case wrong != nil:
 		err = store.Inputf("%w", wrong)
 	case m.Generation > store.MostGeneration:
-		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove %s, and protect it as a new group", s.Newest, s.Own("the %s of every node"))
+		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove %s, and protect it as a new group", s.Newest, s.MetaText("the %s of every node"))
 	default:
 		err = cmp.Or(guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
 	}
 	if err != nil {
-		return nil, s.Alike(ctx, err)
+		return nil, s.SharedError(ctx, err)
 	}
 	works, found, err := scan(ctx, s, m, &o)
 	if err != nil {
@@ -224,14 +224,14 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	for _, x := range s.States {
 		r.Dirs, m.Names = append(r.Dirs, x.Dir), append(m.Names, x.Name)
 	}
-	var at []guard.Location
+	var locations []guard.Location
 	var balances []guard.Balance
 	for _, x := range found {
-		at, balances = append(at, x.Location), append(balances, x.Balance)
+		locations, balances = append(locations, x.Location), append(balances, x.Balance)
 		r.Deleted += x.Balance.Deleted
 		r.Changed += x.Balance.Changed
 	}
-	domains := guard.CheckDomains(at, o.Tolerate)
+	domains := guard.CheckDomains(locations, o.Tolerate)
 	r.Hosts, r.Devices, r.crowded = domains.Hosts, domains.Devices, domains.Crowded
 	unusual, err := guard.CheckAccidents(ctx, s, balances, o.Accept, o.Force)
 	if err != nil {
@@ -249,7 +249,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		}
 		return r, nil
 	}
-	if err := s.Here(func(_ int, n *store.Node) error {
+	if err := s.EachLocal(func(_ int, n *store.Node) error {
 		err := n.Tidy(s.States[n.Index])
 		for _, h := range s.States[n.Index].Held { // which cannot come into force any more
 			if err == nil && h.Generation > s.Generation {
@@ -275,7 +275,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		return nil, err
 	}
 	s.Log.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
-	if err := s.Together(ctx); err != nil { // others may commit it
+	if err := s.Barrier(ctx); err != nil { // others may commit it
 		return nil, &UnsettledError{err}
 	}
 	kept, err := s.Commit(ctx, m, root)
@@ -308,7 +308,7 @@ type scanned struct {
 // scan lists the files of the nodes here, and says what all nodes have.
 func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *ProtectOptions) ([]*pass.Work, []scanned, error) {
 	works := make([]*pass.Work, len(s.Nodes))
-	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
+	lists, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
 		l, err := tree.Scan(n.Dir, true, m.Rules())
 		works[i] = &pass.Work{Node: n, Listing: l, Data: &content.Data{}}
 		if errors.Is(err, tree.ErrLong) {
@@ -327,19 +327,19 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 		for _, p := range l.Mounts {
 			x.Mounts = append(x.Mounts, printable.Text(n.Path(p)))
 		}
-		var before []*tree.Entry // that were protected
+		var recorded []*tree.Entry // that were protected
 		if x := s.RecordOf[n.Index]; x != nil {
-			before = x.Entries
+			recorded = x.Entries
 		}
-		kept := slices.DeleteFunc(slices.Clone(before), func(e *tree.Entry) bool { return m.Exclude.Entry(e) || l.LeftOut(e.Path) })
+		kept := slices.DeleteFunc(slices.Clone(recorded), func(e *tree.Entry) bool { return m.Exclude.Entry(e) || l.LeftOut(e.Path) })
 		if err := guard.Lost(n, l, kept); err != nil && !o.Force {
 			return x, err
 		}
 		x.Balance = guard.BalanceOf(kept, l.Entries)
-		works[i].EarlierEntries = before
+		works[i].EarlierEntries = recorded
 		x.Fresh = tree.Allocate(l.Entries, works[i].EarlierEntries, 0)
 		x.End = tree.Allocate(l.Entries, works[i].EarlierEntries, store.MostChunk)
-		if x.Coded, x.Changes = guard.Changes(l.Entries, before); !o.DryRun {
+		if x.Coded, x.Changes = guard.Changes(l.Entries, recorded); !o.DryRun {
 			x.Changes = nil
 		}
 		for _, e := range l.Entries {
@@ -353,15 +353,15 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 		}
 		return x, nil
 	})
-	return works, all, err
+	return works, lists, err
 }
 
 // settle decides where everything lies.
 func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, found []scanned, code *erasure.Code, r *ProtectReport) (err error) {
 	earlier := s.Manifest
-	var most, fresh int64
+	var dataBytes, fresh int64
 	for _, x := range found {
-		most, fresh = max(most, x.End), max(fresh, x.Fresh)
+		dataBytes, fresh = max(dataBytes, x.End), max(fresh, x.Fresh)
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 		r.Special, r.Mounts = append(r.Special, x.Special...), append(r.Mounts, x.Mounts...)
@@ -371,17 +371,17 @@ func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []
 		below = "other file systems that are left out"
 	}
 	r.Notes = slices.Concat(r.Notes, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts))
-	if r.Cost, err = code.Cost(ctx, s.Setting(), most); err != nil {
+	if r.Cost, err = code.Cost(ctx, s.Setting(), dataBytes); err != nil {
 		return err
 	}
 	m.Field, m.DataChunks, m.ParityChunks = code.Field.Name(), code.Data, code.Parity
 	if !m.Follows(earlier) {
-		most = fresh
+		dataBytes = fresh
 		for _, w := range works {
 			tree.Allocate(w.Listing.Entries, w.EarlierEntries, 0)
 		}
 	}
-	m.Geometry(most, earlier)
+	m.Geometry(dataBytes, earlier)
 	for _, w := range works {
 		w.Data = content.NewData(w.Dir, w.Listing.Entries, false)
 		w.Record = store.Record{Bytes: found[w.Index].End, Entries: w.Listing.Entries}
@@ -420,7 +420,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 	}
 	slices.Sort(p.Coded)
 	r.Coded, r.Read, r.Traffic = len(slices.Compact(p.Coded)), p.ReadAll, p.Traffic
-	r.Torn, r.Gone, r.Notes = p.Torn, p.Vanished, append(r.Notes, pass.BusyNotes(p.Torn, p.Vanished)...)
+	r.Torn, r.Vanished, r.Notes = p.Torn, p.Vanished, append(r.Notes, pass.BusyNotes(p.Torn, p.Vanished)...)
 	for _, list := range m.RecordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {
@@ -428,5 +428,5 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 		}
 		r.RecordBytes = max(r.RecordBytes, bytes)
 	}
-	return disk.Sum(text), s.Each(ctx, func(_ context.Context, i int, n *store.Node) error { return n.Finish(m, files[i], text) })
+	return disk.Sum(text), s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) error { return n.Finish(m, files[i], text) })
 }

@@ -186,7 +186,7 @@ func TestPythonKey(t *testing.T) {
 	o := options
 	o.Key = key
 	_, err := everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.ProtectReport, error) {
-		return group.Over(t, dirs, o).Protect(ctx, group.ProtectOptions{Tolerate: 1})
+		return group.Join(t, dirs, o).Protect(ctx, group.ProtectOptions{Tolerate: 1})
 	})
 	must(t, err)
 	left := []string{filepath.Join(t.TempDir(), "lost"), dirs[1], dirs[2]}

@@ -117,8 +117,8 @@ func TestRebuildTooMuch(t *testing.T) {
 	if r.Blocks != dry.Blocks {
 		t.Errorf("it says that %d blocks come back, and has brought back %d", dry.Blocks, r.Blocks)
 	}
-	if r.Incomplete() == nil || !strings.Contains(fmt.Sprint(r.Left), "long0: too many nodes are lost, damaged or changed") || strings.Contains(fmt.Sprint(r.Left), "long3") {
-		t.Errorf("%q", r.Left)
+	if r.Incomplete() == nil || !strings.Contains(fmt.Sprint(r.Unrecovered), "long0: too many nodes are lost, damaged or changed") || strings.Contains(fmt.Sprint(r.Unrecovered), "long3") {
+		t.Errorf("%q", r.Unrecovered)
 	}
 	if contentOf(w, "/n1/long3") != was {
 		t.Errorf("a file that could come back has not")
@@ -147,8 +147,8 @@ func TestPartParity(t *testing.T) {
 		w.lose(0, 1)
 		r, err := w.recoverBy(w.Process(), RecoverOptions{})
 		must(t, err)
-		if left := fmt.Sprint(r.Left); r.Incomplete() == nil || !strings.Contains(left, "/n1/.volley/generation.1/parity") || !strings.Contains(left, "protect") {
-			t.Errorf("%s: %q", verb, r.Left)
+		if left := fmt.Sprint(r.Unrecovered); r.Incomplete() == nil || !strings.Contains(left, "/n1/.volley/generation.1/parity") || !strings.Contains(left, "protect") {
+			t.Errorf("%s: %q", verb, r.Unrecovered)
 		}
 		must(t, diff("node 1", was[1], w.tree(1)))
 		again, err := w.recoverBy(w.Process(), RecoverOptions{})
@@ -160,7 +160,7 @@ func TestPartParity(t *testing.T) {
 		for _, glance := range []bool{true, false} {
 			v, err := w.examineBy(w.Process(), glance)
 			must(t, err)
-			if v.Nodes[1].Status != Damaged || v.Whole || v.MayLose > 0 {
+			if v.Nodes[1].Status != Damaged || v.Intact || v.MayLose > 0 {
 				t.Errorf("%s: glance %v: %+v", verb, glance, v)
 			}
 		}
@@ -172,7 +172,7 @@ func TestPartParity(t *testing.T) {
 		must(t, w.whole())
 		v, err := w.statusBy(w.Process())
 		must(t, err)
-		if !v.Whole || v.MayLose != 1 {
+		if !v.Intact || v.MayLose != 1 {
 			t.Errorf("after %s: %+v", verb, v)
 		}
 		w.lose(0, 0)

@@ -75,7 +75,7 @@ func TestRecords(t *testing.T) {
 					if own = own || bad[0]; bad[i] {
 						spoil(f)
 					} else {
-						left[f.Of]++
+						left[f.Owner]++
 					}
 				}
 			}
@@ -142,7 +142,7 @@ func TestRecordsForged(t *testing.T) {
 		w.WriteFile(path, text, 0o600)
 		before := w.everything()
 		end := fuzzlimit.Hold(t, len(text))
-		if r, err := w.verifyBy(w.Process()); err == nil && r.Whole {
+		if r, err := w.verifyBy(w.Process()); err == nil && r.Intact {
 			t.Errorf("verify: %+v", r)
 		}
 		if err := w.recover(); err == nil {

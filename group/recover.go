@@ -28,52 +28,52 @@ type RecoverOptions struct {
 
 	// Files, unless empty, are patterns, as those of ProtectOptions.Exclude, of what alone comes back: also what users have
 	// deleted, and changed files where Revert has them. Recover reads these files, and the blocks from which what they lack
-	// comes back, and no others. With To, what was protected of all of them comes there, at all nodes: that of node 3 in
-	// To/node.3, on the machine of the node's rank.
+	// comes back, and no others. With OutDir, what was protected of all of them comes there, at all nodes: that of node 3 in
+	// OutDir/node.3, on the machine of the node's rank.
 	Files []string
 
-	// To, unless empty, is a directory in which the data of lost nodes comes back, that of node 3 in To/node.3, and
+	// OutDir, unless empty, is a directory in which the data of lost nodes comes back, that of node 3 in OutDir/node.3, and
 	// nothing else is written. Where ranks are on several machines, it is on that of the lost node's rank.
-	To string
+	OutDir string `json:"To"`
 }
 
 // A RecoverReport says what Recover has done.
 type RecoverReport struct {
-	Step       *int64                 `json:"step,omitempty"` // of the snapshot
-	Generation int64                  `json:"generation"`
-	Nodes      []NodeReport           `json:"nodes"` // as they were found
-	Files      int                    `json:"files"` // brought back
-	Blocks     int                    `json:"blocks"`
-	Kept       []files.Name           `json:"kept,omitempty"`        // files that have changed and were left alone
-	Gone       []files.Name           `json:"deleted,omitempty"`     // what was deleted, and did not come back
-	Replaced   []files.Name           `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
-	Left       []string               `json:"unrecovered,omitempty"` // files that could not be brought back, and why
-	Reverts    []files.Name           `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert.Changed brings back
-	Matched    int                    `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
-	Notes      []string               `json:"notes,omitempty"`
-	Traffic    protection.PlanTraffic `json:"traffic"`
-	Seconds    float64                `json:"seconds"`
+	Step        *int64                 `json:"step,omitempty"` // of the snapshot
+	Generation  int64                  `json:"generation"`
+	Nodes       []NodeReport           `json:"nodes"` // as they were found
+	Files       int                    `json:"files"` // brought back
+	Blocks      int                    `json:"blocks"`
+	Kept        []files.Name           `json:"kept,omitempty"`        // files that have changed and were left alone
+	Deleted     []files.Name           `json:"deleted,omitempty"`     // what was deleted, and did not come back
+	Replaced    []files.Name           `json:"replaced,omitempty"`    // where files lie now in whose place others were recovered
+	Unrecovered []string               `json:"unrecovered,omitempty"` // files that could not be brought back, and why
+	Reverts     []files.Name           `json:"reverts,omitempty"`     // by a dry run: changed and moved files that Revert.Changed brings back
+	Matched     int                    `json:"matched,omitempty"`     // what Files fit: Nodes tells of nothing else
+	Notes       []string               `json:"notes,omitempty"`
+	Traffic     protection.PlanTraffic `json:"traffic"`
+	Seconds     float64                `json:"seconds"`
 }
 
 // Incomplete returns an [*protection.IncompleteError] where something could not be brought back.
 func (r *RecoverReport) Incomplete() error {
-	var what []string
+	var reasons []string
 	for _, n := range r.Nodes {
-		if n.why != "" {
-			what = append(what, n.Dir+" cannot be read: "+n.why)
+		if n.failing != "" {
+			reasons = append(reasons, n.Dir+" cannot be read: "+n.failing)
 		}
 	}
-	switch len(r.Left) {
+	switch len(r.Unrecovered) {
 	case 0:
 	case 1:
-		what = append(what, r.Left[0])
+		reasons = append(reasons, r.Unrecovered[0])
 	default:
-		what = append(what, fmt.Sprintf("%s; and %d more", r.Left[0], len(r.Left)-1))
+		reasons = append(reasons, fmt.Sprintf("%s; and %d more", r.Unrecovered[0], len(r.Unrecovered)-1))
 	}
-	if what == nil {
+	if reasons == nil {
 		return nil
 	}
-	return &protection.IncompleteError{What: what}
+	return &protection.IncompleteError{Reasons: reasons}
 }
 
 // Recover brings back what is lost or damaged at any node, as it was protected: files with their names, modes and
@@ -93,7 +93,7 @@ func (r *RecoverReport) Incomplete() error {
 // a [*files.BusyError] where another run uses a node. After an error, or the end of a process at any moment, calling it
 // again completes it.
 func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, error) {
-	writes := !o.DryRun && o.To == ""
+	writes := !o.DryRun && o.OutDir == ""
 	if err := tree.Excludes(o.Files).Check("files"); err != nil {
 		return nil, store.Inputf("%w", err)
 	}
@@ -128,7 +128,7 @@ func recoverLatest(ctx context.Context, s *session.Session, around *surroundings
 	}
 	if r, err = recoverGroup(ctx, s, o); err == nil {
 		if err = r.Incomplete(); err != nil {
-			err = s.Alike(ctx, err)
+			err = s.SharedError(ctx, err)
 		}
 	}
 	switch {
@@ -143,61 +143,61 @@ func recoverLatest(ctx context.Context, s *session.Session, around *surroundings
 func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ *RecoverReport, err error) {
 	start := time.Now()
 	if s.Manifest == nil {
-		return nil, s.Alike(ctx, s.Unprotected())
+		return nil, s.SharedError(ctx, s.Unprotected())
 	}
-	if o.To != "" {
-		s.Out = map[int]bool{}
+	if o.OutDir != "" {
+		s.Redirected = map[int]bool{}
 		for i, x := range s.States {
 			if x.Lost || x.Failing != "" {
-				s.Out[i], x.Lost, x.Failing, x.Unreachable = true, true, "", false
+				s.Redirected[i], x.Lost, x.Failing, x.Unreachable = true, true, "", false
 			}
 		}
 	}
-	var elsewhere []string
-	if o.To != "" && !o.DryRun {
-		undo := disk.Unmake(s.Disk, o.To)
+	var outNotes []string
+	if o.OutDir != "" && !o.DryRun {
+		undo := disk.Unmake(s.Disk, o.OutDir)
 		defer func() {
 			if err == nil {
 				return
 			}
 			for _, n := range s.Nodes {
-				if s.Out[n.Index] {
+				if s.Redirected[n.Index] {
 					n.Close()
 				}
 			}
 			undo()
 		}()
-		if elsewhere, err = session.OpenOut(ctx, s, o.To); err != nil {
+		if outNotes, err = session.OpenOut(ctx, s, o.OutDir); err != nil {
 			return nil, err
 		}
 	}
-	if !o.DryRun && o.To == "" {
+	if !o.DryRun && o.OutDir == "" {
 		survey.Sweep(s)
 	}
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := survey.Take(ctx, s, o.Revert, survey.Rebuildable(s) && !o.DryRun && o.To == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
+	found, err := survey.Take(ctx, s, o.Revert, survey.Rebuildable(s) && !o.DryRun && o.OutDir == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
 	if err != nil {
 		return nil, err
 	}
 	r.Blocks = len(found.Rows)
 	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
-	r.Notes = slices.Concat(s.Notes(), elsewhere, pass.NoteTorn(s, found.Conditions))
+	r.Notes = slices.Concat(s.Notes(), outNotes, pass.NoteTorn(s, found.Conditions))
 	for n, c := range found.Conditions {
-		is := reportOf(s, n, c)
-		is.why = c.Failing
-		r.Nodes = append(r.Nodes, is)
-		r.tell(s.States[n].Dir, c.Findings, o)
+		report := reportOf(s, n, c)
+		report.failing = c.Failing
+		r.Nodes = append(r.Nodes, report)
+		r.noteEdits(s.States[n].Dir, c.Findings, o)
 	}
-	left := make([][]string, len(s.Nodes))
+	unrecovered := make([][]string, len(s.Nodes))
 	for i, n := range s.Nodes {
 		if c := found.Conditions[n.Index]; s.Restores(n.Index) {
-			left[i] = append(survey.GiveUp(s, n, c, found.Beyond), survey.HiddenNotes(n, c, c.Findings)...)
+			unrecovered[i] = append(survey.GiveUp(s, n, c, found.Beyond), survey.HiddenNotes(n, c, c.Findings)...)
 		}
 	}
 	if o.DryRun {
-		err = r.leave(ctx, s, left)
+		err = r.addUnrecovered(ctx, s, unrecovered)
 	} else {
 		for _, n := range s.Nodes {
 			if targets[n.Index] == nil && n.Dir != nil && found.Conditions[n.Index].Failing == "" && s.Restores(n.Index) {
@@ -208,7 +208,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 			return nil, err
 		}
 		complete := false
-		if complete, err = restoreAll(ctx, s, o, r, found, targets, left); err == nil && complete { // else an earlier generation may be of use yet
+		if complete, err = restoreAll(ctx, s, o, r, found, targets, unrecovered); err == nil && complete { // else an earlier generation may be of use yet
 			var kept []string
 			kept, err = s.Clean(ctx, s.Generation)
 			r.Notes = append(r.Notes, kept...)
@@ -223,42 +223,42 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 
 // checkRoom returns an error where there is no room for what is to come back at targets, before it is sent or written.
 func checkRoom(ctx context.Context, s *session.Session, o RecoverOptions, targets map[int]*restore.Target) error {
-	lack := guard.Lack{What: "what comes back", Do: "make room, or give an empty directory where there is more"}
+	lack := guard.Lack{Subject: "what comes back", Advice: "make room, or give an empty directory where there is more"}
 	if o.Files == nil {
-		lack.Way = protection.WayFiles
+		lack.Option = protection.OptionFiles
 	}
 	return guard.CheckRoom(ctx, s, lack, func(n *store.Node) store.Writes { return targets[n.Index].Writes() })
 }
 
-// tell adds to a report what users have done at a node.
-func (r *RecoverReport) tell(dir string, findings []protection.Finding, o RecoverOptions) {
+// noteEdits adds to a report what users have done at a node.
+func (r *RecoverReport) noteEdits(dir string, findings []protection.Finding, o RecoverOptions) {
 	for _, f := range findings {
-		at := files.Name(tree.JoinPath(dir, f.Path))
+		path := files.Name(tree.JoinPath(dir, f.Path))
 		switch {
-		case f.What == Changed && !o.Revert.Changed:
-			r.Kept = append(r.Kept, at)
-		case f.What == Deleted && !o.Revert.Deleted:
-			r.Gone = append(r.Gone, at)
-		case o.DryRun && o.Revert.Changed && (f.What == Changed || f.What == Moved):
-			r.Reverts = append(r.Reverts, at)
+		case f.Kind == Changed && !o.Revert.Changed:
+			r.Kept = append(r.Kept, path)
+		case f.Kind == Deleted && !o.Revert.Deleted:
+			r.Deleted = append(r.Deleted, path)
+		case o.DryRun && o.Revert.Changed && (f.Kind == Changed || f.Kind == Moved):
+			r.Reverts = append(r.Reverts, path)
 		}
 	}
 }
 
-// leave gives the report of a dry run what is left of the nodes here.
-func (r *RecoverReport) leave(ctx context.Context, s *session.Session, left [][]string) error {
-	for i := range left {
-		left[i] = printable.Texts(left[i])
+// addUnrecovered gives the report of a dry run what is left of the nodes here.
+func (r *RecoverReport) addUnrecovered(ctx context.Context, s *session.Session, unrecovered [][]string) error {
+	for i := range unrecovered {
+		unrecovered[i] = printable.Texts(unrecovered[i])
 	}
-	all, err := session.Exchange(ctx, s, left)
-	r.Left = slices.Concat(all...)
+	lists, err := session.Exchange(ctx, s, unrecovered)
+	r.Unrecovered = slices.Concat(lists...)
 	return err
 }
 
 // restoreAll brings back what targets are to have, but for what is left of the nodes here. It reports whether all is back.
-func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, left [][]string) (complete bool, err error) {
-	each := func(f func(ctx context.Context, x *restore.Target) error) error {
-		return s.Each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
+func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, unrecovered [][]string) (complete bool, err error) {
+	eachTarget := func(f func(ctx context.Context, x *restore.Target) error) error {
+		return s.EachSteady(ctx, func(ctx context.Context, _ int, n *store.Node) error {
 			x := targets[n.Index]
 			if x == nil {
 				return nil
@@ -266,41 +266,41 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 			return x.Try(ctx, func() error { return f(ctx, x) })
 		})
 	}
-	if err := each(func(ctx context.Context, x *restore.Target) error { return x.Prepare(ctx) }); err != nil {
+	if err := eachTarget(func(ctx context.Context, x *restore.Target) error { return x.Prepare(ctx) }); err != nil {
 		return false, err
 	}
 	if err := survey.RunRepairs(ctx, s, found.Repairs, targets, &r.Traffic); err != nil {
 		return false, err
 	}
-	if err := each(func(_ context.Context, x *restore.Target) error { return x.Finish() }); err != nil {
+	if err := eachTarget(func(_ context.Context, x *restore.Target) error { return x.Finish() }); err != nil {
 		return false, err
 	}
 	if err := s.Steadied(ctx, found.Conditions); err != nil {
 		return false, err
 	}
-	type done struct {
-		Back        protection.Recovered
-		Sent        int64
-		Replaced    []files.Name
-		Left, Notes []string
-		Complete    bool
-		Tidied      bool // nothing is left there of interrupted runs but generations that are pending
+	type outcome struct {
+		Recovered          protection.Recovered
+		Sent               int64
+		Replaced           []files.Name
+		Unrecovered, Notes []string
+		Complete           bool
+		Tidied             bool // nothing is left there of interrupted runs but generations that are pending
 	}
 	// Everything that is to be written is there, at all nodes that are not left out.
-	all, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (done, error) {
-		d, x := done{Sent: r.Traffic.Sent[i]}, targets[n.Index]
+	outcomes, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (outcome, error) {
+		d, x := outcome{Sent: r.Traffic.Sent[i]}, targets[n.Index]
 		if x == nil {
-			d.Left, d.Complete = printable.Texts(left[i]), found.Conditions[n.Index].Failing == ""
+			d.Unrecovered, d.Complete = printable.Texts(unrecovered[i]), found.Conditions[n.Index].Failing == ""
 			return d, nil
 		}
 		if err := x.Try(ctx, x.Commit); err != nil {
 			return d, err
 		}
 		if x.Failed != nil {
-			x.Unfinished = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.Given, x.Failed)}
+			x.Unfinished = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.DirName, x.Failed)}
 		}
-		d.Back, d.Replaced, d.Complete, d.Tidied = x.Recovered, append(x.Replaced, n.Replaced...), x.Unfinished == nil, x.Failed == nil
-		d.Left = printable.Texts(slices.Concat(left[i], x.Blocked, x.Unfinished))
+		d.Recovered, d.Replaced, d.Complete, d.Tidied = x.Recovered, append(x.Replaced, n.Replaced...), x.Unfinished == nil, x.Failed == nil
+		d.Unrecovered = printable.Texts(slices.Concat(unrecovered[i], x.Blocked, x.Unfinished))
 		d.Notes = printable.Texts(append(x.Notes, x.UnsetNotes()...))
 		return d, nil
 	})
@@ -308,13 +308,13 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 		return false, err
 	}
 	complete = true
-	for n, d := range all {
-		r.Files += d.Back.Files
-		if d.Back != (protection.Recovered{}) {
-			r.Nodes[n].Recovered = &d.Back
+	for n, d := range outcomes {
+		r.Files += d.Recovered.Files
+		if d.Recovered != (protection.Recovered{}) {
+			r.Nodes[n].Recovered = &d.Recovered
 		}
 		r.Traffic.MostSent = max(r.Traffic.MostSent, d.Sent)
-		r.Left = append(r.Left, d.Left...)
+		r.Unrecovered = append(r.Unrecovered, d.Unrecovered...)
 		r.Replaced = append(r.Replaced, d.Replaced...)
 		r.Notes = append(r.Notes, d.Notes...)
 		complete = complete && d.Complete
@@ -322,7 +322,7 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 	if s.Tidies { // else the notes have what is left
 		cleaned := complete && len(o.Files) == 0
 		r.Notes = append(r.Notes, s.Leftovers(func(n int, name string) bool {
-			return all[n].Tidied && (cleaned || slices.Contains(s.States[n].Left, name))
+			return outcomes[n].Tidied && (cleaned || slices.Contains(s.States[n].Leftovers, name))
 		})...)
 	}
 	return complete, nil

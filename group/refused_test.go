@@ -201,7 +201,7 @@ func TestHiding(t *testing.T) {
 		must(t, err)
 		l, err := tree.Scan(d, true, tree.Rules{})
 		must(t, err)
-		n := &store.Node{Given: "/n0", Dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
+		n := &store.Node{DirName: "/n0", Dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
 			switch name {
 			case hiding:
 				return endless{f}, nil

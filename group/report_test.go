@@ -24,7 +24,7 @@ func found(nodes []NodeReport) []string {
 	for _, n := range nodes {
 		list = append(list, fmt.Sprintf("%d %s %s", n.Node, n.Dir, n.Status))
 		for _, f := range n.Findings {
-			list = append(list, strings.TrimSpace(fmt.Sprintf("%d %s: %s %s", n.Node, f.Path, f.What, f.Why)))
+			list = append(list, strings.TrimSpace(fmt.Sprintf("%d %s: %s %s", n.Node, f.Path, f.Kind, f.Reason)))
 		}
 	}
 	return list
@@ -91,7 +91,7 @@ func TestFindings(t *testing.T) {
 		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 lost",
 	}
 	same(t, "verify", found(r.Nodes), first)
-	if !r.Protected || r.Whole || r.Generation != 1 || r.Tolerate != 3 || r.Notes != nil {
+	if !r.Protected || r.Intact || r.Generation != 1 || r.Tolerate != 3 || r.Notes != nil {
 		t.Errorf("%+v", r)
 	}
 	before := everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})
@@ -109,7 +109,7 @@ func TestFindings(t *testing.T) {
 	same(t, "recover", found(rec.Nodes), first)
 	same(t, "kept", rec.Kept, kept)
 	same(t, "replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/big"}) // somebody may have written it
-	if rec.Files != 2+7 || rec.Left != nil || rec.Blocks != blocks || rec.Generation != 1 || rec.Incomplete() != nil || rec.Notes != nil {
+	if rec.Files != 2+7 || rec.Unrecovered != nil || rec.Blocks != blocks || rec.Generation != 1 || rec.Incomplete() != nil || rec.Notes != nil {
 		t.Errorf("%+v", rec)
 	}
 	must(t, diff("node 4", was[4], w.tree(4)))
@@ -122,7 +122,7 @@ func TestFindings(t *testing.T) {
 		"1 sub/deep/y: metadata", "1 sub/new: new", "1 sub/void: metadata",
 		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 whole",
 	})
-	same(t, "revert: left", rec.Left, []string{inTheWay})
+	same(t, "revert: left", rec.Unrecovered, []string{inTheWay})
 	same(t, "revert: replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/plain", "/n1/.volley/replaced/1/link", "/n2/.volley/replaced/1/empty"})
 	if rec.Kept != nil || rec.Files != 2 || rec.Incomplete() == nil || rec.Incomplete().Error() != "not everything is recovered: "+inTheWay {
 		t.Errorf("%+v, %v", rec, rec.Incomplete())
@@ -191,7 +191,7 @@ func TestMetaFindings(t *testing.T) {
 			want = append(want, "1 "+f)
 		}
 		same(t, x.what, found(is.Nodes), append(want, "2 /n2 whole", "3 /n3 whole"))
-		if is.Whole {
+		if is.Intact {
 			t.Errorf("%s: %+v", x.what, is)
 		}
 		if x.left {
@@ -294,9 +294,9 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Damaged}}}, "<nil>"},
-		{RecoverReport{Left: []string{"one"}}, "not everything is recovered: one"},
-		{RecoverReport{Left: []string{"one", "two", "three"}}, "not everything is recovered: one; and 2 more"},
-		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Failing, why: "it fails"}, {Dir: "/b", Status: Whole}}, Left: []string{"one"}}, "not everything is recovered: /a cannot be read: it fails; one"},
+		{RecoverReport{Unrecovered: []string{"one"}}, "not everything is recovered: one"},
+		{RecoverReport{Unrecovered: []string{"one", "two", "three"}}, "not everything is recovered: one; and 2 more"},
+		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Failing, failing: "it fails"}, {Dir: "/b", Status: Intact}}, Unrecovered: []string{"one"}}, "not everything is recovered: /a cannot be read: it fails; one"},
 	} {
 		if err := x.r.Incomplete(); fmt.Sprint(err) != x.want {
 			t.Errorf("%v: want %s", err, x.want)
@@ -319,7 +319,7 @@ func TestErrors(t *testing.T) {
 	}
 	s := &session.Session{Current: store.Current{Generation: 3, Root: "root 3"}, States: []*store.State{
 		{Dir: "/a", Failing: "EIO"},
-		{Dir: "/b", Bad: []string{"damaged"}, Left: []string{"tmp-x"}, Held: []store.Held{{Generation: 3, Root: "root 3", Committed: true}, {Generation: 4}, {Generation: 2}}},
+		{Dir: "/b", Bad: []string{"damaged"}, Leftovers: []string{"tmp-x"}, Held: []store.Held{{Generation: 3, Root: "root 3", Committed: true}, {Generation: 4}, {Generation: 2}}},
 		{Dir: "/c", Held: []store.Held{{Generation: 2, Committed: true}}},
 		{Dir: "/d", Held: []store.Held{{Generation: 3, Root: "another"}}},
 		{Dir: "/e", Held: []store.Held{{Generation: 3, Root: "root 3"}}},
@@ -338,7 +338,7 @@ func TestForbidden(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1)
 	must(t, w.protect())
-	for _, want := range []protection.Finding{{Path: "plain", What: Damaged, Why: "permission denied"}, {Path: "plain", What: Changed, Why: "permission denied"}} {
+	for _, want := range []protection.Finding{{Path: "plain", Kind: Damaged, Reason: "permission denied"}, {Path: "plain", Kind: Changed, Reason: "permission denied"}} {
 		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"))
 		must(t, err)
 		if !slices.Equal(r.Nodes[1].Findings, []protection.Finding{want}) {

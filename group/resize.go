@@ -24,11 +24,11 @@ type ResizeOptions struct {
 // A ResizeReport says what Resize has done, and what Protect has with the nodes that there are now.
 type ResizeReport struct {
 	*ProtectReport
-	Before  int      `json:"nodes_before"`
-	Added   []string `json:"added,omitempty"`   // directories
-	Removed []string `json:"removed,omitempty"` // directories
-	Lost    []string `json:"lost,omitempty"`    // of the removed ones, those that are not there, or have nothing
-	Remains []string `json:"remains,omitempty"` // of the removed ones, those that cannot be read: all that they have stays
+	NodesBefore int      `json:"nodes_before"`
+	Added       []string `json:"added,omitempty"`   // directories
+	Removed     []string `json:"removed,omitempty"` // directories
+	Lost        []string `json:"lost,omitempty"`    // of the removed ones, those that are not there, or have nothing
+	Remains     []string `json:"remains,omitempty"` // of the removed ones, those that cannot be read: all that they have stays
 }
 
 // Resize adds nodes to a protected group, or removes some, and protects the nodes that there are then. The directories of
@@ -84,44 +84,44 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 			}
 		}
 	}
-	r.Before = s.K - len(r.Added)
-	if err := resizable(s, o, k, r.Before); err != nil {
-		return nil, s.Alike(ctx, err)
+	r.NodesBefore = s.K - len(r.Added)
+	if err := resizable(s, o, k, r.NodesBefore); err != nil {
+		return nil, s.SharedError(ctx, err)
 	}
 	var notes []string
-	if resized(s.States[:k], newest) {
+	if isResized(s.States[:k], newest) {
 		for _, dir := range r.Added {
 			notes = append(notes, fmt.Sprintf("%s is a node of the group already, and is not added", dir))
 		}
-		r.Before, r.Added = k, nil
+		r.NodesBefore, r.Added = k, nil
 	}
 	for n, x := range s.States {
 		if x.Added = x.Added && newest.Nodes != k; n < k && newest.Nodes == k {
-			x.Node = x.In(k)
+			x.Node = x.NumberAmong(k)
 		}
 	}
 	if newest.Nodes != k {
-		if err := leave(ctx, s, r.Before, k, o); err != nil {
+		if err := findFormer(ctx, s, r.NodesBefore, k, o); err != nil {
 			return nil, err
 		}
 	}
-	to := *s // with the nodes that there are to be
-	to.K, to.States, to.Nodes = k, s.States[:k], slices.DeleteFunc(slices.Clone(s.Nodes), func(n *store.Node) bool { return n.Index >= k })
+	resized := *s // with the nodes that there are to be
+	resized.K, resized.States, resized.Nodes = k, s.States[:k], slices.DeleteFunc(slices.Clone(s.Nodes), func(n *store.Node) bool { return n.Index >= k })
 	if s.T.Size() > 1 && k < s.K {
 		ranks := make([]int, k)
 		for r := range ranks {
 			ranks[r] = r
 		}
-		to.T = transport.Subset(s.T, ranks)
+		resized.T = transport.Subset(s.T, ranks)
 	}
-	if len(to.Nodes) > 0 {
+	if len(resized.Nodes) > 0 {
 		if newest.Nodes == k { // an earlier run has come that far
-			if err := to.Find(ctx, v); err != nil {
+			if err := resized.Find(ctx, v); err != nil {
 				return nil, err
 			}
 		}
 		var err error
-		if r.ProtectReport, err = protect(ctx, &to, o.ProtectOptions); err != nil {
+		if r.ProtectReport, err = protect(ctx, &resized, o.ProtectOptions); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +131,7 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 	if err := collective.Barrier(ctx, s.T, 0); err != nil || o.DryRun { // ranks of removed nodes wait as long as the others take
 		return r, err
 	}
-	return r, s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+	return r, s.EachSteady(ctx, func(_ context.Context, _ int, n *store.Node) error {
 		if n.Index < k {
 			return nil
 		}
@@ -139,26 +139,26 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 	})
 }
 
-// resized reports whether an earlier run has made a generation of all these nodes, as far as they can be read.
-func resized(states []*store.State, newest store.Held) bool {
+// isResized reports whether an earlier run has made a generation of all these nodes, as far as they can be read.
+func isResized(states []*store.State, newest store.Held) bool {
 	return newest.Nodes == len(states) && !slices.ContainsFunc(states, func(x *store.State) bool {
 		return !x.Lost && x.Failing == "" && !slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Committed && h.Root == newest.Root })
 	})
 }
 
 // resizable returns an error where the nodes cannot be those of a run that resizes a group of so many nodes to k.
-func resizable(s *session.Session, o *ResizeOptions, k, before int) error {
+func resizable(s *session.Session, o *ResizeOptions, k, formerNodes int) error {
 	if s.Meta != "" {
 		return store.Inputf("the protection lies in %s, by the numbers of nodes: end it, and protect the nodes that there are to be", s.Meta)
 	}
-	if k < 2 || k == before {
-		return store.Inputf("a group of %d nodes is to have %d: want another number, 2 or more", before, k)
+	if k < 2 || k == formerNodes {
+		return store.Inputf("a group of %d nodes is to have %d: want another number, 2 or more", formerNodes, k)
 	}
 	if k < s.K && s.T.Size() > 1 && s.T.Size() < s.K {
 		return store.Inputf("several processes have several nodes each: give each process one")
 	}
 	for n, x := range s.States {
-		named := slices.Contains(o.Remove, x.Dir) || x.Node < 0 || slices.Contains(o.Remove, fmt.Sprint(x.In(before)))
+		named := slices.Contains(o.Remove, x.Dir) || x.Node < 0 || slices.Contains(o.Remove, fmt.Sprint(x.NumberAmong(formerNodes)))
 		if n >= k && (!named || x.Added) {
 			return store.Inputf("%s is not to be removed, and comes after all nodes that stay: give the removed nodes last", x.Dir)
 		}
@@ -166,58 +166,58 @@ func resizable(s *session.Session, o *ResizeOptions, k, before int) error {
 	return nil
 }
 
-// leave finds out what is in force with the nodes that there were, and checks that all can go on from there.
-func leave(ctx context.Context, s *session.Session, before, k int, o *ResizeOptions) (err error) {
-	were := make([]*store.State, before)
+// findFormer finds out what is in force with the nodes that there were, and checks that all can go on from there.
+func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *ResizeOptions) (err error) {
+	former := make([]*store.State, formerNodes)
 	var rest []*store.State
 	for _, x := range s.States {
-		if x.Node = x.In(before); x.Added {
+		if x.Node = x.NumberAmong(formerNodes); x.Added {
 			continue
 		}
-		if x.Node >= 0 && x.Node < before && were[x.Node] == nil {
-			were[x.Node] = x
+		if x.Node >= 0 && x.Node < formerNodes && former[x.Node] == nil {
+			former[x.Node] = x
 		} else {
 			rest = append(rest, x)
 		}
 	}
-	for i := range were {
-		if were[i] == nil {
-			were[i], rest = rest[0], rest[1:]
+	for i := range former {
+		if former[i] == nil {
+			former[i], rest = rest[0], rest[1:]
 		}
 	}
-	if s.Current, _, err = decide.InForce(were, s.Trust(), false); err != nil {
-		return s.Alike(ctx, err)
+	if s.Current, _, err = decide.InForce(former, s.Trust(), false); err != nil {
+		return s.SharedError(ctx, err)
 	}
 	if s.Generation == 0 {
-		return s.Alike(ctx, s.Unprotected())
+		return s.SharedError(ctx, s.Unprotected())
 	}
 	s.Newest = decide.NewestOf(s.States, s.Generation)
-	from := slices.IndexFunc(s.States, func(x *store.State) bool { return !x.Added && x.Of(s.Current) != nil })
+	holder := slices.IndexFunc(s.States, func(x *store.State) bool { return !x.Added && x.Holding(s.Current) != nil })
 	texts, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]byte, error) {
 		switch x := s.States[n.Index]; {
-		case n.Index == from:
+		case n.Index == holder:
 			return n.Held[s.Generation].Text, nil
 		case n.Dir != nil || x.Failing != "" || n.Index >= k:
 		case x.Added:
-			return nil, store.Inputf("%s: no such directory", n.Given)
+			return nil, store.Inputf("%s: no such directory", n.DirName)
 		default:
-			return nil, store.Inputf("%s is missing, with what was protected: recover it first, or remove the node", n.Given)
+			return nil, store.Inputf("%s is missing, with what was protected: recover it first, or remove the node", n.DirName)
 		}
 		return nil, nil
 	})
 	if err != nil {
 		return err
 	}
-	s.Text = texts[from]
+	s.Text = texts[holder]
 	if s.Manifest, err = store.DecodeManifest(s.Text); err != nil {
 		return err
 	}
-	if err := stays(s, k, o.Force); err != nil {
-		return s.Alike(ctx, err)
+	if err := checkStaying(s, k, o.Force); err != nil {
+		return s.SharedError(ctx, err)
 	}
 	s.RecordOf = map[int]*store.Record{}
 	for _, n := range s.Nodes {
-		if x := s.States[n.Index]; !x.Added && x.Of(s.Current) != nil && x.Node >= 0 {
+		if x := s.States[n.Index]; !x.Added && x.Holding(s.Current) != nil && x.Node >= 0 {
 			_, text, err := n.Read(n.Held[s.Generation], s.Manifest.RecordFilesAt(x.Node)[0])
 			if err == nil {
 				s.RecordOf[n.Index], err = s.Manifest.DecodeRecord(text)
@@ -227,36 +227,36 @@ func leave(ctx context.Context, s *session.Session, before, k int, o *ResizeOpti
 			}
 		}
 	}
-	_, err = losesNothing(ctx, s, k, o.Force)
+	_, err = checkLosses(ctx, s, k, o.Force)
 	return err
 }
 
-// void reports whether a generation that an added directory has of another group can never come into force: it is pending,
+// isVoid reports whether a generation that an added directory has of another group can never come into force: it is pending,
 // and a node that was to have it is here, in this group.
-func void(s *session.Session, h store.Held) bool {
+func isVoid(s *session.Session, h store.Held) bool {
 	return !h.Committed && slices.ContainsFunc(s.States, func(x *store.State) bool {
-		return !x.Added && x.Of(s.Current) != nil && slices.Contains(slices.Concat(h.Names, h.Replaces), x.Name)
+		return !x.Added && x.Holding(s.Current) != nil && slices.Contains(slices.Concat(h.Names, h.Replaces), x.Name)
 	})
 }
 
-// stays returns an error where nodes are not as they were protected, unless force gives up removed ones, or are foreign.
-func stays(s *session.Session, k int, force bool) error {
+// checkStaying returns an error where nodes are foreign, or not as they were protected and not given up by force.
+func checkStaying(s *session.Session, k int, force bool) error {
 	for n, x := range s.States {
-		h := x.Of(s.Current)
+		h := x.Holding(s.Current)
 		switch {
-		case x.Added && slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Group != s.Manifest.Group && !void(s, h) }):
+		case x.Added && slices.ContainsFunc(x.Held, func(h store.Held) bool { return h.Group != s.Manifest.Group && !isVoid(s, h) }):
 			return store.Inputf("%s is protected in another group: end that, or move its %s away", x.Dir, tree.MetaName)
 		case x.Added:
 		case n >= k && force && x.Failing != "":
 			x.Lost, x.Failing, x.Unreachable = true, "", false
 		case n >= k && x.Failing != "":
-			return &protection.RefusedError{Way: protection.WayGiveUp, Err: fmt.Errorf("%s cannot be read, and is to be removed: %s. Run again when it can be", s.Name(n), x.Failing)}
+			return &protection.RefusedError{Option: protection.OptionGiveUp, Err: fmt.Errorf("%s cannot be read, and is to be removed: %s. Run again when it can be", s.Name(n), x.Failing)}
 		case x.Failing == "" && !force && (h == nil || x.Node < 0 || len(h.Records) < len(s.Manifest.RecordFilesAt(x.Node))):
-			way := protection.WayForce
+			option := protection.OptionForce
 			if n >= k {
-				way = protection.WayGiveUp
+				option = protection.OptionGiveUp
 			}
-			return &protection.RefusedError{Way: way, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
+			return &protection.RefusedError{Option: option, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
 		}
 	}
 	return s.Complete(force)

@@ -133,7 +133,7 @@ func TestResize(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, %v: %v", x.name, each, err)
 			}
-			if r.Nodes != len(x.is) || r.Before != 4 || r.Tolerate != 1 || r.Generation != 2 || !slices.Equal(r.Dirs, x.is) || len(r.Removed) != len(x.remove) || len(r.Added) != len(x.add) {
+			if r.Nodes != len(x.is) || r.NodesBefore != 4 || r.Tolerate != 1 || r.Generation != 2 || !slices.Equal(r.Dirs, x.is) || len(r.Removed) != len(x.remove) || len(r.Added) != len(x.add) {
 				t.Errorf("%s: %+v, %+v", x.name, r, r.ProtectReport)
 			}
 			must(t, x.done(w, before, 2))
@@ -142,7 +142,7 @@ func TestResize(t *testing.T) {
 			if err != nil { // once more changes nothing
 				t.Fatalf("%s, %v, once more: %v", x.name, each, err)
 			}
-			if r.Before != len(x.is) || r.Added != nil {
+			if r.NodesBefore != len(x.is) || r.Added != nil {
 				t.Errorf("%s, once more: %+v", x.name, r)
 			}
 			for _, dir := range x.add {
@@ -352,7 +352,7 @@ func TestResizeAfterwards(t *testing.T) {
 	must(t, err)
 	y := w.of(x.is)
 	v, err := y.with(key).verifyBy(y.Process())
-	if err != nil || !v.Whole {
+	if err != nil || !v.Intact {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // surplus decides which snapshots a run removes that has put one in force at all nodes: those that are older than so many
 // of the newest ones that can be recovered. It says why others stay that are as old. Kept are those that count.
-func surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay []string) {
+func surplus(list []Snapshot, step int64, retain int) (removable, kept []int64, notes []string) {
 	kept = []int64{step}
 	for _, x := range list {
 		if x.State == InForce || x.State == Recoverable {
@@ -32,12 +32,12 @@ func surplus(list []Snapshot, step int64, retain int) (gone, kept []int64, stay 
 		switch {
 		case x.Step >= kept[retain-1]:
 		case x.State == Unclear || x.State == Busy:
-			stay = append(stay, fmt.Sprintf("%s stays: %s", session.StepName(x.Step), x.Why))
+			notes = append(notes, fmt.Sprintf("%s stays: %s", session.StepName(x.Step), x.Reason))
 		default:
-			gone = append(gone, x.Step)
+			removable = append(removable, x.Step)
 		}
 	}
-	return gone, kept, stay
+	return removable, kept, notes
 }
 
 // retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
@@ -52,34 +52,34 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 	if err != nil {
 		return nil, nil, err
 	}
-	gone, kept, notes := surplus(found.List, *s.Taken, retain)
+	removable, kept, notes := surplus(found.List, *s.Taken, retain)
 	notes = append(lacking, notes...)
-	removed, err = found.clear(ctx, s, gone, func(step int64) bool {
+	removed, err = found.setAside(ctx, s, removable, func(step int64) bool {
 		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
 	}, &notes)
 	return removed, notes, err
 }
 
-// clear renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those renamed
+// setAside renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those renamed
 // before, by this run or an earlier one, of which remove says that nobody needs them any more.
-func (f *surroundings) clear(ctx context.Context, s *session.Session, gone []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
-	type left struct {
+func (f *surroundings) setAside(ctx context.Context, s *session.Session, steps []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
+	type remaining struct {
 		Steps []int64
 		Notes []string
 	}
-	all, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x left, _ error) {
+	lists, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x remaining, _ error) {
 		root, err := s.Disk.Open(n.Root)
 		if n.Absent != "" || err != nil {
 			return x, nil // nothing is there that could go
 		}
 		defer root.Close()
-		for _, step := range gone {
-			at := f.here[i][step]
-			if at == nil {
+		for _, step := range steps {
+			snapshot := f.opened[i][step]
+			if snapshot == nil {
 				continue
 			}
 			if err := root.Rename(session.StepName(step), session.StepName(step)+".aside-"+s.Run); err != nil {
-				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", at.Given, err))
+				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", snapshot.DirName, err))
 			}
 		}
 		root.SyncDir(".") // a rename that a power cut undoes is made again by the next run
@@ -94,34 +94,34 @@ func (f *surroundings) clear(ctx context.Context, s *session.Session, gone []int
 		x.Notes = printable.Texts(x.Notes)
 		return x, nil
 	})
-	for _, x := range all {
+	for _, x := range lists {
 		*notes = append(*notes, x.Notes...)
-		gone = slices.DeleteFunc(gone, func(step int64) bool { return slices.Contains(x.Steps, step) })
+		steps = slices.DeleteFunc(steps, func(step int64) bool { return slices.Contains(x.Steps, step) })
 	}
-	return gone, err
+	return steps, err
 }
 
 // glance looks for the files of the snapshots that count by their records: by name, length and time. Where more nodes lack
 // files than may be lost, a snapshot is incomplete, which the notes say.
 func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []string, err error) {
 	counts := func(x *Snapshot) bool { return x.State == InForce || x.State == Recoverable }
-	has, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (has []int64, _ error) {
+	holders, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (steps []int64, _ error) {
 		for _, x := range f.List {
-			at := f.here[i][x.Step]
-			if at == nil || !counts(&x) {
+			snapshot := f.opened[i][x.Step]
+			if snapshot == nil || !counts(&x) {
 				continue
 			}
-			at.Load(s.Key, s.K)
-			whole, err := hasFiles(ctx, at, x.root)
-			at.Held, at.Unread = nil, nil
+			snapshot.Load(s.Key, s.K)
+			complete, err := hasFiles(ctx, snapshot, x.root)
+			snapshot.Held, snapshot.Unread = nil, nil
 			if err != nil {
 				return nil, err
 			}
-			if whole {
-				has = append(has, x.Step)
+			if complete {
+				steps = append(steps, x.Step)
 			}
 		}
-		return has, nil
+		return steps, nil
 	})
 	if err != nil {
 		return nil, err
@@ -133,13 +133,13 @@ func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []
 		}
 		var lacking []string
 		for n, root := range f.Roots {
-			if !slices.Contains(has[n], x.Step) {
+			if !slices.Contains(holders[n], x.Step) {
 				lacking = append(lacking, root.Dir)
 			}
 		}
 		if len(lacking) > x.tolerate {
-			x.State, x.Why = Incomplete, fmt.Sprintf("files that were protected are missing or others at %d nodes, and %d may be lost: %s", len(lacking), x.tolerate, strings.Join(lacking, ", "))
-			notes = append(notes, fmt.Sprintf("%s does not count: %s", session.StepName(x.Step), x.Why))
+			x.State, x.Reason = Incomplete, fmt.Sprintf("files that were protected are missing or others at %d nodes, and %d may be lost: %s", len(lacking), x.tolerate, strings.Join(lacking, ", "))
+			notes = append(notes, fmt.Sprintf("%s does not count: %s", session.StepName(x.Step), x.Reason))
 		}
 	}
 	return notes, nil
@@ -168,8 +168,8 @@ func hasFiles(ctx context.Context, n *store.Node, root string) (bool, error) {
 			return false, err
 		}
 		return !slices.ContainsFunc(x.Entries, func(e *tree.Entry) bool {
-			is := list.Find(e.ReadAs())
-			return e.Type == tree.TypeFile && (is == nil || is.FileOf() == "" || is.Size != e.Size || !e.Torn && !is.SameTime(e))
+			current := list.Find(e.ReadAs())
+			return e.Type == tree.TypeFile && (current == nil || current.FileOf() == "" || current.Size != e.Size || !e.Torn && !current.SameTime(e))
 		}), nil
 	}
 	return false, nil

@@ -28,9 +28,9 @@ func TestRollForwardOther(t *testing.T) {
 		if !own {
 			w.Remove(name)
 		}
-		n := &store.Node{Given: w.dirs[0]}
+		n := &store.Node{DirName: w.dirs[0]}
 		c := w.clone()
-		n.Dir, err = c.Process().Open(n.Given)
+		n.Dir, err = c.Process().Open(n.DirName)
 		must(t, err)
 		must(t, n.RollForward(1, disk.Sum(right)))
 		if is, _ := c.ReadFile(w.dirs[0] + "/" + pendingPath(1)); !bytes.Equal(is, other) {

@@ -37,9 +37,9 @@ func TestRecoverRoom(t *testing.T) {
 			w.MkdirAll("/two/b", 0o755)
 			w.dirs[0], w.dirs[1] = "/two/a", "/two/b"
 		}, RecoverOptions{}, []string{"/two/a", "/two/b"}, map[string]string{"/n0": "/two/a", "/n1": "/two/b"}},
-		{"a lost node, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{To: "/out"}, []string{"/out/node.0"}, map[string]string{"/n0": "/out/node.0"}},
-		{"two lost nodes, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0"); w.RemoveAll("/n3") }, RecoverOptions{To: "/out"}, []string{"/out/node.0", "/out/node.3"}, map[string]string{"/n0": "/out/node.0", "/n3": "/out/node.3"}},
-		{"files of all, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{To: "/out", Files: []string{"/big"}}, []string{"/out/node.0", "/out/node.1"}, map[string]string{"/n1/big": "/out/node.1/big", "/n0/big": "/out/node.0/big"}},
+		{"a lost node, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out"}, []string{"/out/node.0"}, map[string]string{"/n0": "/out/node.0"}},
+		{"two lost nodes, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0"); w.RemoveAll("/n3") }, RecoverOptions{OutDir: "/out"}, []string{"/out/node.0", "/out/node.3"}, map[string]string{"/n0": "/out/node.0", "/n3": "/out/node.3"}},
+		{"files of all, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out", Files: []string{"/big"}}, []string{"/out/node.0", "/out/node.1"}, map[string]string{"/n1/big": "/out/node.1/big", "/n0/big": "/out/node.0/big"}},
 		{"a file that has rotted", "/n0", nil, RecoverOptions{}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
 		{"a file that has rotted, alone", "/n0", nil, RecoverOptions{Files: []string{"/big"}}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
 	} {
@@ -85,8 +85,8 @@ func TestRecoverRoom(t *testing.T) {
 				input := new(protection.RefusedError)
 				if errors.As(err, &input) {
 					refused++
-					if last = w; (input.Way == protection.WayFiles) != (x.o.Files == nil) {
-						t.Fatalf("%s: the way on is %q", x.what, input.Way)
+					if last = w; (input.Option == protection.OptionFiles) != (x.o.Files == nil) {
+						t.Fatalf("%s: the way on is %q", x.what, input.Option)
 					}
 					for _, name := range x.nodes {
 						if !strings.Contains(err.Error(), name) {
@@ -110,7 +110,7 @@ func TestRecoverRoom(t *testing.T) {
 			if refused == 0 {
 				t.Fatalf("%s: nothing was refused", x.what)
 			}
-			r, err := last.recoverBy(last.Process(), RecoverOptions{Files: []string{"/plain"}, To: x.o.To})
+			r, err := last.recoverBy(last.Process(), RecoverOptions{Files: []string{"/plain"}, OutDir: x.o.OutDir})
 			must(t, err, r.Incomplete())
 			for was, is := range x.back {
 				if !strings.HasSuffix(was, "/big") {

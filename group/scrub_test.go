@@ -69,7 +69,7 @@ func TestParts(t *testing.T) {
 			sum, all := map[string]int64{}, int64(0)
 			for i := range parts {
 				r, read := w.readsOf(t, parts-i, parts)
-				if !r.Whole || parts > 1 && (r.Part != parts-i || r.Parts != parts) {
+				if !r.Intact || parts > 1 && (r.Part != parts-i || r.Parts != parts) {
 					t.Fatalf("part %d of %d: %+v", parts-i, parts, r)
 				}
 				for path, bytes := range read {
@@ -117,11 +117,11 @@ func TestPartsDamage(t *testing.T) {
 				must(t, err)
 				for _, n := range r.Nodes {
 					mine := strings.HasPrefix(path, n.Dir+"/")
-					if n.Status != Whole && (!mine || n.Status != Damaged || n.Dir+"/"+string(n.Findings[0].Path) != path) {
+					if n.Status != Intact && (!mine || n.Status != Damaged || n.Dir+"/"+string(n.Findings[0].Path) != path) {
 						t.Errorf("byte %d of %s: %+v", at, path, n)
 					}
 				}
-				return !r.Whole
+				return !r.Intact
 			}
 			if !finds(1, 1) {
 				t.Errorf("byte %d of %s is damaged, and verify finds nothing", at, path)
@@ -215,10 +215,10 @@ func TestLastRead(t *testing.T) {
 		w := whole.clone()
 		do(w)
 		r, err := w.partBy(w.Process(), 3, 4)
-		if want := []bool{true, name == "a directory", true}; err != nil || !r.Whole || !slices.Equal(everRead(r), want) {
+		if want := []bool{true, name == "a directory", true}; err != nil || !r.Intact || !slices.Equal(everRead(r), want) {
 			t.Errorf("%s: read whole: %v: %+v, %v", name, everRead(r), r, err)
 		}
-		if r, err = w.verifyBy(w.Process()); err != nil || !r.Whole || everRead(r)[1] != (name != "somebody's") {
+		if r, err = w.verifyBy(w.Process()); err != nil || !r.Intact || everRead(r)[1] != (name != "somebody's") {
 			t.Errorf("%s: verify: %+v, %v", name, r, err)
 		}
 		must(t, w.protect())
@@ -268,7 +268,7 @@ func TestPartInterrupted(t *testing.T) {
 			}
 			for part := 1; part <= 2; part++ {
 				r, err := w.partBy(w.Process(), part, 2)
-				if err != nil || !r.Whole || part == 2 && slices.Contains(everRead(r), false) {
+				if err != nil || !r.Intact || part == 2 && slices.Contains(everRead(r), false) {
 					return fmt.Errorf("part %d once more: %v, %+v", part, err, r)
 				}
 			}
@@ -301,12 +301,12 @@ func TestTwoParts(t *testing.T) {
 			var inner error
 			p.CallAt(at, func() {
 				var r *VerifyReport
-				if r, inner = c.partBy(c.Process(), other, 2); inner == nil && !r.Whole {
+				if r, inner = c.partBy(c.Process(), other, 2); inner == nil && !r.Intact {
 					inner = fmt.Errorf("%+v", r)
 				}
 			})
 			r, err := c.partBy(p, 1, 2)
-			if err != nil || inner != nil || !r.Whole {
+			if err != nil || inner != nil || !r.Intact {
 				t.Fatalf("at %v: %v, %v, %+v", calls[at], err, inner, r)
 			}
 			r, err = c.partBy(c.Process(), 3-other, 2)

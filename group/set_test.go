@@ -60,7 +60,7 @@ func TestUnset(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	v, err := w.verifyBy(w.Process())
-	if err != nil || len(v.Nodes[1].Findings) == 0 || slices.ContainsFunc(v.Nodes[1].Findings, func(x protection.Finding) bool { return x.What != Metadata }) {
+	if err != nil || len(v.Nodes[1].Findings) == 0 || slices.ContainsFunc(v.Nodes[1].Findings, func(x protection.Finding) bool { return x.Kind != Metadata }) {
 		t.Errorf("%v: %+v", err, v.Nodes[1])
 	}
 }
@@ -80,7 +80,7 @@ func TestRecoverLinks(t *testing.T) {
 	w.MkdirAll("/n1/sub/deep/y/mine", 0o700)
 	r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 	must(t, err)
-	same(t, "in its place", r.Left, []string{
+	same(t, "in its place", r.Unrecovered, []string{
 		"/n1/sub/deep/y is a directory, and was a file when it was protected: move it away",
 	})
 	if contentOf(w, "/n1/twin") != y {
@@ -121,7 +121,7 @@ func TestGone(t *testing.T) {
 		return nil
 	}
 	r, err := w.verifyBy(p)
-	if err != nil || r.Nodes[1].Status != Lost || r.Whole {
+	if err != nil || r.Nodes[1].Status != Lost || r.Intact {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
@@ -146,7 +146,7 @@ func TestCleanOrder(t *testing.T) {
 		for n, at := range x.dirs {
 			d, err := x.Process().Open(at)
 			must(t, err)
-			for _, h := range (&store.Node{Index: n, Given: at, Dir: d}).Load(nil, len(x.dirs)).Held {
+			for _, h := range (&store.Node{Index: n, DirName: at, Dir: d}).Load(nil, len(x.dirs)).Held {
 				if !h.Complete {
 					t.Errorf("killed after %v: node %d has the manifest of generation %d, and not what it speaks of", c, n, h.Generation)
 				}
@@ -192,7 +192,7 @@ func TestMissingAhead(t *testing.T) {
 	w.Lose("/n1/a0")
 	r, err := w.verifyBy(w.Process())
 	must(t, err)
-	if list := r.Nodes[1].Findings; len(list) != 1 || list[0].Path != "a0" || list[0].What != Missing {
+	if list := r.Nodes[1].Findings; len(list) != 1 || list[0].Path != "a0" || list[0].Kind != Missing {
 		t.Errorf("%+v", list)
 	}
 	must(t, w.recover())
@@ -209,7 +209,7 @@ func TestRecoverToInterrupted(t *testing.T) {
 	w.lose(1, 1)
 	w.MkdirAll("/out", 0o755)
 	before, left := w.trees(), 0
-	o := RecoverOptions{To: "/out"}
+	o := RecoverOptions{OutDir: "/out"}
 	for i, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, o); must(t, err) }) {
 		if !c.Writes || i%verifyall.Pick(7, 1) != 0 {
 			continue

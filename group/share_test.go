@@ -44,7 +44,7 @@ func TestDeletedSome(t *testing.T) {
 	s := &session.Session{K: 3, T: local.New(1)[0], States: []*store.State{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
 	for n, x := range s.States {
 		found := make([]guard.Balance, 3)
-		found[n] = guard.Balance{Were: 10, Files: 1, Deleted: 9, First: []string{"f"}}
+		found[n] = guard.Balance{FormerFiles: 10, Files: 1, Deleted: 9, First: []string{"f"}}
 		_, err := guard.CheckAccidents(t.Context(), s, found, protection.Edits{}, false)
 		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) {
 			t.Errorf("%s: %v", x.Dir, err)

@@ -60,9 +60,9 @@ func TestVerbs(t *testing.T) {
 	local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 		dirs := []string{t.TempDir()}
 		if tr.Rank() == 1 {
-			_, errs[1] = Over(tr, dirs, protection.Settings{}).Recover(ctx, RecoverOptions{})
+			_, errs[1] = Join(tr, dirs, protection.Settings{}).Recover(ctx, RecoverOptions{})
 		} else {
-			_, errs[tr.Rank()] = Over(tr, dirs, protection.Settings{}).Protect(ctx, ProtectOptions{Tolerate: 1})
+			_, errs[tr.Rank()] = Join(tr, dirs, protection.Settings{}).Protect(ctx, ProtectOptions{Tolerate: 1})
 		}
 		return nil
 	})
@@ -89,7 +89,7 @@ func TestFalsePeers(t *testing.T) {
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 			if tr.Rank() < 2 {
-				_, errs[tr.Rank()] = Over(tr, []string{t.TempDir()}, protection.Settings{Timeout: time.Minute}).Verify(ctx, VerifyOptions{})
+				_, errs[tr.Rank()] = Join(tr, []string{t.TempDir()}, protection.Settings{Timeout: time.Minute}).Verify(ctx, VerifyOptions{})
 				return nil
 			}
 			errs[2] = falsePeer(ctx, tr, c.begin, c.states)
@@ -125,12 +125,12 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 		return err
 	}
 	s := &session.Session{T: tr, Setup: o}
-	s.Together(ctx) // of terms that are wrong, or of nodes that have node 0
+	s.Barrier(ctx) // of terms that are wrong, or of nodes that have node 0
 	if states != "" {
 		says := func(context.Context) (json.RawMessage, error) { return json.RawMessage(states), nil }
 		if _, err := collective.SteadyValues(ctx, tr, time.Minute, says); err != nil {
 			return err
 		}
 	}
-	return s.Together(ctx)
+	return s.Barrier(ctx)
 }

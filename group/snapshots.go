@@ -37,7 +37,7 @@ type Snapshot struct {
 	Nodes   int       `json:"nodes,omitempty"`       // of the group that has protected it; 0: no manifest was found
 	Present []int     `json:"present"`               // nodes that have the directory
 	Holders []int     `json:"holders"`               // nodes that have what is in force
-	Why     string    `json:"why,omitempty"`         // it is not in force
+	Reason  string    `json:"why,omitempty"`         // it is not in force
 
 	root     string // of the manifest in force; "": there is none
 	tolerate int    // nodes that may be lost, by that
@@ -95,9 +95,9 @@ type rootState struct {
 }
 
 type surroundings struct {
-	Roots []rootState             // by node
-	List  []Snapshot              // the newest first
-	here  []map[int64]*store.Node // of the roots here: snapshots that are open, and locked until the run ends
+	Roots  []rootState             // by node
+	List   []Snapshot              // the newest first
+	opened []map[int64]*store.Node // of the roots here: snapshots that are open, and locked until the run ends
 }
 
 // Close gives the locks back.
@@ -105,8 +105,8 @@ func (f *surroundings) Close() {
 	if f == nil {
 		return
 	}
-	for _, of := range f.here {
-		for _, n := range of {
+	for _, snapshots := range f.opened {
+		for _, n := range snapshots {
 			n.Close()
 		}
 	}
@@ -127,7 +127,7 @@ func stepsOf(s *session.Session, n *store.Node) (x rootState, steps []int64, err
 // lookAround finds out which snapshots there are, but for the one that this run has locked. It takes the locks of all
 // of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
 func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found *surroundings, err error) {
-	found = &surroundings{here: make([]map[int64]*store.Node, len(s.Nodes))}
+	found = &surroundings{opened: make([]map[int64]*store.Node, len(s.Nodes))}
 	defer func() {
 		if err != nil {
 			found.Close()
@@ -135,9 +135,9 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 	}()
 	mine := make([]rootState, len(s.Nodes))
 	for _, first := range []bool{true, false} {
-		if err := s.Each(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
+		if err := s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
 			if (n.Index == 0) == first {
-				mine[i], found.here[i], err = lockAll(s, n, v)
+				mine[i], found.opened[i], err = lockAll(s, n, v)
 			}
 			return err
 		}); err != nil {
@@ -145,9 +145,9 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 		}
 	}
 	if found.Roots, err = session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (rootState, error) {
-		for step, at := range found.here[i] {
-			mine[i].Steps[step] = at.Load(s.Key, s.K)
-			at.Held, at.Unread = nil, nil // which take memory
+		for step, snapshot := range found.opened[i] {
+			mine[i].Steps[step] = snapshot.Load(s.Key, s.K)
+			snapshot.Held, snapshot.Unread = nil, nil // which take memory
 		}
 		return mine[i], ctx.Err()
 	}); err != nil {
@@ -155,8 +155,8 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 	}
 	// Another run may have begun before all had read, where there was no lock to share, or locks do not reach all machines.
 	taken, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (taken []int64, _ error) {
-		for step, at := range found.here[i] {
-			if at.Bare && !at.IsBare() || v.Writes && disk.Confirm(at.Dir, store.MetaPath(store.LockFile), s.Holder(v)) != nil {
+		for step, snapshot := range found.opened[i] {
+			if snapshot.Bare && !snapshot.IsBare() || v.Writes && disk.Confirm(snapshot.Dir, store.MetaPath(store.LockFile), s.Holder(v)) != nil {
 				taken = append(taken, step)
 			}
 		}
@@ -188,21 +188,21 @@ func lockAll(s *session.Session, n *store.Node, v session.Verb) (x rootState, op
 		if s.Taken != nil && step == *s.Taken {
 			continue
 		}
-		at := n.Sub(session.StepName(step))
-		err := at.Hold(s.Disk, store.Access{Writes: v.Writes, Beside: v.Beside}, holder)
-		switch busy, is := errors.AsType[*files.BusyError](err); {
+		snapshot := n.Sub(session.StepName(step))
+		err := snapshot.Hold(s.Disk, store.Access{Writes: v.Writes, Concurrent: v.Concurrent}, holder)
+		switch busy, locked := errors.AsType[*files.BusyError](err); {
 		case errors.As(err, new(*files.SharedError)):
-			at.Close()
+			snapshot.Close()
 			return x, open, err
-		case is:
+		case locked:
 			x.Steps[step] = &store.State{Node: -1, Busy: busy}
 		case err != nil:
 			x.Steps[step] = &store.State{Node: -1, Failing: err.Error()}
-		case at.Dir != nil: // else it has gone meanwhile
-			open[step] = at
+		case snapshot.Dir != nil: // else it has gone meanwhile
+			open[step] = snapshot
 			continue
 		}
-		at.Close()
+		snapshot.Close()
 	}
 	return x, open, nil
 }
@@ -214,41 +214,41 @@ func (f *surroundings) judge(s *session.Session) {
 		steps = slices.AppendSeq(steps, maps.Keys(x.Steps))
 	}
 	slices.SortFunc(steps, session.NewestFirst)
-	others := "" // of how many nodes a snapshot is, where that is another number
+	mismatch := "" // of how many nodes a snapshot is, where that is another number
 	for _, step := range slices.Compact(steps) {
 		nodes := 0
 		states := make([]*store.State, len(f.Roots))
 		for n, root := range f.Roots {
-			is := root.Steps[step]
+			state := root.Steps[step]
 			switch {
-			case is != nil:
+			case state != nil:
 			case root.Failing != "":
-				is = &store.State{Node: -1, Failing: root.Failing}
+				state = &store.State{Node: -1, Failing: root.Failing}
 			default:
-				is = &store.State{Node: -1, Lost: true}
+				state = &store.State{Node: -1, Lost: true}
 			}
-			is.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(step)))
-			for _, h := range is.Held {
+			state.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(step)))
+			for _, h := range state.Held {
 				if nodes = max(nodes, h.Nodes); h.Nodes != len(f.Roots) {
-					others = fmt.Sprintf("%s is of a group of %d nodes, and %d were given", is.Dir, h.Nodes, len(f.Roots))
+					mismatch = fmt.Sprintf("%s is of a group of %d nodes, and %d were given", state.Dir, h.Nodes, len(f.Roots))
 				}
 			}
-			states[n] = is
+			states[n] = state
 		}
 		x := judge(step, f.Roots, states, s.Trust())
 		x.Nodes = nodes
 		f.List = append(f.List, x)
 	}
 	for i := range f.List {
-		if x := &f.List[i]; x.State == Unprotected && others != "" {
-			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s", others))
+		if x := &f.List[i]; x.State == Unprotected && mismatch != "" {
+			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s", mismatch))
 		} else if lost := s.Passed[x.Step]; lost != nil && x.root == lost.Root && x.State != Busy {
-			x.State, x.Why = Incomplete, lost.Error()
+			x.State, x.Reason = Incomplete, lost.Error()
 		}
 	}
 }
 
-func (x *Snapshot) unclear(err error) { x.State, x.Why, x.Err = Unclear, err.Error(), err }
+func (x *Snapshot) unclear(err error) { x.State, x.Reason, x.Err = Unclear, err.Error(), err }
 
 // judge says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
 // not be read and may be there.
@@ -256,59 +256,59 @@ func judge(step int64, roots []rootState, states []*store.State, o decide.Trust)
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
 	var lost, unread, damaged, lacking []string
 	var busy *files.BusyError
-	for n, is := range states {
+	for n, state := range states {
 		switch dir := roots[n].Dir; {
-		case is.Busy != nil:
-			busy = cmp.Or(busy, is.Busy)
-		case is.Failing != "":
-			unread = append(unread, fmt.Sprintf("%s (%s)", dir, is.Failing))
-		case is.Lost:
+		case state.Busy != nil:
+			busy = cmp.Or(busy, state.Busy)
+		case state.Failing != "":
+			unread = append(unread, fmt.Sprintf("%s (%s)", dir, state.Failing))
+		case state.Lost:
 			lost = append(lost, dir)
 		}
 		if roots[n].Steps[step] != nil {
 			x.Present = append(x.Present, n)
 		}
-		damaged = append(damaged, is.Bad...)
+		damaged = append(damaged, state.Bad...)
 	}
 	if busy != nil {
-		x.State, x.Why, x.Err = Busy, busy.Error(), busy
+		x.State, x.Reason, x.Err = Busy, busy.Error(), busy
 		return x
 	}
-	in, _, err := decide.InForce(states, o, false)
+	current, _, err := decide.InForce(states, o, false)
 	tolerate := 0
-	for n, is := range states {
-		if h := is.Of(in); h != nil {
+	for n, state := range states {
+		if h := state.Holding(current); h != nil {
 			x.Holders, tolerate = append(x.Holders, n), h.Tolerate
 			x.Since = cmp.Or(x.Since, h.Since)
 		} else {
 			lacking = append(lacking, roots[n].Dir)
 		}
 	}
-	x.root, x.tolerate = in.Root, tolerate
+	x.root, x.tolerate = current.Root, tolerate
 	few := func(nodes []string) error { return &protection.TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:
-		if more := slices.Concat(unread, damaged); more != nil {
-			err = fmt.Errorf("%w; not read: %s", err, strings.Join(more, "; "))
+		if unreadable := slices.Concat(unread, damaged); unreadable != nil {
+			err = fmt.Errorf("%w; not read: %s", err, strings.Join(unreadable, "; "))
 		}
 		x.unclear(err)
-	case in.Generation == 0 && unread != nil:
+	case current.Generation == 0 && unread != nil:
 		x.unclear(fmt.Errorf("no node that could be read says that it is protected, and these could not be read: %s", strings.Join(unread, ", ")))
-	case in.Generation == 0 && damaged != nil:
+	case current.Generation == 0 && damaged != nil:
 		x.unclear(fmt.Errorf("nothing that could be read says that it is protected, and this could not be read: %s", strings.Join(damaged, "; ")))
-	case in.Generation == 0 && lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
+	case current.Generation == 0 && lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
 		x.State = Unprotected
-	case in.Generation == 0:
-		x.Why = "it is not protected"
+	case current.Generation == 0:
+		x.Reason = "it is not protected"
 		if lost != nil {
-			x.Why += ", and missing or empty at " + strings.Join(lost, ", ")
+			x.Reason += ", and missing or empty at " + strings.Join(lost, ", ")
 		}
 	case len(lost) > tolerate:
-		x.Why = few(slices.Concat(lost, unread)).Error()
+		x.Reason = few(slices.Concat(lost, unread)).Error()
 	case len(lost)+len(unread) > tolerate:
 		x.unclear(few(slices.Concat(lost, unread)))
 	case lacking != nil:
-		x.State, x.Why = Recoverable, "not whole at "+strings.Join(lacking, ", ")
+		x.State, x.Reason = Recoverable, "not whole at "+strings.Join(lacking, ", ")
 	default:
 		x.State = InForce
 	}

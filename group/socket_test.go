@@ -28,7 +28,7 @@ func TestSpecial(t *testing.T) {
 	}
 	for range 2 { // with it, and without
 		v, err := g.Verify(t.Context(), group.VerifyOptions{})
-		if must(t, err); !v.Whole || v.Nodes[1].Findings != nil {
+		if must(t, err); !v.Intact || v.Nodes[1].Findings != nil {
 			t.Errorf("%+v", v)
 		}
 		listener.Close()
@@ -36,7 +36,7 @@ func TestSpecial(t *testing.T) {
 	must(t, os.RemoveAll(dirs[1]))
 	_, err = g.Recover(t.Context(), group.RecoverOptions{})
 	must(t, err)
-	if v, err := g.Verify(t.Context(), group.VerifyOptions{}); err != nil || !v.Whole {
+	if v, err := g.Verify(t.Context(), group.VerifyOptions{}); err != nil || !v.Intact {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

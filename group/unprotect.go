@@ -73,10 +73,10 @@ func (g *Group) Unprotect(ctx context.Context, o UnprotectOptions) (*UnprotectRe
 
 func unprotect(ctx context.Context, s *session.Session, o *UnprotectOptions) (r *UnprotectReport, err error) {
 	r = &UnprotectReport{Generation: s.Generation, Nodes: []NodeReport{}}
-	if r.Protected, err = protected(ctx, s, o.Force); err != nil || !r.Protected {
+	if r.Protected, err = hasProtection(ctx, s, o.Force); err != nil || !r.Protected {
 		return r, err
 	}
-	list, err := losesNothing(ctx, s, 0, o.Force)
+	list, err := checkLosses(ctx, s, 0, o.Force)
 	if err != nil {
 		return nil, err
 	}
@@ -93,42 +93,42 @@ func unprotect(ctx context.Context, s *session.Session, o *UnprotectOptions) (r 
 	if o.DryRun {
 		return r, nil
 	}
-	if err := s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error {
+	if err := s.EachSteady(ctx, func(_ context.Context, _ int, n *store.Node) error {
 		if len(s.States[n.Index].Numbers) == 0 { // a mark alone says that it has ended
 			return nil
 		}
-		return n.Mark(ended(s))
+		return n.Mark(endingGroup(s))
 	}); err != nil {
 		return nil, err
 	}
-	if err := s.Together(ctx); err != nil {
+	if err := s.Barrier(ctx); err != nil {
 		return nil, err
 	}
-	return r, s.Here(func(_ int, n *store.Node) error { return n.Forget(r.Remains != nil) })
+	return r, s.EachLocal(func(_ int, n *store.Node) error { return n.Forget(r.Remains != nil) })
 }
 
-// protected reports whether there is a protection to end, or the rest of one. The error is that of nodes of which nobody
+// hasProtection reports whether there is a protection to end, or the rest of one. The error is that of nodes of which nobody
 // can tell.
-func protected(ctx context.Context, s *session.Session, force bool) (bool, error) {
-	left := slices.ContainsFunc(s.States, func(x *store.State) bool { return len(x.Numbers) > 0 })
+func hasProtection(ctx context.Context, s *session.Session, force bool) (bool, error) {
+	remains := slices.ContainsFunc(s.States, func(x *store.State) bool { return len(x.Numbers) > 0 })
 	switch {
-	case s.Manifest != nil || s.Ending(), left && force:
+	case s.Manifest != nil || s.Ending(), remains && force:
 		return true, nil
-	case left:
-		return false, s.Alike(ctx, &protection.RefusedError{Way: protection.WayGiveUp, Err: s.Unprotected()})
+	case remains:
+		return false, s.SharedError(ctx, &protection.RefusedError{Option: protection.OptionGiveUp, Err: s.Unprotected()})
 	}
-	there, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (bool, error) { return n.Dir != nil, nil })
+	present, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (bool, error) { return n.Dir != nil, nil })
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing != "" }) || !slices.Contains(there, true) {
-		return false, s.Alike(ctx, s.Unprotected())
+	if slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing != "" }) || !slices.Contains(present, true) {
+		return false, s.SharedError(ctx, s.Unprotected())
 	}
 	return false, nil
 }
 
-// ended returns the group whose protection ends.
-func ended(s *session.Session) string {
+// endingGroup returns the group whose protection ends.
+func endingGroup(s *session.Session) string {
 	if s.Manifest != nil {
 		return s.Manifest.Group
 	}
@@ -140,10 +140,10 @@ func ended(s *session.Session) string {
 	return ""
 }
 
-// losesNothing returns an error where files of the nodes from one on would be lost with their protection.
-func losesNothing(ctx context.Context, s *session.Session, from int, force bool) (list []NodeReport, err error) {
-	if err := s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error {
-		if n.Dir == nil || n.Index < from {
+// checkLosses returns an error where files of the nodes from one on would be lost with their protection.
+func checkLosses(ctx context.Context, s *session.Session, first int, force bool) (list []NodeReport, err error) {
+	if err := s.EachSteady(ctx, func(_ context.Context, _ int, n *store.Node) error {
+		if n.Dir == nil || n.Index < first {
 			return nil
 		}
 		kept, err := n.Dir.ReadDir(store.MetaPath(store.ReplacedName))
@@ -162,32 +162,32 @@ func losesNothing(ctx context.Context, s *session.Session, from int, force bool)
 	}
 	var conditions []*content.Condition
 	if force {
-		conditions, err = survey.GlanceAll(ctx, s, from, scrub.Part{})
+		conditions, err = survey.GlanceAll(ctx, s, first, scrub.Part{})
 	} else {
-		conditions, err = survey.ExamineAll(ctx, s, from, protection.Edits{})
+		conditions, err = survey.ExamineAll(ctx, s, first, protection.Edits{})
 	}
 	if err != nil {
 		return nil, err
 	}
 	for n, c := range conditions {
-		if n < from {
+		if n < first {
 			continue
 		}
 		list = append(list, reportOf(s, n, c))
 		lost := c.Status()
-		if slices.Contains([]string{Whole, Changed, Damaged, Stale}, lost) {
+		if slices.Contains([]string{Intact, Changed, Damaged, Stale}, lost) {
 			lost = "" // unless a finding is of a file
 		}
-		if x := s.States[n]; s.Ending() && x.Of(s.Current) == nil && x.Files { // its own is removed: which files have moved nobody can tell
+		if x := s.States[n]; s.Ending() && x.Holding(s.Current) == nil && x.Files { // its own is removed: which files have moved nobody can tell
 			continue
 		}
 		for _, f := range c.Findings {
-			if own := strings.HasPrefix(string(f.Path), tree.MetaName+"/"); !own && (f.What == Missing || f.What == Damaged || f.What == Stale) {
-				lost = fmt.Sprintf("%s: %s", f.What, s.States[n].Path(f.Path))
+			if internal := strings.HasPrefix(string(f.Path), tree.MetaName+"/"); !internal && (f.Kind == Missing || f.Kind == Damaged || f.Kind == Stale) {
+				lost = fmt.Sprintf("%s: %s", f.Kind, s.States[n].Path(f.Path))
 			}
 		}
 		if lost != "" && !force {
-			return nil, s.Alike(ctx, &protection.RefusedError{Way: protection.WayGiveUp, Err: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.Name(n), lost)})
+			return nil, s.SharedError(ctx, &protection.RefusedError{Option: protection.OptionGiveUp, Err: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.Name(n), lost)})
 		}
 	}
 	return list, nil

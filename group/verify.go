@@ -29,7 +29,7 @@ type NodeReport struct {
 	Recovered *protection.Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
 	Busy      *files.Holder         `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
 
-	why string // it cannot be read
+	failing string // it cannot be read
 }
 
 func reportOf(s *session.Session, n int, c *content.Condition) NodeReport {
@@ -52,7 +52,7 @@ type VerifyReport struct {
 	RiskSince  *protection.Cause `json:"at_risk_since,omitempty"` // what took from the protection first; nil: not known
 	Since      time.Time         `json:"since,omitzero"`          // when the generation came into force at the first node that has it
 	Digest     string            `json:"digest,omitempty"`        // that data and parity were compared by
-	Whole      bool              `json:"whole"`                   // all of it, as it was protected; of what was not read, as far as a glance tells
+	Intact     bool              `json:"whole"`                   // all of it, as it was protected; of what was not read, as far as a glance tells
 	Part       int               `json:"part,omitempty"`          // of each node that was read, of Parts; 0: all, or nothing by Status
 	Parts      int               `json:"parts,omitempty"`
 	ReadBytes  int64             `json:"read_bytes,omitempty"` // of all nodes
@@ -84,7 +84,7 @@ func (r *VerifyReport) Broken() error {
 	e := &BrokenError{Unprotected: !r.Protected, Comes: !r.TooMany() && !r.unrecorded}
 	for _, n := range r.Nodes {
 		switch n.Status {
-		case Whole, Changed:
+		case Intact, Changed:
 			continue
 		case Lost:
 			e.Comes = e.Comes && r.Protected
@@ -137,7 +137,7 @@ func (g *Group) Status(ctx context.Context) (*VerifyReport, error) {
 }
 
 func (g *Group) examine(ctx context.Context, name string, part scrub.Part) (*VerifyReport, error) {
-	v := session.Verb{Name: name, Args: part, Access: store.Access{Beside: part == scrub.Part{}}}
+	v := session.Verb{Name: name, Args: part, Access: store.Access{Concurrent: part == scrub.Part{}}}
 	return run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *surroundings) (*VerifyReport, error) {
 		for try := 1; ; try++ {
 			r, err := examineGroup(ctx, s, part)
@@ -161,7 +161,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	r := &VerifyReport{Step: s.Taken, Generation: s.Generation, Notes: s.Notes()}
 	if r.Protected = s.Manifest != nil; !r.Protected {
 		if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing == "" && !x.Lost }) && slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing != "" }) {
-			return nil, s.Alike(ctx, s.Unprotected()) // nobody knows
+			return nil, s.SharedError(ctx, s.Unprotected()) // nobody knows
 		}
 		for n, x := range s.States {
 			status := "not protected"
@@ -196,7 +196,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		return nil, err
 	}
 	r.Notes = append(r.Notes, pass.NoteTorn(s, conditions)...)
-	r.Whole = true
+	r.Intact = true
 	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
 	}
@@ -205,15 +205,15 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		r.Notes = append(r.Notes, err.Error())
 	}
 	for n, c := range conditions {
-		is := reportOf(s, n, c)
-		is.Read, is.Busy = read[n].Last, busy(s.States[n])
-		r.Nodes = append(r.Nodes, is)
+		report := reportOf(s, n, c)
+		report.Read, report.Busy = read[n].Last, busy(s.States[n])
+		r.Nodes = append(r.Nodes, report)
 		r.ReadBytes += read[n].Bytes
-		if h := s.States[n].Of(s.Current); h != nil && r.Since.IsZero() {
+		if h := s.States[n].Holding(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}
 		if !c.Intact() {
-			r.Whole = false
+			r.Intact = false
 		}
 	}
 	r.Seconds = time.Since(start).Seconds()
@@ -222,8 +222,8 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 
 // busy returns who writes to a node, or nil.
 func busy(x *store.State) *files.Holder {
-	if x.Beside == nil {
+	if x.Writer == nil {
 		return nil
 	}
-	return &x.Beside.Holder
+	return &x.Writer.Holder
 }

@@ -80,7 +80,7 @@ func (n *node) does(to *C.longlong, run verb) *operation {
 		n.options.Progress = n.progress
 		return n.inSet(ctx, e, func(ctx context.Context, t *mpi.Endpoint, part protection.SetIndex) (err error) {
 			if n.options.Network, err = networkOf(t.Size(), nil); err == nil {
-				has, err = run(ctx, group.Over(n.slow(ctx, t), []string{n.dir}, n.options), part)
+				has, err = run(ctx, group.Join(n.slow(ctx, t), []string{n.dir}, n.options), part)
 			}
 			n.verdict = has.verdict
 			return err
@@ -202,7 +202,7 @@ func reported(r *group.VerifyReport, part protection.SetIndex) C.volley_report {
 		return C.longlong(t.Unix())
 	}
 	c := C.volley_report{
-		is_protected: flag(r.Protected), whole: flag(r.Whole), recoverable: flag(r.Protected), nodes: C.int(len(r.Nodes)), tolerate: C.int(r.Tolerate),
+		is_protected: flag(r.Protected), whole: flag(r.Intact), recoverable: flag(r.Protected), nodes: C.int(len(r.Nodes)), tolerate: C.int(r.Tolerate),
 		lost: C.int(r.Lost()), may_lose: C.int(r.MayLose), set: C.int(part.Set), sets: C.int(max(part.Sets, 1)),
 		generation: C.longlong(r.Generation), step: C.VOLLEY_LATEST, since: seconds(r.Since),
 	}

@@ -245,21 +245,21 @@ func result(err error) C.int {
 	return C.int(numberOf(err))
 }
 
-// waysOn says with which member of the options a function does what it has refused.
-var waysOn = map[protection.Way]string{
-	protection.WayBelieve:       "believe in the options names the node to go by",
-	protection.WayAcceptDeleted: "if it was meant, set accept_deleted in the options",
-	protection.WayAcceptChanged: "recover with revert in the options brings it back; if it was meant, set accept_changed",
-	protection.WayTolerate:      "say it with tolerate",
-	protection.WayForce:         "force in the options protects the group as it is",
-	protection.WayGiveUp:        "force in the options gives it up",
-	protection.WayKey:           `key in the options names its file, "none" goes without`,
+// optionAdvice says with which member of the options a function does what it has refused.
+var optionAdvice = map[protection.Option]string{
+	protection.OptionBelieve:       "believe in the options names the node to go by",
+	protection.OptionAcceptDeleted: "if it was meant, set accept_deleted in the options",
+	protection.OptionAcceptChanged: "recover with revert in the options brings it back; if it was meant, set accept_changed",
+	protection.OptionTolerate:      "say it with tolerate",
+	protection.OptionForce:         "force in the options protects the group as it is",
+	protection.OptionGiveUp:        "force in the options gives it up",
+	protection.OptionKey:           `key in the options names its file, "none" goes without`,
 }
 
 // tell returns the text of an error, and what the caller can do about it.
 func tell(err error) string {
-	if input := new(protection.RefusedError); errors.As(err, &input) && waysOn[input.Way] != "" {
-		return err.Error() + "; " + waysOn[input.Way]
+	if input := new(protection.RefusedError); errors.As(err, &input) && optionAdvice[input.Option] != "" {
+		return err.Error() + "; " + optionAdvice[input.Option]
 	}
 	return err.Error()
 }

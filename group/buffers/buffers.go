@@ -86,11 +86,11 @@ func (h *parityHeader) bytes() int64 {
 }
 
 // mostParityBytes returns the longest of all ranks.
-func mostParityBytes(m *store.Manifest, manifest int) (most int64) {
+func mostParityBytes(m *store.Manifest, manifest int) (longest int64) {
 	for r, files := range m.RecordFiles() {
-		most = max(most, headerOf(m, r, manifest, files).bytes())
+		longest = max(longest, headerOf(m, r, manifest, files).bytes())
 	}
-	return most
+	return longest
 }
 
 // A parityParts is the parity of buffers, in memory of the caller.
@@ -161,22 +161,22 @@ func parseParity(memory []byte) (*parityHeader, error) {
 	case h.Version != parityVersion:
 		return nil, &store.VersionError{Version: h.Version}
 	}
-	left := int64(len(memory)) - headerBytes
+	remaining := int64(len(memory)) - headerBytes
 	for _, n := range []int64{h.Parity, h.Manifest, h.Record, h.Copies} {
-		if n < 0 || n > left {
+		if n < 0 || n > remaining {
 			return nil, fmt.Errorf("it has %d bytes, and its header says more: %s", len(memory), line)
 		}
-		left -= n
+		remaining -= n
 	}
 	return h, nil
 }
 
 func bufferEntries(sizes []int64) tree.Entries {
 	list := tree.Entries{{Path: ".", Type: tree.TypeDir}}
-	var at int64
+	var offset int64
 	for i, n := range sizes {
-		list = append(list, &tree.Entry{Path: tree.Name(fmt.Sprint(i)), Type: tree.TypeFile, Size: n, Offset: at})
-		at += n
+		list = append(list, &tree.Entry{Path: tree.Name(fmt.Sprint(i)), Type: tree.TypeFile, Size: n, Offset: offset})
+		offset += n
 	}
 	return list
 }
@@ -191,17 +191,17 @@ func sizesOf(buffers [][]byte) []int64 {
 
 // buffering calls f with a session in which every rank is a node.
 func buffering[T any](ctx context.Context, t transport.Transport, o Options, v session.Verb, f func(*session.Session) (T, error)) (T, error) {
-	return session.Meeting(ctx, t, session.Setup{Settings: o.Settings}, func(s *session.Session) (none T, err error) {
+	return session.Meeting(ctx, t, session.Setup{Settings: o.Settings}, func(s *session.Session) (zero T, err error) {
 		if t.Size() < 2 {
-			return none, store.Inputf("need at least 2 processes, got %d", t.Size())
+			return zero, store.Inputf("need at least 2 processes, got %d", t.Size())
 		}
 		if err := s.Meet(ctx, 1, v); err != nil {
-			return none, err
+			return zero, err
 		}
 		for r := range s.K {
 			s.States = append(s.States, &store.State{Dir: fmt.Sprint("rank ", r), Node: -1})
 		}
-		s.Nodes = []*store.Node{{Index: t.Rank(), Given: s.States[t.Rank()].Dir}}
+		s.Nodes = []*store.Node{{Index: t.Rank(), DirName: s.States[t.Rank()].Dir}}
 		return f(s)
 	})
 }
@@ -226,10 +226,10 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 	}
 	c, err := erasure.CodeOf(m)
 	if err != nil {
-		return nil, 0, s.Alike(ctx, &protection.RefusedError{Err: err})
+		return nil, 0, s.SharedError(ctx, &protection.RefusedError{Err: err})
 	}
 	if err := guard.CheckDigest(m.Digest, s.Key); err != nil {
-		return nil, 0, s.Alike(ctx, err)
+		return nil, 0, s.SharedError(ctx, err)
 	}
 	m.Field, m.DataChunks, m.ParityChunks = c.Field.Name(), c.Data, c.Parity
 	w := &pass.Work{Node: s.Nodes[0], Record: store.Record{Entries: bufferEntries(sizes)}}
@@ -259,7 +259,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 		m.Records = append(m.Records, store.RecordSum{Bytes: int64(n), SHA256: disk.Sum(nil)})
 	}
 	if err := m.Validate(); err != nil {
-		return nil, 0, s.Alike(ctx, &protection.RefusedError{Err: err})
+		return nil, 0, s.SharedError(ctx, &protection.RefusedError{Err: err})
 	}
 	text, err := m.Encode(s.Key)
 	return p, mostParityBytes(m, len(text)), err
@@ -280,23 +280,23 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 // It returns a [*protection.RefusedError] where the options will not do, or there is no room for the parity.
 func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parity []byte, o Options) error {
 	begin(parity) // before any message: what this rank had may be older than what others get
-	_, err := buffering(ctx, t, o, session.Verb{Name: "protect buffers", Args: o}, func(s *session.Session) (none struct{}, err error) {
+	_, err := buffering(ctx, t, o, session.Verb{Name: "protect buffers", Args: o}, func(s *session.Session) (result struct{}, err error) {
 		p, n, err := layOut(ctx, s, sizesOf(buffers), o)
 		if err != nil {
-			return none, err
+			return result, err
 		}
 		if int64(len(parity)) < n {
-			return none, store.Inputf("rank %d: room for %d bytes of parity: want %d", t.Rank(), len(parity), n)
+			return result, store.Inputf("rank %d: room for %d bytes of parity: want %d", t.Rank(), len(parity), n)
 		}
 		p.Works[0].Data.Hold(buffers)
 		p.Works[0].Parity = memory(parity[headerBytes:])
 		text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) { return json.Marshal(&w.Record) })
 		if err != nil {
-			return none, err
+			return result, err
 		}
 		h := newParityHeader(p.M, t.Rank(), len(text))
 		if h.bytes() > int64(len(parity)) {
-			return none, fmt.Errorf("rank %d: the parity has %d bytes, and %d were laid out", t.Rank(), h.bytes(), n)
+			return result, fmt.Errorf("rank %d: the parity has %d bytes, and %d were laid out", t.Rank(), h.bytes(), n)
 		}
 		parts := h.parts(parity)
 		copy(parts.manifest, text)
@@ -305,9 +305,9 @@ func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parit
 			copy(memory[i], f.Content)
 		}
 		if err := h.seal(parts); err != nil {
-			return none, err
+			return result, err
 		}
-		return none, s.Together(ctx)
+		return result, s.Barrier(ctx)
 	})
 	return err
 }
@@ -315,18 +315,18 @@ func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parit
 // memory is written at any offset, where there is room.
 type memory []byte
 
-func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p), nil }
+func (m memory) WriteAt(p []byte, offset int64) (int, error) { return copy(m[offset:], p), nil }
 
 // Sizes returns the lengths of the buffers that this rank has protected, and that of the parity at the rank that
 // has most: what a rank that has lost both has to make. Its parity is nil. All ranks call it. Errors: [Recover].
 func Sizes(ctx context.Context, t transport.Transport, parity []byte, o Options) (sizes []int64, parityBytes int64, err error) {
-	_, err = buffering(ctx, t, o, session.Verb{Name: "buffer sizes"}, func(s *session.Session) (none struct{}, err error) {
+	_, err = buffering(ctx, t, o, session.Verb{Name: "buffer sizes"}, func(s *session.Session) (result struct{}, err error) {
 		if err := holdParity(ctx, s, parity, parity == nil); err != nil {
-			return none, err
+			return result, err
 		}
 		sizes, err = bufferSizes(s)
 		parityBytes = mostParityBytes(s.Manifest, len(s.Text))
-		return none, err
+		return result, err
 	})
 	return sizes, parityBytes, err
 }
@@ -340,7 +340,7 @@ func bufferSizes(s *session.Session) (sizes []int64, err error) {
 		}
 	}
 	if !reflect.DeepEqual(bufferEntries(sizes), list) {
-		return nil, store.Inputf("%s: the record is none of buffers", n.Given)
+		return nil, store.Inputf("%s: the record is none of buffers", n.DirName)
 	}
 	return sizes, nil
 }
@@ -352,7 +352,7 @@ func holdParity(ctx context.Context, s *session.Session, parity []byte, lost boo
 		Begun bool // and not completed
 	}
 	n := s.Nodes[0]
-	mine := rank{State: store.State{Dir: n.Given, Node: -1, Lost: lost}}
+	mine := rank{State: store.State{Dir: n.DirName, Node: -1, Lost: lost}}
 	if !lost {
 		look(n, parity, s.Key, &mine.State)
 		mine.Begun = begun(parity)
@@ -369,10 +369,10 @@ func holdParity(ctx context.Context, s *session.Session, parity []byte, lost boo
 		}
 	}
 	if cut != nil { // what others have is older, or not complete
-		return s.Alike(ctx, store.Inputf("the protection of these buffers was cut off, and the parity of %s is not complete: recover the other set", strings.Join(cut, ", ")))
+		return s.SharedError(ctx, store.Inputf("the protection of these buffers was cut off, and the parity of %s is not complete: recover the other set", strings.Join(cut, ", ")))
 	}
 	if err := agree(s); err != nil {
-		return s.Alike(ctx, err)
+		return s.SharedError(ctx, err)
 	}
 	if err := s.Fetch(ctx); err != nil {
 		return err
@@ -382,7 +382,7 @@ func holdParity(ctx context.Context, s *session.Session, parity []byte, lost boo
 		lacking = append(lacking, &content.Condition{Lost: x.Lost})
 	}
 	if err := survey.Recoverable(s, lacking); err != nil {
-		return s.Alike(ctx, err)
+		return s.SharedError(ctx, err)
 	}
 	return nil
 }
@@ -396,28 +396,28 @@ func look(n *store.Node, parity, key []byte, x *store.State) {
 		l.Manifest, err = store.DecodeManifest(l.Text)
 	}
 	if version := new(store.VersionError); errors.As(err, &version) {
-		x.Other = version.Version
+		x.UnknownVersion = version.Version
 	}
 	if err == nil && (h.Rank < 0 || h.Rank >= l.Manifest.Nodes || *h != *newParityHeader(l.Manifest, h.Rank, len(l.Text))) {
 		err = errors.New("its header does not go with its manifest")
 	}
 	if err != nil {
-		x.Bad = append(x.Bad, fmt.Sprintf("%s: parity: %v", n.Given, err))
+		x.Bad = append(x.Bad, fmt.Sprintf("%s: parity: %v", n.DirName, err))
 		return
 	}
 	m, parts := l.Manifest, h.parts(parity)
 	x.Node, x.Group = h.Rank, m.Group
 	l.Node = h.Rank
-	is := l.Held(key)
-	is.Committed = true
+	held := l.Held(key)
+	held.Committed = true
 	n.Held, n.Stored = map[int64]*store.Loaded{m.Generation: l}, map[string][]byte{}
 	files, memory := parts.files(m, h.Rank)
 	for i, f := range files {
 		if disk.Sum(memory[i]) == f.SHA256 {
-			n.Stored[f.Name], is.Records = memory[i], append(is.Records, i)
+			n.Stored[f.Name], held.Records = memory[i], append(held.Records, i)
 		}
 	}
-	x.Held = append(x.Held, is)
+	x.Held = append(x.Held, held)
 }
 
 // agree returns an error unless all parity that ranks have is of one protection, and each has its own.
@@ -425,10 +425,10 @@ func agree(s *session.Session) error {
 	if _, err := decide.Vouch(s.States, s.Trust(), false); err != nil {
 		return err
 	}
-	of := ""
+	holder := ""
 	for r, x := range s.States {
-		if x.Other > 0 {
-			return store.Inputf("%s has parity or a manifest of a version %d, which this program does not know: recover with the release that protected", x.Dir, x.Other)
+		if x.UnknownVersion > 0 {
+			return store.Inputf("%s has parity or a manifest of a version %d, which this program does not know: recover with the release that protected", x.Dir, x.UnknownVersion)
 		}
 		for _, h := range x.Held {
 			switch {
@@ -436,13 +436,13 @@ func agree(s *session.Session) error {
 				return store.Inputf("%s has parity of %d processes, and %d are here: start as many as have protected", x.Dir, h.Nodes, s.K)
 			case x.Node != r:
 				return store.Inputf("%s has the parity of rank %d: give every process what it had, or say that it is lost", x.Dir, x.Node)
-			case of != "" && h.Root != s.Root:
-				return store.Inputf("%s and %s have parity of two protections: give that of one, or say that a process has lost it", of, x.Dir)
+			case holder != "" && h.Root != s.Root:
+				return store.Inputf("%s and %s have parity of two protections: give that of one, or say that a process has lost it", holder, x.Dir)
 			}
-			of, s.Current = x.Dir, store.Current{Generation: h.Generation, Root: h.Root, Newest: h.Generation}
+			holder, s.Current = x.Dir, store.Current{Generation: h.Generation, Root: h.Root, Newest: h.Generation}
 		}
 	}
-	if of == "" {
+	if holder == "" {
 		return store.Inputf("no process has parity that is complete and whole: nothing can be recovered")
 	}
 	return nil
@@ -473,38 +473,38 @@ func Recover(ctx context.Context, t transport.Transport, buffers [][]byte, lost 
 
 func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, parity []byte, r *Report) error {
 	m, n := s.Manifest, s.Nodes[0]
-	here := n.Index
+	rankHere := n.Index
 	sizes, err := bufferSizes(s)
 	if err != nil {
 		return err
 	}
 	if len(sizes) != len(buffers) {
-		return store.Inputf("%s has %d buffers, and has protected %d", n.Given, len(buffers), len(sizes))
+		return store.Inputf("%s has %d buffers, and has protected %d", n.DirName, len(buffers), len(sizes))
 	}
 	for i, b := range buffers {
 		if int64(len(b)) != sizes[i] {
-			return store.Inputf("%s: buffer %d has %d bytes, and had %d when it was protected", n.Given, i, len(b), sizes[i])
+			return store.Inputf("%s: buffer %d has %d bytes, and had %d when it was protected", n.DirName, i, len(b), sizes[i])
 		}
 	}
-	h := newParityHeader(m, here, len(s.Text))
+	h := newParityHeader(m, rankHere, len(s.Text))
 	if int64(len(parity)) < h.bytes() {
-		return store.Inputf("%s: room for %d bytes of parity: want %d", n.Given, len(parity), h.bytes())
+		return store.Inputf("%s: room for %d bytes of parity: want %d", n.DirName, len(parity), h.bytes())
 	}
-	parts, x := h.parts(parity), s.RecordOf[here]
+	parts, x := h.parts(parity), s.RecordOf[rankHere]
 	d := content.NewData(nil, x.Entries, false)
 	d.Hold(buffers)
-	has := s.States[here].Of(s.Current)
+	held := s.States[rankHere].Holding(s.Current)
 	conditions, err := survey.ConditionsOf(ctx, s, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
-		c := &content.Condition{Lost: s.States[here].Lost, Manifest: has != nil && len(has.Records) == len(m.RecordFilesAt(here))}
+		c := &content.Condition{Lost: s.States[rankHere].Lost, Manifest: held != nil && len(held.Records) == len(m.RecordFilesAt(rankHere))}
 		c.Data, c.Parity = survey.LostRows(m, x), content.AllRowsByChunk(m, m.ParityChunks)
 		if !c.Lost {
-			is, err := content.Compare(ctx, m, d, x, nil)
+			compared, err := content.Compare(ctx, m, d, x, nil)
 			if err != nil {
 				return nil, err
 			}
-			c.Data = is.Blocks
+			c.Data = compared.Blocks
 		}
-		if has != nil {
+		if held != nil {
 			if c.Parity, err = content.CompareParity(ctx, m, bytes.NewReader(parts.parity), x, nil, nil); err != nil {
 				return nil, err
 			}
@@ -517,64 +517,64 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 	}
 	repairs, beyond, err := survey.PlanRepairs(ctx, s, conditions, true)
 	if err == nil && len(beyond) > 0 {
-		var what []string
+		var damages []string
 		for rank, c := range conditions {
 			if text := damageOf(s, rank, c); text != "" {
-				what = append(what, text)
+				damages = append(damages, text)
 			}
 		}
-		err = store.Inputf("too much is lost or damaged: %d blocks do not come back, and nothing was written: %s", len(beyond), strings.Join(what, "; "))
+		err = store.Inputf("too much is lost or damaged: %d blocks do not come back, and nothing was written: %s", len(beyond), strings.Join(damages, "; "))
 	}
 	if err != nil {
-		return s.Alike(ctx, err)
+		return s.SharedError(ctx, err)
 	}
 	for rank, c := range conditions {
 		r.Blocks += c.Blocks()
 		if c.Lost {
 			r.Lost = append(r.Lost, rank)
-		} else if what := damageOf(s, rank, c); what != "" {
-			r.Damaged, r.Notes = append(r.Damaged, rank), append(r.Notes, what)
+		} else if damage := damageOf(s, rank, c); damage != "" {
+			r.Damaged, r.Notes = append(r.Damaged, rank), append(r.Notes, damage)
 		}
 	}
-	if conditions[here].Lost {
+	if conditions[rankHere].Lost {
 		clear(parts.header)
 	}
 	sums := content.NewSums(m, d.Extents)
-	if err := survey.RunRepairsFrom(ctx, s, repairs, func(of content.Symbol) io.ReaderAt {
-		if of.Parity {
+	if err := survey.RunRepairsFrom(ctx, s, repairs, func(symbol content.Symbol) io.ReaderAt {
+		if symbol.Parity {
 			return bytes.NewReader(parts.parity)
 		}
 		return d
-	}, func(of content.Symbol, row int, block []byte) error {
+	}, func(symbol content.Symbol, row int, block []byte) error {
 		switch {
-		case !of.Parity:
-			at := m.OffsetOf(row, of.Index, m.DataChunks)
-			if wrong := sums.FirstWrongFile(x, at, block); wrong != nil {
-				return content.WrongFileError(fmt.Sprintf("%s: buffer %s", n.Given, wrong.Path))
+		case !symbol.Parity:
+			offset := m.OffsetOf(row, symbol.Index, m.DataChunks)
+			if wrong := sums.FirstWrongFile(x, offset, block); wrong != nil {
+				return content.WrongFileError(fmt.Sprintf("%s: buffer %s", n.DirName, wrong.Path))
 			}
-			return d.Overlapping(at, int64(len(block)), func(i int, e *tree.Entry, from, to int64) error {
-				copy(d.Memory[i][from-e.Offset:], block[from-at:to-at])
+			return d.Overlapping(offset, int64(len(block)), func(i int, e *tree.Entry, first, end int64) error {
+				copy(d.Memory[i][first-e.Offset:], block[first-offset:end-offset])
 				return nil
 			})
-		case !content.SameParity(m, x, row, of.Index, block):
-			return content.WrongFileError(n.Given + ": parity")
+		case !content.SameParity(m, x, row, symbol.Index, block):
+			return content.WrongFileError(n.DirName + ": parity")
 		}
-		copy(parts.parity[m.OffsetOf(row, of.Index, m.ParityChunks):], block)
+		copy(parts.parity[m.OffsetOf(row, symbol.Index, m.ParityChunks):], block)
 		return nil
 	}, &r.Traffic); err != nil {
 		return err
 	}
-	if !conditions[here].Manifest {
+	if !conditions[rankHere].Manifest {
 		copy(parts.manifest, s.Text)
-		files, memory := parts.files(m, here)
+		files, memory := parts.files(m, rankHere)
 		for i, f := range files {
-			copy(memory[i], s.Records[here][f.Name]) // nothing where it was right
+			copy(memory[i], s.Records[rankHere][f.Name]) // nothing where it was right
 		}
 		if err := h.seal(parts); err != nil {
 			return err
 		}
 	}
-	return s.Together(ctx)
+	return s.Barrier(ctx)
 }
 
 // damageOf says what a rank lacks, or "" if nothing.

@@ -28,9 +28,9 @@ func Example() {
 	for r := range processes {
 		processes[r] = &process{state: fmt.Appendf(nil, "what process %d has computed", r)}
 	}
-	together(processes, (*process).protect)
+	startAll(processes, (*process).protect)
 	processes[2] = &process{lost: true}
-	together(processes, (*process).recover)
+	startAll(processes, (*process).recover)
 	fmt.Printf("%s\n", processes[2].state)
 	// Output:
 	// lost: [2]
@@ -71,10 +71,10 @@ func (p *process) recover(ctx context.Context, run engine.Run) error {
 	return nil
 }
 
-// together starts the processes of a run. Whoever starts yours gives each its rank, the address where rank 0 is to
+// startAll starts the processes of a run. Whoever starts yours gives each its rank, the address where rank 0 is to
 // listen, and the secret: a file that [engine.ReadSecret] reads.
-func together(processes []*process, do func(*process, context.Context, engine.Run) error) {
-	var all sync.WaitGroup
+func startAll(processes []*process, verb func(*process, context.Context, engine.Run) error) {
+	var group sync.WaitGroup
 	errs := make([]error, len(processes))
 	secret := engine.NewSecret()
 	meet, err := transporttest.FreeAddress() // between machines it is one that you choose
@@ -82,11 +82,11 @@ func together(processes []*process, do func(*process, context.Context, engine.Ru
 		log.Fatal(err)
 	}
 	for r, p := range processes {
-		all.Go(func() {
-			errs[r] = do(p, context.Background(), engine.Run{Rank: r, Size: len(processes), Meet: meet, Secret: secret, Timeout: time.Minute})
+		group.Go(func() {
+			errs[r] = verb(p, context.Background(), engine.Run{Rank: r, Size: len(processes), Meet: meet, Secret: secret, Timeout: time.Minute})
 		})
 	}
-	all.Wait()
+	group.Wait()
 	if err := errors.Join(errs...); err != nil {
 		log.Fatal(err)
 	}

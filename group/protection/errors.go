@@ -8,26 +8,26 @@ import (
 	"volley/internal/printable"
 )
 
-// A Way names the option that lets a verb do what it has refused.
-type Way string
+// An Option names the option that lets a verb do what it has refused.
+type Option string
 
-// The ways on.
+// The options.
 const (
-	WayBelieve       Way = "Believe"
-	WayForce         Way = "Force"
-	WayAcceptDeleted Way = "AcceptDeleted"
-	WayAcceptChanged Way = "AcceptChanged"
-	WayGiveUp        Way = "GiveUp" // Force of Unprotect
-	WayTolerate      Way = "Tolerate"
-	WayKey           Way = "Key" // or NoKey
-	WayFiles         Way = "Files"
-	WaySets          Way = "Sets" // none of this package: package sets has one for each group
+	OptionBelieve       Option = "Believe"
+	OptionForce         Option = "Force"
+	OptionAcceptDeleted Option = "AcceptDeleted"
+	OptionAcceptChanged Option = "AcceptChanged"
+	OptionGiveUp        Option = "GiveUp" // Force of Unprotect
+	OptionTolerate      Option = "Tolerate"
+	OptionKey           Option = "Key" // or NoKey
+	OptionFiles         Option = "Files"
+	OptionSets          Option = "Sets" // none of this package: package sets has one for each group
 )
 
 // A RefusedError says what the caller has to change: directories, options, or too much that is lost.
 type RefusedError struct {
-	Err error
-	Way Way // the option with which the verb goes on; "": there is none
+	Err    error
+	Option Option // the option with which the verb goes on; "": there is none
 }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -39,12 +39,12 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 func (e *RefusedError) ExitCode() int { return 2 }
 
 // A CorruptError says that what was recovered is not what was protected, or parity does not fit. Nothing of it is kept.
-type CorruptError struct{ What string }
+type CorruptError struct{ Reason string }
 
 // ExitCode returns the exit code of the command line where a result is wrong.
 func (e *CorruptError) ExitCode() int { return 3 }
 
-func (e *CorruptError) Error() string { return e.What }
+func (e *CorruptError) Error() string { return e.Reason }
 
 // An UnclearError says that nodes contradict each other: nobody can tell which generation is in force.
 type UnclearError struct{ Err error }
@@ -66,13 +66,13 @@ func (e *TooManyError) Error() string {
 
 // An UnreachableError says that a verb which needs all nodes cannot reach some. Nothing was written.
 type UnreachableError struct {
-	Nodes []string  // directories
-	Why   string    // of the first one
-	Since time.Time // what has changed at the others is not protected; zero: nothing is
+	Nodes  []string  // directories
+	Reason string    // of the first one
+	Since  time.Time // what has changed at the others is not protected; zero: nothing is
 }
 
 func (e *UnreachableError) Error() string {
-	text := fmt.Sprintf("%s cannot be reached, and all nodes are needed: %s", strings.Join(e.Nodes, ", "), e.Why)
+	text := fmt.Sprintf("%s cannot be reached, and all nodes are needed: %s", strings.Join(e.Nodes, ", "), e.Reason)
 	if !e.Since.IsZero() {
 		text += fmt.Sprintf(". What has changed at the others since %s is not protected", printable.Time(e.Since))
 	}
@@ -81,12 +81,12 @@ func (e *UnreachableError) Error() string {
 
 // An IncompleteError says that not everything was brought back.
 type IncompleteError struct {
-	What []string // was not, and why
+	Reasons []string // was not, and why
 }
 
 // ExitCode returns the exit code of the command line where a result is wrong.
 func (e *IncompleteError) ExitCode() int { return 3 }
 
 func (e *IncompleteError) Error() string {
-	return "not everything is recovered: " + strings.Join(e.What, "; ")
+	return "not everything is recovered: " + strings.Join(e.Reasons, "; ")
 }

@@ -17,9 +17,9 @@ type Identity struct {
 	Held  bool  `json:"held,omitempty"`  // there is a manifest, so that a protect has come that far
 	Empty bool  `json:"empty,omitempty"` // there is no directory, or nothing in it: a node that is it is lost
 
-	Name   files.Name   `json:"name,omitempty"`   // of the directory, by which its group knows it: its whole path, or as Names of the settings has it
-	Names  []files.Name `json:"names,omitempty"`  // of the directories of the group when it was last protected, by node
-	Before []files.Name `json:"before,omitempty"` // of those of the epoch before, where the group has been resized
+	Name        files.Name   `json:"name,omitempty"`   // of the directory, by which its group knows it: its whole path, or as Names of the settings has it
+	Names       []files.Name `json:"names,omitempty"`  // of the directories of the group when it was last protected, by node
+	FormerNames []files.Name `json:"before,omitempty"` // of those of the epoch before, where the group has been resized
 }
 
 // A SetIndex says which of several groups, chosen together by package sets, a group is. The zero one says nothing.
@@ -44,18 +44,18 @@ type Place struct {
 
 // A Finding is what is the matter with a file, or with something of Volley's.
 type Finding struct {
-	Path files.Name `json:"path"`
-	What string     `json:"what"`
-	To   files.Name `json:"to,omitempty"` // where what has moved lies now; "": in several directories
-	Why  string     `json:"why,omitempty"`
+	Path   files.Name `json:"path"`
+	Kind   string     `json:"what"`
+	Target files.Name `json:"to,omitempty"` // where what has moved lies now; "": in several directories
+	Reason string     `json:"why,omitempty"`
 }
 
 // Recovered is what Recover has brought back at a node.
 type Recovered struct {
-	Files   int   `json:"files"`
-	Others  int   `json:"others"` // directories and links: names that are not those of files
-	Parity  int64 `json:"parity_bytes"`
-	Records bool  `json:"records"` // any of them, or the manifest
+	Files    int   `json:"files"`
+	NonFiles int   `json:"others"` // directories and links: names that are not those of files
+	Parity   int64 `json:"parity_bytes"`
+	Records  bool  `json:"records"` // any of them, or the manifest
 }
 
 // A Risk is what would not come back at a node where it and as many others are lost as are one more than may be.
@@ -72,7 +72,7 @@ type Cause struct {
 	Time time.Time `json:"time"`
 	Node int       `json:"node"`
 	Dir  string    `json:"dir"`
-	What string    `json:"what"` // Changed or Deleted of package group: when data has rotted nobody knows
+	Kind string    `json:"what"` // Changed or Deleted of package group: when data has rotted nobody knows
 }
 
 // A Reading says which part of a node was read the longest ago, and when: everything was read since.

@@ -43,14 +43,14 @@ type Settings struct {
 	Roots bool
 	Step  int64
 
-	// From is the host where the run was started, if that is another one. Whoever finds a node locked by it reads that.
-	From string `json:"-"`
+	// Origin is the host where the run was started, if that is another one. Whoever finds a node locked by it reads that.
+	Origin string `json:"-"`
 
 	// ReadRate is how many bytes a second are read of each node at this rank, on average, by all verbs; 0: no limit.
 	ReadRate int64 `json:"-"`
 
 	// Progress, unless nil, is called, also at once, with how many more bytes of nodes here are done, and are to be.
-	Progress func(done, more int64) `json:"-"`
+	Progress func(processed, added int64) `json:"-"`
 
 	// Log gets what a verb finds and does, for who looks into it; nil: nothing is logged.
 	Log *slog.Logger `json:"-"`

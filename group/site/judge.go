@@ -37,15 +37,15 @@ type Judgement struct {
 
 // Judge compares the nodes, and adds to each the faults that it has beside others. The error says that there can be no
 // such group.
-func Judge(all []Member, o Options) (*Judgement, error) {
+func Judge(members []Member, o Options) (*Judgement, error) {
 	j := new(Judgement)
-	var most int64
+	var mostBytes int64
 	seen, mounted, files := 0, 0, false
-	for _, x := range all {
+	for _, x := range members {
 		if x.Node == nil {
 			continue
 		}
-		most = max(most, x.Bytes)
+		mostBytes = max(mostBytes, x.Bytes)
 		if x.Disk != "" {
 			seen++
 		}
@@ -62,15 +62,15 @@ func Judge(all []Member, o Options) (*Judgement, error) {
 	}
 	sets := 1
 	if o.Size > 0 {
-		sets = (len(all) + o.Size - 1) / o.Size
+		sets = (len(members) + o.Size - 1) / o.Size
 	}
-	for _, x := range all {
+	for _, x := range members {
 		if x.Node != nil && x.OnRoot && 2*mounted > seen && x.Bytes == 0 && !x.Protected {
 			x.Faults = append(x.Faults, Fault{NoMount, "it is empty and lies on the file system of /, and most other nodes lie on mounts: what is to be mounted there is not"})
 		}
 	}
-	j.shared(all, o.Tolerate, sets)
-	k := len(all) / sets // of the smallest set, which has most parity
+	j.noteShared(members, o.Tolerate, sets)
+	k := len(members) / sets // of the smallest set, which has most parity
 	shape, err := store.ShapeOf(k, cmp.Or(o.Tolerate, 1))
 	if err != nil {
 		return nil, &protection.RefusedError{Err: err}
@@ -79,24 +79,24 @@ func Judge(all []Member, o Options) (*Judgement, error) {
 		j.Notes = append(j.Notes, "room for parity is not estimated: nothing says how many nodes may be lost")
 		return j, nil
 	}
-	j.Parity = int64(shape.Parity) * store.ChunkBytes(most, shape.Data)
-	j.Recovery = most + j.Parity
-	for _, x := range all {
-		if x.Node == nil || x.Free == nil || x.has(NoMount) {
+	j.Parity = int64(shape.Parity) * store.ChunkBytes(mostBytes, shape.Data)
+	j.Recovery = mostBytes + j.Parity
+	for _, x := range members {
+		if x.Node == nil || x.Free == nil || x.hasFault(NoMount) {
 			continue
 		}
-		with := x.with(all)
-		free, needs := *x.Free, float64(with)*float64(j.Parity)
-		what := "its parity takes"
-		if with > 1 {
-			what = fmt.Sprintf("the parity of %d nodes there takes", with)
+		sharers := x.sharers(members)
+		free, needs := *x.Free, float64(sharers)*float64(j.Parity)
+		subject := "its parity takes"
+		if sharers > 1 {
+			subject = fmt.Sprintf("the parity of %d nodes there takes", sharers)
 		}
 		if files && !x.Protected && x.Bytes == 0 { // it is lost
-			needs += float64(most)
-			what += ", with a recovery of the largest node,"
+			needs += float64(mostBytes)
+			subject += ", with a recovery of the largest node,"
 		}
 		if float64(free) < needs {
-			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and %s %s", size(free), what, size(int64(min(needs, math.MaxInt64/2))))})
+			x.Faults = append(x.Faults, Fault{NoRoom, fmt.Sprintf("%s are free, and %s %s", size(free), subject, size(int64(min(needs, math.MaxInt64/2))))})
 		} else if free >= j.Recovery {
 			j.Roomy = append(j.Roomy, x.Name)
 		}
@@ -106,9 +106,9 @@ func Judge(all []Member, o Options) (*Judgement, error) {
 
 func size(n int64) string { return humanize.IBytes(uint64(n)) }
 
-// with returns how many nodes have their parity where a node has it, itself among them.
-func (x *Member) with(all []Member) (n int) {
-	for _, y := range all {
+// sharers returns how many nodes have their parity where a node has it, itself among them.
+func (x *Member) sharers(members []Member) (n int) {
+	for _, y := range members {
 		if y.Node != nil && (y.Node == x.Node || x.Room != "" && y.Room == x.Room && cmp.Or(y.Machine, y.Host) == cmp.Or(x.Machine, x.Host)) {
 			n++
 		}
@@ -116,26 +116,26 @@ func (x *Member) with(all []Member) (n int) {
 	return n
 }
 
-func (n *Node) has(kind Kind) bool {
+func (n *Node) hasFault(kind Kind) bool {
 	return slices.ContainsFunc(n.Faults, func(f Fault) bool { return f.Kind == kind })
 }
 
-// shared notes which nodes are lost together: those of a disk, and those of a machine where more are there than may be
+// noteShared notes which nodes are lost together: those of a disk, and those of a machine where more are there than may be
 // lost, unless it is the one host of all.
-func (j *Judgement) shared(all []Member, tolerate, sets int) {
-	at := make([]guard.Location, len(all))
-	for i, x := range all {
-		if at[i].Host.Name = x.Host; x.Node != nil {
-			at[i].Host.Boot, at[i].Disk = x.Machine, x.Disk
+func (j *Judgement) noteShared(members []Member, tolerate, sets int) {
+	locations := make([]guard.Location, len(members))
+	for i, x := range members {
+		if locations[i].Host.Name = x.Host; x.Node != nil {
+			locations[i].Host.Boot, locations[i].Disk = x.Machine, x.Disk
 		}
 	}
 	named := func(d *guard.Domain) (names []string) {
 		for _, i := range d.Nodes {
-			names = append(names, all[i].Name)
+			names = append(names, members[i].Name)
 		}
 		return names
 	}
-	machines, disks := guard.Together(at)
+	machines, disks := guard.FailureDomains(locations)
 	for _, m := range machines {
 		if len(m.Names) > 1 {
 			j.Notes = append(j.Notes, fmt.Sprintf("%s are one machine", printable.List(m.Names)))
@@ -144,14 +144,14 @@ func (j *Judgement) shared(all []Member, tolerate, sets int) {
 	for _, d := range disks {
 		if len(d.Nodes) > 1 {
 			text := guard.AllOn("disk")
-			if len(d.Nodes) < len(all) {
+			if len(d.Nodes) < len(members) {
 				text = fmt.Sprintf("%s are on one disk (%s), and lost together", printable.List(named(d)), d.Names[0])
 			}
 			j.Notes = append(j.Notes, text)
 		}
 	}
 	for _, m := range machines {
-		if len(m.Nodes) == len(all) && len(m.Names) == 1 { // which is meant, as protect has it
+		if len(m.Nodes) == len(members) && len(m.Names) == 1 { // which is meant, as protect has it
 			continue
 		}
 		oneDisk := slices.ContainsFunc(disks, func(d *guard.Domain) bool { return slices.Equal(d.Nodes, m.Nodes) })

@@ -107,8 +107,8 @@ func Look(ctx context.Context, p Directory) Node {
 // onRoot reports whether something lies on the file system of /.
 func onRoot(info fs.FileInfo) bool {
 	root, err := os.Stat("/")
-	at := disk.Identity(info).FileSystem()
-	return err == nil && at != "" && at == disk.Identity(root).FileSystem()
+	fileSystem := disk.Identity(info).FileSystem()
+	return err == nil && fileSystem != "" && fileSystem == disk.Identity(root).FileSystem()
 }
 
 func look(ctx context.Context, m *machine, p Directory) (n Node) {
@@ -116,7 +116,7 @@ func look(ctx context.Context, m *machine, p Directory) (n Node) {
 	ctx, cancel := context.WithTimeout(ctx, mostLook)
 	defer cancel()
 	n.Machine, n.User = m.name, disk.UserName()
-	if err := n.at(ctx, m, p); err != nil {
+	if err := n.examine(ctx, m, p); err != nil {
 		kind := Unreadable
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -124,29 +124,29 @@ func look(ctx context.Context, m *machine, p Directory) (n Node) {
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 			kind = NoPermission
 		}
-		n.Faults = append(n.Faults, Fault{kind, n.said(kind, err)})
+		n.Faults = append(n.Faults, Fault{kind, n.faultText(kind, err)})
 	}
 	n.Seconds = time.Since(begun).Seconds()
 	return n
 }
 
-// said returns what is wrong, and where.
-func (n *Node) said(kind Kind, err error) string {
-	at := "it"
+// faultText returns what is wrong, and where.
+func (n *Node) faultText(kind Kind, err error) string {
+	subject := "it"
 	if e := new(fs.PathError); errors.As(err, &e) && filepath.IsAbs(e.Path) {
-		at = e.Path
+		subject = e.Path
 	}
 	switch kind {
 	case NoDirectory:
 		return "there is no such directory"
 	case NoPermission:
-		return fmt.Sprintf("user %s may not read and write %s: %s", n.User, at, disk.Reason(err))
+		return fmt.Sprintf("user %s may not read and write %s: %s", n.User, subject, disk.Reason(err))
 	}
-	return fmt.Sprintf("%s cannot be read: %s", at, disk.Reason(err))
+	return fmt.Sprintf("%s cannot be read: %s", subject, disk.Reason(err))
 }
 
-// at looks at the directory, as far as it can be opened.
-func (n *Node) at(ctx context.Context, m *machine, p Directory) error {
+// examine looks at the directory, as far as it can be opened.
+func (n *Node) examine(ctx context.Context, m *machine, p Directory) error {
 	dir := p.Dir
 	d, err := m.Open(dir)
 	if err != nil {
@@ -216,14 +216,14 @@ func (n *Node) at(ctx context.Context, m *machine, p Directory) error {
 
 // existing returns the nearest directory that is there.
 func existing(m *machine, dir string) (path string, info fs.FileInfo, err error) {
-	whole, err := filepath.Abs(dir)
+	current, err := filepath.Abs(dir)
 	if err != nil {
 		return "", nil, err
 	}
-	d, err := m.Open(whole)
-	for errors.Is(err, fs.ErrNotExist) && whole != filepath.Dir(whole) {
-		whole = filepath.Dir(whole)
-		d, err = m.Open(whole)
+	d, err := m.Open(current)
+	for errors.Is(err, fs.ErrNotExist) && current != filepath.Dir(current) {
+		current = filepath.Dir(current)
+		d, err = m.Open(current)
 	}
 	if err != nil {
 		return "", nil, err
@@ -260,45 +260,45 @@ func (w *walk) add(name string) error {
 		return err
 	}
 	for _, e := range entries {
-		at := path.Join(name, e.Name())
-		if at == tree.MetaName || w.rules.Exclude.Match(at, e.IsDir()) {
+		below := path.Join(name, e.Name())
+		if below == tree.MetaName || w.rules.Exclude.Match(below, e.IsDir()) {
 			continue
 		}
 		if e.IsDir() {
-			if info, err := w.dir.Lstat(at); w.rules.OneFileSystem && err == nil && !disk.Identity(info).SharesFileSystem(w.top) {
+			if info, err := w.dir.Lstat(below); w.rules.OneFileSystem && err == nil && !disk.Identity(info).SharesFileSystem(w.top) {
 				continue
 			}
-			switch err := w.add(at); {
+			switch err := w.add(below); {
 			case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 				return err
 			case err != nil:
-				w.shut(at, disk.Reason(err))
+				w.noteClosed(below, disk.Reason(err))
 			}
 			continue
 		}
-		if err := w.file(at, e); err != nil {
+		if err := w.addFile(below, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *walk) file(at string, e fs.DirEntry) error {
+func (w *walk) addFile(name string, e fs.DirEntry) error {
 	if !e.Type().IsRegular() { // links take no room, and others are not protected
 		return nil
 	}
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	info, err := w.dir.Lstat(at)
+	info, err := w.dir.Lstat(name)
 	if err == nil {
-		err = w.access(filepath.Join(w.dir.Path(), filepath.FromSlash(at)), false)
+		err = w.access(filepath.Join(w.dir.Path(), filepath.FromSlash(name)), false)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		w.shut(at, disk.Reason(err))
+		w.noteClosed(name, disk.Reason(err))
 		return nil
 	}
 	if id := disk.Linked(info); id != (disk.FileID{}) {
@@ -311,8 +311,8 @@ func (w *walk) file(at string, e fs.DirEntry) error {
 	return nil
 }
 
-func (w *walk) shut(at, why string) {
+func (w *walk) noteClosed(name, reason string) {
 	if w.closed++; w.closed == 1 {
-		w.first = filepath.Join(w.dir.Path(), filepath.FromSlash(at)) + ": " + why
+		w.first = filepath.Join(w.dir.Path(), filepath.FromSlash(name)) + ": " + reason
 	}
 }

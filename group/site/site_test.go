@@ -126,7 +126,7 @@ func TestLookProtected(t *testing.T) {
 	}
 	tr := local.New(1)[0]
 	defer tr.Close()
-	if _, err := group.Over(tr, dirs, protection.Settings{}).Protect(t.Context(), group.ProtectOptions{Tolerate: 1, Exclude: []string{"*.tmp"}}); err != nil {
+	if _, err := group.Join(tr, dirs, protection.Settings{}).Protect(t.Context(), group.ProtectOptions{Tolerate: 1, Exclude: []string{"*.tmp"}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := Look(t.Context(), Directory{Dir: dirs[0]}); !n.Protected || n.Tolerate != 1 || n.Faults != nil || n.Bytes != 0 {

@@ -107,7 +107,7 @@ func TestGroup(t *testing.T) {
 	}
 	r := volleyRun(with("verify", "--json")...)
 	var verified group.VerifyReport
-	if err := json.Unmarshal([]byte(r.stdout), &verified); err != nil || r.code != exit.Wrong || verified.Whole || verified.Nodes[2].Status != group.Lost {
+	if err := json.Unmarshal([]byte(r.stdout), &verified); err != nil || r.code != exit.Wrong || verified.Intact || verified.Nodes[2].Status != group.Lost {
 		t.Errorf("%v: %+v", err, r)
 	}
 	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, "no such directory") {

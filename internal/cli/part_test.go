@@ -73,7 +73,7 @@ func TestVerifyPart(t *testing.T) {
 			if r.code != exit.Wrong || !strings.Contains(r.stdout, `damaged: "sub/b"`) || !strings.Contains(r.stdout, "read part "+part+" of each node, ") {
 				t.Errorf("%+v", r)
 			}
-		case r.code != exit.OK || !is.Whole:
+		case r.code != exit.OK || !is.Intact:
 			t.Errorf("part %s, after %d that have found it: %+v", part, found, r)
 		}
 	}
@@ -136,9 +136,9 @@ func TestUnread(t *testing.T) {
 		{90, 1, []*protection.Reading{ago(34), ago(1)}, ""},
 		{90, 1, []*protection.Reading{ago(1), ago(40), ago(36)}, "part 40/90 of node 1 was last read " + printable.Time(ago(40).Since) + ", 40 days ago: volley verify --part 40/90"},
 	} {
-		r := &group.VerifyReport{Protected: true, Whole: true, Generation: c.generation, Since: now.AddDate(0, 0, -c.since)}
+		r := &group.VerifyReport{Protected: true, Intact: true, Generation: c.generation, Since: now.AddDate(0, 0, -c.since)}
 		for n, p := range c.read {
-			r.Nodes = append(r.Nodes, group.NodeReport{Node: n, Status: group.Whole, Read: p})
+			r.Nodes = append(r.Nodes, group.NodeReport{Node: n, Status: group.Intact, Read: p})
 		}
 		r.Nodes = append(r.Nodes, group.NodeReport{Node: len(c.read), Status: group.Lost})
 		var out strings.Builder

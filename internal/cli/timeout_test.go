@@ -45,7 +45,7 @@ func TestTimeouts(t *testing.T) {
 			return volley.Greet(ctx, tr, "wait", timeout)
 		},
 		"group": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
-			_, err := group.Over(tr, dirs[tr.Rank():tr.Rank()+1], protection.Settings{Timeout: timeout}).Status(ctx)
+			_, err := group.Join(tr, dirs[tr.Rank():tr.Rank()+1], protection.Settings{Timeout: timeout}).Status(ctx)
 			return err
 		},
 		"buffers": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {

@@ -24,7 +24,7 @@ func setAttribute(_ *os.Root, name, _, _ string) error {
 }
 
 // copyRange copies nothing.
-func copyRange(to, from *os.File, offset, n int64) (done int64, err error) { return 0, nil }
+func copyRange(target, source *os.File, offset, n int64) (copied int64, err error) { return 0, nil }
 
 // exchange swaps nothing.
 func exchange(*os.Root, string, *os.Root, string) error { return errors.ErrUnsupported }

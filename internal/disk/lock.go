@@ -44,7 +44,7 @@ func Confirm(d Dir, name string, mine files.Holder) error {
 	case current.Run == mine.Run && current.Rank == mine.Rank && current.PID == mine.PID && current.Host == mine.Host:
 		return nil
 	}
-	return (&files.BusyError{Path: d.Path(), Holder: current}).Of(mine)
+	return (&files.BusyError{Path: d.Path(), Holder: current}).SeenBy(mine)
 }
 
 // alive reports whether a holder may still run, and notes whether it is stopped.
@@ -103,7 +103,7 @@ func (d *osDir) tryLock(name string, shared bool, holder files.Holder) (unlock f
 		l.Close()
 		busy := &files.BusyError{Path: d.path}
 		text, err := ReadText(d, name, mostHolder)
-		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(&busy.Holder) || busy.Holder.Same(holder) {
+		if err != nil || json.Unmarshal(text, &busy.Holder) != nil || !alive(&busy.Holder) || busy.Holder.Matches(holder) {
 			return nil, d.holderTime, &files.BusyError{Path: d.path} // it is about to say who it is, or to end
 		}
 		if shared { // another reader has the lock for a moment, to remove its file

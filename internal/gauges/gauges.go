@@ -66,14 +66,14 @@ func FromReport(report any) map[string]float64 {
 		}
 		for _, n := range list {
 			switch n.Status {
-			case group.Whole, group.Changed:
+			case group.Intact, group.Changed:
 			case group.Lost, group.Failing, group.Unreachable:
 				v["lost_nodes"]++
 			default:
 				v["damaged_nodes"]++
 			}
 			for _, f := range n.Findings {
-				if gauge := findingGauges[f.What]; gauge != "" {
+				if gauge := findingGauges[f.Kind]; gauge != "" {
 					v[gauge]++
 				}
 			}

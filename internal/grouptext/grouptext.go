@@ -105,14 +105,14 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	head, tail := "", ""
 	portion := fmt.Sprintf("part %d/%d of each node, %s", r.Part, r.Parts, humanize.IBytes(uint64(r.ReadBytes)))
 	switch {
-	case r.Parts > 0 && r.Whole:
+	case r.Parts > 0 && r.Intact:
 		head = "nothing is wrong in " + portion + ": "
 	case r.Parts > 0:
 		head = "read " + portion + ": "
-	case r.Whole:
+	case r.Intact:
 		head = "whole: "
 	}
-	if r.Whole {
+	if r.Intact {
 		var findings []protection.Finding
 		for _, n := range r.Nodes {
 			findings = append(findings, n.Findings...)
@@ -121,7 +121,7 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 			tail = "; files: " + counts(findings)
 		}
 	}
-	if verbose || !r.Whole {
+	if verbose || !r.Intact {
 		printNodes(w, r.Nodes, "", verbose)
 	}
 	Notes(w, r.Notes)
@@ -133,7 +133,7 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	}
 	err := printable.Fprintf(w, "%s%s, generation %d, compared by %s%s\n",
 		head, ofGroup(len(r.Nodes), r.Tolerate), r.Generation, r.Digest, tail)
-	if !r.Whole {
+	if !r.Intact {
 		printMayLose(w, r, verbose)
 	}
 	return err
@@ -143,7 +143,7 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 func Status(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	intact := 0
 	for _, n := range r.Nodes {
-		if n.Status == group.Whole && n.Findings == nil && len(r.Nodes) > mostLines && !verbose {
+		if n.Status == group.Intact && n.Findings == nil && len(r.Nodes) > mostLines && !verbose {
 			intact++
 			continue
 		}
@@ -220,7 +220,7 @@ var shown = map[string]string{group.Metadata: "other metadata"}
 func counts(findings []protection.Finding) string {
 	numbers := map[string]int{}
 	for _, f := range findings {
-		numbers[f.What]++
+		numbers[f.Kind]++
 	}
 	var list []string
 	for _, finding := range slices.Sorted(maps.Keys(numbers)) {
@@ -254,7 +254,7 @@ func printLines[T any](w io.Writer, list []T, verbose bool, line func(T) string)
 func printNodes(w io.Writer, nodes []group.NodeReport, came string, verbose bool) {
 	denied := false
 	for _, n := range nodes {
-		denied = denied || slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return strings.Contains(f.Why, "permission denied") })
+		denied = denied || slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return strings.Contains(f.Reason, "permission denied") })
 		if n.Recovered == nil {
 			printable.Fprintf(w, "node %d  %s  %s\n", n.Node, n.Status, n.Dir)
 		} else {
@@ -269,12 +269,12 @@ func printNodes(w io.Writer, nodes []group.NodeReport, came string, verbose bool
 
 func printFindings(w io.Writer, n group.NodeReport, verbose bool) {
 	printLines(w, n.Findings, verbose, func(f protection.Finding) string {
-		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.What], f.What), n.Path(f.Path))
-		if f.To != "" {
-			text += fmt.Sprintf(" is %q now", string(f.To))
+		text := fmt.Sprintf("        %s: %q", cmp.Or(shown[f.Kind], f.Kind), n.Path(f.Path))
+		if f.Target != "" {
+			text += fmt.Sprintf(" is %q now", string(f.Target))
 		}
-		if f.Why != "" {
-			text += ": " + f.Why
+		if f.Reason != "" {
+			text += ": " + f.Reason
 		}
 		return text
 	})
@@ -286,12 +286,12 @@ func recovered(r *protection.Recovered) string {
 	if r.Files > 0 {
 		list = append(list, printable.Count(r.Files, "file"))
 	}
-	if r.Others > 0 {
+	if r.NonFiles > 0 {
 		noun := "directories and links"
-		if r.Others == 1 {
+		if r.NonFiles == 1 {
 			noun = "directory or link"
 		}
-		list = append(list, fmt.Sprintf("%d %s", r.Others, noun))
+		list = append(list, fmt.Sprintf("%d %s", r.NonFiles, noun))
 	}
 	if r.Parity > 0 {
 		list = append(list, humanize.IBytes(uint64(r.Parity))+" of parity")
@@ -339,9 +339,9 @@ func printMayLose(w io.Writer, r *group.VerifyReport, verbose bool) {
 		}
 	}
 	if x := r.RiskSince; x != nil && r.Risks != nil {
-		printable.Fprintf(w, "because of what was %s since %s at %s\n", x.What, printable.Time(x.Time), x.Dir)
+		printable.Fprintf(w, "because of what was %s since %s at %s\n", x.Kind, printable.Time(x.Time), x.Dir)
 	}
-	if r.Protected && !r.Whole && Broken(r) == nil {
+	if r.Protected && !r.Intact && Broken(r) == nil {
 		printable.Fprintf(w, "next: volley protect, which takes in what has changed\n")
 	}
 }
@@ -366,8 +366,8 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) 
 	nodes := r.Nodes
 	if !dry && !verbose {
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool {
-			moved := slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return f.What == group.Moved })
-			return n.Status == group.Whole && n.Recovered == nil && !moved
+			moved := slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return f.Kind == group.Moved })
+			return n.Status == group.Intact && n.Recovered == nil && !moved
 		})
 	}
 	came := "recovered"
@@ -377,9 +377,9 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) 
 	printNodes(w, nodes, came, verbose)
 	Notes(w, r.Notes)
 	printLeft(w, len(r.Kept), "changed", "--revert changed brings back what was protected")
-	printLeft(w, len(r.Gone), "deleted", "--revert deleted brings back what was deleted")
+	printLeft(w, len(r.Deleted), "deleted", "--revert deleted brings back what was deleted")
 	printLines(w, r.Replaced, verbose, func(p files.Name) string { return "what was there is in " + string(p) })
-	for _, text := range r.Left {
+	for _, text := range r.Unrecovered {
 		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
 	printLines(w, r.Reverts, verbose, func(p files.Name) string { return "would be reverted: " + string(p) })
@@ -390,7 +390,7 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) 
 		return printable.Fprintf(w, "nothing written: a dry run\n")
 	}
 	switch {
-	case r.Matched == 0 && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Whole }):
+	case r.Matched == 0 && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Status != group.Intact }):
 		printable.Fprintf(w, "all nodes are whole\n")
 	case r.Incomplete() == nil && !slices.ContainsFunc(r.Nodes, func(n group.NodeReport) bool { return n.Recovered != nil }):
 		printable.Fprintf(w, "nothing to recover\n")
@@ -427,10 +427,10 @@ func Snapshots(w io.Writer, r *group.SnapshotsReport, _ bool) error {
 		}},
 		{Name: "nodes", Value: func(x group.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
 		{Name: "state", Value: func(x group.Snapshot) any {
-			if x.Why == "" {
+			if x.Reason == "" {
 				return x.State
 			}
-			return x.State + ": " + x.Why
+			return x.State + ": " + x.Reason
 		}},
 	}, r.Snapshots)
 }

@@ -17,7 +17,7 @@ func TestStatesPrinted(t *testing.T) {
 	node := func(n int, status string, findings ...string) group.NodeReport {
 		r := group.NodeReport{Node: n, Dir: fmt.Sprint("/n", n), Status: status}
 		for _, what := range findings {
-			r.Findings = append(r.Findings, protection.Finding{Path: "f", What: what})
+			r.Findings = append(r.Findings, protection.Finding{Path: "f", Kind: what})
 		}
 		return r
 	}
@@ -27,17 +27,17 @@ func TestStatesPrinted(t *testing.T) {
 		says string // status and verify alike
 		err  string
 	}{
-		{"one lost", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Whole), node(2, group.Whole)}},
+		{"one lost", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Intact), node(2, group.Intact)}},
 			"1 more node may be lost now\n", "not whole: /n0 (lost); next: volley recover"},
-		{"as many as may be", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Lost), node(2, group.Whole)}},
+		{"as many as may be", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Lost), node(2, group.Intact)}},
 			"no more nodes may be lost now\n", "not whole: /n0 (lost), /n1 (lost); next: volley recover"},
 		{"too many", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Lost), node(2, group.Lost)}},
 			"3 nodes are lost, and the group tolerates the loss of 2: find a copy of one of them\n", "not whole: /n0 (lost), /n1 (lost), /n2 (lost)"},
-		{"a host away", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Unreachable), node(1, group.Damaged), node(2, group.Whole)}},
+		{"a host away", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Unreachable), node(1, group.Damaged), node(2, group.Intact)}},
 			"1 more node may be lost now\n", "not whole: /n0 (unreachable), /n1 (damaged)"},
-		{"at risk", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Changed, group.Changed, group.Metadata), node(1, group.Whole)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 1, Bytes: 1024}}},
+		{"at risk", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Changed, group.Changed, group.Metadata), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 1, Bytes: 1024}}},
 			"1 more node may be lost now\nif 2 more nodes are lost, these files may not come back:\nnode 1  1 file, 1.0 KiB  /n1\nnext: volley protect, which takes in what has changed\n", ""},
-		{"all at risk", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Changed), node(1, group.Whole)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 2}}},
+		{"all at risk", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Changed), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 2}}},
 			"no more nodes may be lost now\nif 1 more node is lost, these files may not come back:\nnode 1  2 files, 0 B  /n1\n", ""},
 	} {
 		c.r.Protected, c.r.Tolerate, c.r.Generation, c.r.Digest = true, 2, 7, "sha256"

@@ -171,7 +171,7 @@ func (l *Launch) GreetAll(ctx context.Context) {
 		case err != nil && (l.Missing || l.Down && dead) && ctx.Err() == nil:
 			x.Absent, x.Refused, err = err.Error(), err, nil
 		case dead && l.Recovers:
-			err = fmt.Errorf("%w. %s", err, group.Elsewhere)
+			err = fmt.Errorf("%w. %s", err, group.ElsewhereAdvice)
 		}
 		return err
 	})

@@ -62,14 +62,14 @@ func ArrivalTest(l *tree.Listing, known func(tree.Name) bool) func(*tree.Entry) 
 func FindingKinds(findings []protection.Finding) map[tree.Name]string {
 	kinds := map[tree.Name]string{}
 	for _, f := range findings {
-		kinds[f.Path] = f.What
+		kinds[f.Path] = f.Kind
 	}
 	return kinds
 }
 
 // Harmless reports whether a finding does not weaken the protection.
 func Harmless(f protection.Finding) bool {
-	return f.What == New || f.What == Metadata || f.What == Moved
+	return f.Kind == New || f.Kind == Metadata || f.Kind == Moved
 }
 
 // A Condition is what is found of a node when all of it is compared with the manifest.
@@ -114,18 +114,18 @@ func (c *Condition) Status() string {
 		return Foreign
 	case c.Intact():
 		return Intact
-	case slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.What == Stale }):
+	case slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.Kind == Stale }):
 		return Stale
-	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return !Harmless(f) && f.What != Changed && f.What != Deleted }):
+	case !c.Manifest || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return !Harmless(f) && f.Kind != Changed && f.Kind != Deleted }):
 		return Damaged
 	}
 	return Changed
 }
 
 func (c *Condition) Note(p tree.Name, kind string, reason error) {
-	f := protection.Finding{Path: p, What: kind}
+	f := protection.Finding{Path: p, Kind: kind}
 	if reason != nil {
-		f.Why = disk.Reason(reason)
+		f.Reason = disk.Reason(reason)
 	}
 	c.Findings = append(c.Findings, f)
 }
@@ -148,7 +148,7 @@ func (c *Condition) Differing(x *store.Record) (list []*tree.Entry) {
 func (c *Condition) Rotten(compared *Compared) map[tree.Name]bool {
 	files := map[tree.Name]bool{}
 	for _, f := range c.Findings {
-		if f.What == Damaged && compared.Files[f.Path] && compared.Failing[f.Path] == nil {
+		if f.Kind == Damaged && compared.Files[f.Path] && compared.Failing[f.Path] == nil {
 			files[f.Path] = true
 		}
 	}

@@ -314,10 +314,10 @@ func HoldsFile(ctx context.Context, m *store.Manifest, dir disk.Dir, p tree.Name
 	}
 	defer f.Close()
 	block := make([]byte, min(m.BlockBytes, m.ChunkBytes))
-	first := sort.Search(len(list), func(j int) bool { return list[j].At >= recorded.Offset })
-	for j := first; j < len(list) && list[j].At < recorded.Offset+recorded.Size; j++ {
+	first := sort.Search(len(list), func(j int) bool { return list[j].Offset >= recorded.Offset })
+	for j := first; j < len(list) && list[j].Offset < recorded.Offset+recorded.Size; j++ {
 		g := list[j]
-		if _, err := f.ReadAt(block[:g.N], g.At-recorded.Offset); err != nil || ctx.Err() != nil {
+		if _, err := f.ReadAt(block[:g.N], g.Offset-recorded.Offset); err != nil || ctx.Err() != nil {
 			return false, cmp.Or(context.Cause(ctx), err)
 		}
 		if !m.SameDigest(block[:g.N], x.FileDigests, j) {

@@ -56,7 +56,7 @@ func CompareFileParts(ctx context.Context, m *store.Manifest, d *Data, x *store.
 			return nil, context.Cause(ctx)
 		}
 		part := buffer[:g.N]
-		d.ReadAt(part, g.At) // unreadable data is read as zeros
+		d.ReadAt(part, g.Offset) // unreadable data is read as zeros
 		if progress != nil {
 			progress(g.N)
 		}
@@ -98,7 +98,7 @@ func (c *Comparer) Result() *Compared {
 func (c *Comparer) Block(row, chunk int, block []byte, use bool) {
 	offset, first := c.M.OffsetOf(row, chunk, c.M.DataChunks), c.Next
 	end := offset + int64(len(block))
-	nothing := first == len(c.List) || c.List[first].At >= end // zeros, without a digest
+	nothing := first == len(c.List) || c.List[first].Offset >= end // zeros, without a digest
 	if (nothing || c.skip(end, c.D)) && use {
 		clear(block)
 	}
@@ -144,9 +144,9 @@ func NewSums(m *store.Manifest, files tree.Extents) *Sums {
 }
 
 func (s *Sums) Add(offset int64, block []byte) {
-	for ; s.Next < len(s.List) && s.List[s.Next].At < offset+int64(len(block)); s.Next++ {
+	for ; s.Next < len(s.List) && s.List[s.Next].Offset < offset+int64(len(block)); s.Next++ {
 		part := s.List[s.Next]
-		s.Pairing.Add(s.M.DigestOf(s.Digests, s.Next), block[part.At-offset:][:part.N])
+		s.Pairing.Add(s.M.DigestOf(s.Digests, s.Next), block[part.Offset-offset:][:part.N])
 	}
 }
 
@@ -161,9 +161,9 @@ func (s *Sums) Seek(row int) {
 // time where there is nothing.
 func (s *Sums) skip(end int64, d *Data) bool {
 	i := s.Next
-	for ; i < len(s.List) && s.List[i].At < end; i++ {
+	for ; i < len(s.List) && s.List[i].Offset < end; i++ {
 		g := s.List[i]
-		if g.At-s.Files[g.File].Offset < d.length(g.File) {
+		if g.Offset-s.Files[g.File].Offset < d.length(g.File) {
 			return false
 		}
 	}
@@ -177,14 +177,14 @@ func (s *Sums) skip(end int64, d *Data) bool {
 // FirstWrongFile returns the first file of which a recovered block differs from the record; nil if there is none.
 func (s *Sums) FirstWrongFile(x *store.Record, offset int64, block []byte) *tree.Entry {
 	first, _ := slices.BinarySearchFunc(s.List, offset, func(g store.FilePart, target int64) int {
-		if g.At < target {
+		if g.Offset < target {
 			return -1
 		}
 		return 1
 	})
-	for i := first; i < len(s.List) && s.List[i].At < offset+int64(len(block)); i++ {
+	for i := first; i < len(s.List) && s.List[i].Offset < offset+int64(len(block)); i++ {
 		g := s.List[i]
-		if !s.M.SameDigest(block[g.At-offset:][:g.N], x.FileDigests, i) {
+		if !s.M.SameDigest(block[g.Offset-offset:][:g.N], x.FileDigests, i) {
 			return s.Files[g.File]
 		}
 	}
@@ -246,5 +246,5 @@ func DamagedError(path, recordedPath string) error {
 
 // WrongFileError says that the recovered content of a file is not what was protected.
 func WrongFileError(path string) error {
-	return &protection.CorruptError{What: fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
+	return &protection.CorruptError{Reason: fmt.Sprintf("%s: what was recovered is not what was protected: data has changed meanwhile; run again", path)}
 }

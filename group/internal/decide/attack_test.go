@@ -95,7 +95,7 @@ func TestDecideHostile(t *testing.T) {
 		}
 		asked++
 		input := new(protection.RefusedError)
-		if !errors.As(err, &input) || input.Way != protection.WayBelieve && !strings.Contains(err.Error(), "an empty directory in its place") {
+		if !errors.As(err, &input) || input.Option != protection.OptionBelieve && !strings.Contains(err.Error(), "an empty directory in its place") {
 			t.Fatalf("%s\n%v: says no way on", what(), err)
 		}
 		for n, s := range states {

@@ -21,8 +21,8 @@ type claim struct {
 	nodes      int
 	tolerate   int
 	holders    []int // nodes
-	has        []int // of these, that count
-	committed  []int // of the holders
+	counted    []int // the holders that count
+	committed  []int // the holders that have committed it
 }
 
 // mostAhead is how far a name in .volley may be ahead of the generation in force: more is made up, and leaves none.
@@ -32,33 +32,33 @@ const mostAhead = 1 << 20
 func NewestOf(states []*store.State, g int64) int64 {
 	newest := g
 	for _, s := range states {
-		for _, of := range s.Numbers {
-			if of-g <= mostAhead {
-				newest = max(newest, of)
+		for _, number := range s.Numbers {
+			if number-g <= mostAhead {
+				newest = max(newest, number)
 			}
 		}
 	}
 	return newest
 }
 
-// Decide finds out the generation that is in force, by docs/format.md. believe names a node, by its directory or number,
-// whose newest generation it then is. A node of which it cannot be read what it has abstains: there is a decision only
-// where it would be the same whatever the node has. The errors are [*protection.RefusedError]s, the same at all ranks.
+// Decide finds out the generation that is in force, by docs/format.md. believe names a node by its directory or number: its
+// newest generation is then in force. A node whose generations cannot be read abstains. There is a decision only where it
+// would be the same whatever that node has. The errors are [*protection.RefusedError]s, the same at all ranks.
 func Decide(states []*store.State, believe string) (store.Current, error) {
-	states, err := succeeded(states)
+	states, err := withoutVoid(states)
 	if err != nil {
 		return store.Current{}, err
 	}
 	c, err := DecideKnown(states, believe)
 	if err == nil && believe == "" {
-		err = whateverElse(c, states)
+		err = checkUnread(c, states)
 	}
 	return c, err
 }
 
-// succeeded returns the states without what a later epoch of their group has made void. The error is that of directories
-// which are not those of the latest one.
-func succeeded(states []*store.State) ([]*store.State, error) {
+// withoutVoid returns the states without generations that a later epoch of their group has made void. It returns an error
+// where the directories are not those of the latest epoch.
+func withoutVoid(states []*store.State) ([]*store.State, error) {
 	latest := map[string]store.Held{} // of a group
 	for _, s := range states {
 		for _, h := range s.Held {
@@ -72,9 +72,9 @@ func succeeded(states []*store.State) ([]*store.State, error) {
 	}
 	for _, group := range slices.Sorted(maps.Keys(latest)) {
 		h := latest[group]
-		from := slices.IndexFunc(states, func(s *store.State) bool { return s.Holds(h) })
+		witness := slices.IndexFunc(states, func(s *store.State) bool { return s.Holds(h) })
 		if h.Nodes != len(states) {
-			return nil, store.Inputf("the group was resized, as %s says: it has %d nodes now, and %d were given. Give those of all of them: %s%s", states[from].Dir, h.Nodes, len(states), strings.Join(namesOf(h.Names), ", "), orEmpty)
+			return nil, store.Inputf("the group was resized, as %s says: it has %d nodes now, and %d were given. Give those of all of them: %s%s", states[witness].Dir, h.Nodes, len(states), strings.Join(namesOf(h.Names), ", "), orEmpty)
 		}
 		x := claim{generation: h.Generation, root: h.Root}
 		for n, s := range states {
@@ -92,10 +92,10 @@ func succeeded(states []*store.State) ([]*store.State, error) {
 		if !slices.ContainsFunc(s.Held, void) {
 			continue
 		}
-		left := *s
-		left.Held = slices.DeleteFunc(slices.Clone(s.Held), void)
-		if list[i] = &left; len(left.Held) == 0 {
-			left.Node, left.Group = -1, ""
+		remaining := *s
+		remaining.Held = slices.DeleteFunc(slices.Clone(s.Held), void)
+		if list[i] = &remaining; len(remaining.Held) == 0 {
+			remaining.Node, remaining.Group = -1, ""
 		}
 	}
 	return list, nil
@@ -109,10 +109,10 @@ func namesOf(list []tree.Name) []string {
 	return names
 }
 
-// whateverElse returns an error where another generation would be in force if a node that cannot be read had one that
-// others have, or where what it has may be all that counts. A node commits only what all nodes have: what a node that can
-// be read lacks, and has others, has not been committed anywhere.
-func whateverElse(c store.Current, states []*store.State) error {
+// checkUnread returns an error where another generation would be in force if an unreadable node had one that others have.
+// It also returns one where only an unreadable node may have what counts. A node commits only what all nodes have. So what
+// a readable node lacks, while it has others, no node has committed.
+func checkUnread(c store.Current, states []*store.State) error {
 	lacks := func(g int64) bool {
 		return slices.ContainsFunc(states, func(s *store.State) bool {
 			return len(s.Numbers) > 0 && !s.MayHold(g) && !slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Generation == g && (h.Committed || h.Complete) })
@@ -137,15 +137,15 @@ func whateverElse(c store.Current, states []*store.State) error {
 				if committed && lacks(h.Generation) {
 					continue
 				}
-				for _, only := range append([]int{-1}, abstaining(states, h.Generation)...) {
-					if with, err := DecideKnown(having(c, states, h, committed, only), ""); err != nil || with.Generation != c.Generation || with.Root != c.Root {
+				for _, node := range append([]int{-1}, abstainers(states, h.Generation)...) {
+					if decided, err := DecideKnown(supposing(c, states, h, committed, node), ""); err != nil || decided.Generation != c.Generation || decided.Root != c.Root {
 						return abstention(states, h.Generation)
 					}
 				}
 			}
 		}
 	}
-	committed := slices.ContainsFunc(states, func(s *store.State) bool { h := s.Of(c); return h != nil && h.Committed })
+	committed := slices.ContainsFunc(states, func(s *store.State) bool { h := s.Holding(c); return h != nil && h.Committed })
 	if c.Generation > 0 && !committed { // it is in force only as all have it
 		for n, s := range states {
 			if s.Failing == "" {
@@ -153,7 +153,7 @@ func whateverElse(c store.Current, states []*store.State) error {
 			}
 			list := slices.Clone(states)
 			list[n] = &store.State{Dir: s.Dir, Node: -1, Files: true}
-			if with, err := DecideKnown(list, ""); err != nil || with.Generation != c.Generation {
+			if decided, err := DecideKnown(list, ""); err != nil || decided.Generation != c.Generation {
 				return abstention(states, c.Generation)
 			}
 		}
@@ -166,7 +166,7 @@ func whateverElse(c store.Current, states []*store.State) error {
 			if known || u.Generation <= c.Generation {
 				continue
 			}
-			if c.Generation == 0 || !lacks(u.Generation) || named(states, u.Generation) > 1 { // what lacks it may come from a backup
+			if c.Generation == 0 || !lacks(u.Generation) || countNamed(states, u.Generation) > 1 { // what lacks it may come from a backup
 				return abstention(states, u.Generation)
 			}
 		}
@@ -174,8 +174,8 @@ func whateverElse(c store.Current, states []*store.State) error {
 	return nil
 }
 
-// named returns how many nodes have committed a generation, by its name alone.
-func named(states []*store.State, g int64) (n int) {
+// countNamed returns how many nodes have committed a generation, by its name alone.
+func countNamed(states []*store.State, g int64) (n int) {
 	for _, s := range states {
 		if slices.ContainsFunc(s.Unknown, func(u store.Unknown) bool { return u.Committed && u.Generation == g }) {
 			n++
@@ -184,7 +184,7 @@ func named(states []*store.State, g int64) (n int) {
 	return n
 }
 
-func abstaining(states []*store.State, g int64) (list []int) {
+func abstainers(states []*store.State, g int64) (list []int) {
 	for n, s := range states {
 		if s.MayHold(g) {
 			list = append(list, n)
@@ -193,27 +193,27 @@ func abstaining(states []*store.State, g int64) (list []int) {
 	return list
 }
 
-// having returns the states as they were if the nodes that abstain, or only one of them, had a generation. A node has a
-// pending one beside the one in force.
-func having(c store.Current, states []*store.State, h store.Held, committed bool, only int) []*store.State {
-	var in *store.Held
+// supposing returns the states as they would be if all abstaining nodes had a generation, or only the given node: -1 is all.
+// A node has a pending generation beside the one in force.
+func supposing(c store.Current, states []*store.State, h store.Held, committed bool, node int) []*store.State {
+	var inForce *store.Held
 	for _, s := range states {
-		if in == nil {
-			in = s.Of(c)
+		if inForce == nil {
+			inForce = s.Holding(c)
 		}
 	}
 	list := slices.Clone(states)
-	for _, n := range abstaining(states, h.Generation) {
-		if only >= 0 && n != only {
+	for _, n := range abstainers(states, h.Generation) {
+		if node >= 0 && n != node {
 			continue
 		}
 		s := *states[n]
 		h.Committed, h.Complete, h.Node = committed, true, n
 		s.Held = append(slices.Clone(s.Held), h)
-		if s.Failing != "" && !committed && in != nil && in.Generation < h.Generation {
-			before := *in
-			before.Committed, before.Node = true, n
-			s.Held = append(s.Held, before)
+		if s.Failing != "" && !committed && inForce != nil && inForce.Generation < h.Generation {
+			earlier := *inForce
+			earlier.Committed, earlier.Node = true, n
+			s.Held = append(s.Held, earlier)
 		}
 		s.Failing, s.Lost, s.Node, s.Group = "", false, n, h.Group
 		list[n] = &s
@@ -223,16 +223,16 @@ func having(c store.Current, states []*store.State, h store.Held, committed bool
 
 func abstention(states []*store.State, g int64) error {
 	var list, metas []string
-	for _, n := range abstaining(states, g) {
+	for _, n := range abstainers(states, g) {
 		s := states[n]
 		metas = append(metas, s.Path(tree.MetaName))
-		why := s.Failing
+		reason := s.Failing
 		for _, u := range s.Unknown {
 			if u.Generation == g {
-				why = u.Why
+				reason = u.Reason
 			}
 		}
-		list = append(list, fmt.Sprintf("%s (%s)", s.Dir, why))
+		list = append(list, fmt.Sprintf("%s (%s)", s.Dir, reason))
 	}
 	return store.Inputf("cannot tell whether generation %d is in force without what cannot be read: %s. Make it readable, as by running as the user who has protected it; where a disk is dead, give an empty directory in its place, and where a manifest is damaged at all nodes that are left, move away %s", g, strings.Join(list, ", "), strings.Join(metas, ", "))
 }
@@ -275,12 +275,12 @@ func DecideKnown(states []*store.State, believe string) (c store.Current, err er
 				x.committed = append(x.committed, n)
 			}
 			if s.Node >= 0 { // else it has the manifest, and does not count
-				x.has = append(x.has, n)
+				x.counted = append(x.counted, n)
 			}
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b *claim) int { return cmp.Compare(b.generation, a.generation) })
-	force := func(x *claim) (store.Current, error) {
+	accept := func(x *claim) (store.Current, error) {
 		if x.nodes != k {
 			return c, store.Inputf("%s is of a group of %d nodes, and %d were given: give all of the group, lost ones too, and no others%s", states[x.committed[0]].Dir, x.nodes, k, orEmpty)
 		}
@@ -293,46 +293,46 @@ func DecideKnown(states []*store.State, believe string) (c store.Current, err er
 		}
 		for _, x := range claims {
 			if slices.Contains(x.committed, n) {
-				return force(x)
+				return accept(x)
 			}
 		}
 		return c, store.Inputf("%s has no generation that was committed: it cannot be believed", states[n].Dir)
 	}
-	var in *claim
+	var chosen *claim
 	doubt := false
 	for _, x := range claims {
-		switch enough := len(x.has) >= k-x.tolerate && 2*len(x.has) > counting; {
+		switch enough := len(x.counted) >= k-x.tolerate && 2*len(x.counted) > counting; {
 		case x.alone(states):
 			doubt = doubt || len(x.committed) > 0
-		case enough && x.nodes == k && (len(x.committed) > 0 || len(x.has) == counting && (established || everywhere(states, x))):
-			in = x
-		case x.nodes == k && len(x.committed) > 0 && len(x.has) == counting: // too many are lost, and nobody disagrees
-			in = x
+		case enough && x.nodes == k && (len(x.committed) > 0 || len(x.counted) == counting && (established || everywhere(states, x))):
+			chosen = x
+		case x.nodes == k && len(x.committed) > 0 && len(x.counted) == counting: // too many are lost, and nobody disagrees
+			chosen = x
 		default:
 			doubt = doubt || len(x.committed) > 0
 		}
-		if in != nil {
+		if chosen != nil {
 			break
 		}
 	}
-	given := func(x *claim) bool { return len(x.committed) > 0 && x.nodes == k }
-	if doubt && in == nil && !slices.ContainsFunc(claims, given) {
-		return force(claims[slices.IndexFunc(claims, func(x *claim) bool { return len(x.committed) > 0 })])
+	sameSize := func(x *claim) bool { return len(x.committed) > 0 && x.nodes == k }
+	if doubt && chosen == nil && !slices.ContainsFunc(claims, sameSize) {
+		return accept(claims[slices.IndexFunc(claims, func(x *claim) bool { return len(x.committed) > 0 })])
 	}
-	newer := func(x *claim) bool { return len(x.committed) > 0 && x.generation > in.generation }
-	if doubt && (in == nil || slices.ContainsFunc(claims, newer)) {
+	newer := func(x *claim) bool { return len(x.committed) > 0 && x.generation > chosen.generation }
+	if doubt && (chosen == nil || slices.ContainsFunc(claims, newer)) {
 		i := slices.IndexFunc(claims, func(x *claim) bool {
-			return len(x.committed) > 0 && x.nodes != k && len(x.has) >= x.nodes-x.tolerate && !x.alone(states)
+			return len(x.committed) > 0 && x.nodes != k && len(x.counted) >= x.nodes-x.tolerate && !x.alone(states)
 		})
 		if i >= 0 { // it was resized
-			return force(claims[i])
+			return accept(claims[i])
 		}
-		return c, &protection.RefusedError{Err: &protection.UnclearError{Err: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states))}, Way: protection.WayBelieve}
+		return c, &protection.RefusedError{Err: &protection.UnclearError{Err: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(states))}, Option: protection.OptionBelieve}
 	}
-	if in == nil {
+	if chosen == nil {
 		return c, nil
 	}
-	return force(in)
+	return accept(chosen)
 }
 
 // alone reports whether a single node holds a generation, while another node that is there has other manifests, or has
@@ -346,10 +346,10 @@ func (x *claim) alone(states []*store.State) bool {
 // orEmpty ends an error about what a directory says of itself.
 const orEmpty = ". If one of them is not to be trusted, move it away and give an empty directory in its place"
 
-// everywhere reports whether all nodes but lost ones have a generation, as they do not before the first is complete.
+// everywhere reports whether all nodes but lost ones have a generation. Before the first is complete they do not.
 func everywhere(states []*store.State, x *claim) bool {
 	for n, s := range states {
-		if !s.Lost && s.Failing == "" && !slices.Contains(x.has, n) {
+		if !s.Lost && s.Failing == "" && !slices.Contains(x.counted, n) {
 			return false
 		}
 	}
@@ -366,10 +366,10 @@ func AlikeGroup(states []*store.State) error {
 	}
 	maps.DeleteFunc(count, func(_ string, n int) bool { return n == 1 })
 	if len(count) > 1 {
-		return &protection.RefusedError{Way: protection.WaySets, Err: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
+		return &protection.RefusedError{Option: protection.OptionSets, Err: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
 	}
-	of := map[string][]int{} // nodes, by group
-	most := ""
+	nodesOf := map[string][]int{} // nodes, by group
+	largest := ""
 	for _, s := range states {
 		if s.Node >= len(states) {
 			return store.Inputf("%s is node %d of its group, and %d directories were given: give them all, lost ones too%s", s.Dir, s.Node, len(states), orEmpty)
@@ -384,8 +384,8 @@ func AlikeGroup(states []*store.State) error {
 			names = append(names, h.Group)
 		}
 		for _, name := range names {
-			if name != "" && !slices.Contains(of[name], n) {
-				of[name] = append(of[name], n)
+			if name != "" && !slices.Contains(nodesOf[name], n) {
+				nodesOf[name] = append(nodesOf[name], n)
 			}
 		}
 	}
@@ -396,20 +396,20 @@ func AlikeGroup(states []*store.State) error {
 		}
 		return strings.Join(list, ", ")
 	}
-	names := slices.Sorted(maps.Keys(of)) // alike at all ranks
+	names := slices.Sorted(maps.Keys(nodesOf)) // alike at all ranks
 	for _, name := range names {
-		if most == "" || len(of[name]) > len(of[most]) || len(of[name]) == len(of[most]) && of[name][0] < of[most][0] {
-			most = name
+		if largest == "" || len(nodesOf[name]) > len(nodesOf[largest]) || len(nodesOf[name]) == len(nodesOf[largest]) && nodesOf[name][0] < nodesOf[largest][0] {
+			largest = name
 		}
 	}
 	for _, name := range names {
-		for _, n := range of[name] {
+		for _, n := range nodesOf[name] {
 			switch {
-			case name == most:
-			case slices.Contains(of[most], n):
+			case name == largest:
+			case slices.Contains(nodesOf[largest], n):
 				return store.Inputf("%s has files of two groups: move those of the other group away%s", states[n].Path(tree.MetaName), orEmpty)
 			default:
-				return store.Inputf("%s belongs to another group than %s: give the directories of one group%s", states[n].Dir, dirs(of[most]), orEmpty)
+				return store.Inputf("%s belongs to another group than %s: give the directories of one group%s", states[n].Dir, dirs(nodesOf[largest]), orEmpty)
 			}
 		}
 	}
@@ -419,16 +419,16 @@ func AlikeGroup(states []*store.State) error {
 func whoHas(states []*store.State) string {
 	var list []string
 	for _, s := range states {
-		var has []string
+		var generations []string
 		for _, h := range s.Held {
 			switch {
 			case h.Committed:
-				has = append(has, fmt.Sprint("generation ", h.Generation))
+				generations = append(generations, fmt.Sprint("generation ", h.Generation))
 				if h.Nodes != len(states) {
-					has[len(has)-1] += fmt.Sprintf(" of a group of %d nodes", h.Nodes)
+					generations[len(generations)-1] += fmt.Sprintf(" of a group of %d nodes", h.Nodes)
 				}
 			case h.Complete:
-				has = append(has, fmt.Sprintf("generation %d, pending", h.Generation))
+				generations = append(generations, fmt.Sprintf("generation %d, pending", h.Generation))
 			}
 		}
 		switch {
@@ -436,30 +436,30 @@ func whoHas(states []*store.State) string {
 			list = append(list, s.Dir+" cannot be read")
 		case s.Lost:
 			list = append(list, s.Dir+" is lost")
-		case has == nil:
+		case generations == nil:
 			list = append(list, s.Dir+" has none")
 		default:
-			list = append(list, s.Dir+" has "+strings.Join(has, " and "))
+			list = append(list, s.Dir+" has "+strings.Join(generations, " and "))
 		}
 	}
 	return strings.Join(list, "; ")
 }
 
 func NodeNamed(states []*store.State, name string) (int, error) {
-	at := -1
+	index := -1
 	for n, s := range states {
 		if s.Dir == name {
-			if at >= 0 {
+			if index >= 0 {
 				return 0, store.Inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
 			}
-			at = n
+			index = n
 		}
 	}
-	if n, err := strconv.Atoi(name); at < 0 && err == nil && n >= 0 && n < len(states) {
-		at = n
+	if n, err := strconv.Atoi(name); index < 0 && err == nil && n >= 0 && n < len(states) {
+		index = n
 	}
-	if at < 0 {
+	if index < 0 {
 		return 0, store.Inputf("%q is no node of the group: name its directory, or its number, 0 to %d", name, len(states)-1)
 	}
-	return at, nil
+	return index, nil
 }

@@ -34,7 +34,7 @@ func stateOf(letter byte, n, k, r int) *store.State {
 		has(1, true, true)
 		s.Node, s.Group = -1, ""
 	case 'e': // generation 1, and its manifest cannot be read
-		s.Numbers, s.Unknown = []int64{1}, []store.Unknown{{Generation: 1, Committed: true, Why: "EIO", Group: "G", Place: protection.Place{Node: n, Nodes: k}}}
+		s.Numbers, s.Unknown = []int64{1}, []store.Unknown{{Generation: 1, Committed: true, Reason: "EIO", Group: "G", Place: protection.Place{Node: n, Nodes: k}}}
 	case 'i': // generation 1, and 2 not complete
 		has(1, true, true)
 		has(2, false, false)
@@ -239,7 +239,7 @@ func wrongDecision(states []*store.State, k, r int, c store.Current, err error) 
 	if err != nil {
 		input := new(protection.RefusedError)
 		switch {
-		case !errors.As(err, &input) || input.Way != protection.WayBelieve:
+		case !errors.As(err, &input) || input.Option != protection.OptionBelieve:
 			return "the error names no way on"
 		case newestCommitted == 0 || enough(newestCommitted):
 			return "there is nothing to doubt"
@@ -375,7 +375,7 @@ func TestDecideGroups(t *testing.T) {
 	// Two groups side by side: no order of these directories would do.
 	two := []*store.State{stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1), stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1)}
 	two[2].Group, two[3].Group = "H", "H"
-	if err, input := decide.AlikeGroup(two), new(protection.RefusedError); !errors.As(err, &input) || input.Way != protection.WaySets {
+	if err, input := decide.AlikeGroup(two), new(protection.RefusedError); !errors.As(err, &input) || input.Option != protection.OptionSets {
 		t.Errorf("two groups: %v", err)
 	}
 	var states []*store.State

@@ -69,9 +69,9 @@ func told(t *testing.T, n, k, tolerate int, line string) *store.State {
 				h.Complete = true
 			case "not complete":
 			case "its manifest cannot be read", "its manifest is damaged":
-				x := store.Unknown{Generation: g, Committed: true, Why: "it is damaged", Group: "G", Place: protection.Place{Node: n, Nodes: k}}
+				x := store.Unknown{Generation: g, Committed: true, Reason: "it is damaged", Group: "G", Place: protection.Place{Node: n, Nodes: k}}
 				if x.Failed = strings.HasSuffix(how, "read"); x.Failed {
-					x.Why = "permission denied"
+					x.Reason = "permission denied"
 				}
 				s.Unknown = append(s.Unknown, x)
 				continue

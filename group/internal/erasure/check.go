@@ -93,7 +93,7 @@ func (x *Check) Verify(folds [][]byte, name func(node int) string) error {
 		subtle.XORBytes(sum, sum, fold)
 	}
 	if slices.ContainsFunc(sum, func(b byte) bool { return b != 0 }) {
-		return &protection.CorruptError{What: "the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
+		return &protection.CorruptError{Reason: "the parity that was made does not fit the data: a machine computes or sends what is wrong, and the earlier protection stays in force; run again, and test the memory of the machines if that fails too"}
 	}
 	return nil
 }

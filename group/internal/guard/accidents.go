@@ -21,10 +21,10 @@ import (
 
 // A Balance is what a node has now of the files that were protected.
 type Balance struct {
-	Files, Were      int      `json:",omitempty"`
-	Bytes, WereBytes int64    `json:",omitempty"`
-	Deleted, Shorter int      `json:",omitempty"`
-	First            []string `json:",omitempty"` // of what was deleted, or is shorter
+	Files, FormerFiles int      `json:",omitempty"`
+	Bytes, FormerBytes int64    `json:",omitempty"`
+	Deleted, Shorter   int      `json:",omitempty"`
+	First              []string `json:",omitempty"` // of what was deleted, or is shorter
 
 	// Of files whose content is under no name of the node any more, by size and time:
 	Changed      int      `json:",omitempty"` // their names have other content
@@ -35,26 +35,26 @@ type Balance struct {
 
 // BalanceOf compares the files of a node with those that were protected. A file that was emptied counts as deleted, and one
 // that has moved does not.
-func BalanceOf(was, now []*tree.Entry) Balance {
+func BalanceOf(recorded, current []*tree.Entry) Balance {
 	var x Balance
-	before := map[tree.Name]*tree.Entry{}
-	for _, e := range was {
+	missing := map[tree.Name]*tree.Entry{}
+	for _, e := range recorded {
 		if e.Type == tree.TypeFile {
-			x.Were++
-			x.WereBytes += e.Size
-			before[e.Path] = e
+			x.FormerFiles++
+			x.FormerBytes += e.Size
+			missing[e.Path] = e
 		}
 	}
-	other := map[tree.Name]*tree.Entry{} // what was protected under names that have something else
-	spare := map[tree.Stamp]int{}        // files that are not what was protected under their names
+	differing := map[tree.Name]*tree.Entry{} // what was protected under names that have something else
+	spare := map[tree.Stamp]int{}            // files that are not what was protected under their names
 	emptied, shorter := map[tree.Name]bool{}, map[tree.Name]bool{}
 	fresh := 0
-	for _, e := range now {
-		o := before[e.Path]
+	for _, e := range current {
+		o := missing[e.Path]
 		if e.Type != tree.TypeFile && (e.Type != tree.TypeLink || o == nil) {
 			continue
 		}
-		delete(before, e.Path)
+		delete(missing, e.Path)
 		if o != nil && o.Size > 0 && e.Size == 0 {
 			emptied[e.Path] = true
 			continue
@@ -70,7 +70,7 @@ func BalanceOf(was, now []*tree.Entry) Balance {
 		if o == nil {
 			fresh++
 		} else {
-			other[e.Path] = o
+			differing[e.Path] = o
 		}
 		if e.Type == tree.TypeFile {
 			spare[e.Stamp()]++
@@ -80,26 +80,26 @@ func BalanceOf(was, now []*tree.Entry) Balance {
 		spare[o.Stamp()]--
 		return spare[o.Stamp()] >= 0
 	}
-	var changed, gone []tree.Name
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if moved(before[name]) {
+	var changed, deleted []tree.Name
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		if moved(missing[name]) {
 			fresh--
 		} else {
-			gone = append(gone, name)
+			deleted = append(deleted, name)
 		}
 	}
-	replaced := gone[:min(len(gone), max(0, fresh))]
+	replaced := deleted[:min(len(deleted), max(0, fresh))]
 	for _, name := range replaced {
-		x.ChangedBytes += before[name].Size
+		x.ChangedBytes += missing[name].Size
 	}
-	for _, name := range slices.Sorted(maps.Keys(other)) {
-		if o := other[name]; !moved(o) {
+	for _, name := range slices.Sorted(maps.Keys(differing)) {
+		if o := differing[name]; !moved(o) {
 			changed = append(changed, name)
 			x.ChangedBytes += o.Size
 		}
 	}
-	x.Deleted, x.Shorter, x.Changed, x.Replaced = len(gone)+len(emptied), len(shorter), len(changed), len(replaced)
-	x.First = firstOf(gone, slices.Sorted(maps.Keys(emptied)), slices.Sorted(maps.Keys(shorter)))
+	x.Deleted, x.Shorter, x.Changed, x.Replaced = len(deleted)+len(emptied), len(shorter), len(changed), len(replaced)
+	x.First = firstOf(deleted, slices.Sorted(maps.Keys(emptied)), slices.Sorted(maps.Keys(shorter)))
 	x.FirstChanged = firstOf(changed, replaced)
 	return x
 }
@@ -115,12 +115,12 @@ func firstOf(lists ...[]tree.Name) (first []string) {
 }
 
 // Empty reports whether nothing is left of what was protected.
-func (x *Balance) Empty() bool { return x.Were > 0 && x.Files == 0 }
+func (x *Balance) Empty() bool { return x.FormerFiles > 0 && x.Files == 0 }
 
 // ManyDeleted reports whether most of the files are gone, or of their bytes.
 func (x *Balance) ManyDeleted() bool {
-	const left = 1 - content.AccidentShare
-	return float64(x.Files) < left*float64(x.Were) || float64(x.Bytes) < left*float64(x.WereBytes)
+	const leastShare = 1 - content.AccidentShare
+	return float64(x.Files) < leastShare*float64(x.FormerFiles) || float64(x.Bytes) < leastShare*float64(x.FormerBytes)
 }
 
 // fewFiles are so few that a user changes most of them in a day.
@@ -128,76 +128,76 @@ const fewFiles = 8
 
 // ManyChanged reports whether most of the files have other content.
 func (x *Balance) ManyChanged() bool {
-	return x.Were >= fewFiles && float64(x.Changed+x.Replaced) > content.AccidentShare*float64(x.Were)
+	return x.FormerFiles >= fewFiles && float64(x.Changed+x.Replaced) > content.AccidentShare*float64(x.FormerFiles)
 }
 
-// ManyBytes reports whether files with most of the bytes have, and they are few: one large file may.
+// ManyBytes reports whether a few files with most of the bytes have other content: that may be one large file.
 func (x *Balance) ManyBytes() bool {
-	return x.Were >= fewFiles && float64(x.ChangedBytes) > content.AccidentShare*float64(x.WereBytes) && !x.ManyChanged()
+	return x.FormerFiles >= fewFiles && float64(x.ChangedBytes) > content.AccidentShare*float64(x.FormerBytes) && !x.ManyChanged()
 }
 
 func (x *Balance) leftText() string {
-	return fmt.Sprintf("%d of %d files and %s of %s left (gone or shorter: %s)", x.Files, x.Were, humanize.IBytes(uint64(x.Bytes)), humanize.IBytes(uint64(x.WereBytes)), namesAnd(x.First, x.Deleted+x.Shorter))
+	return fmt.Sprintf("%d of %d files and %s of %s left (gone or shorter: %s)", x.Files, x.FormerFiles, humanize.IBytes(uint64(x.Bytes)), humanize.IBytes(uint64(x.FormerBytes)), namesAnd(x.First, x.Deleted+x.Shorter))
 }
 
 func (x *Balance) changedText() string {
-	return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.Were, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
+	return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.FormerFiles, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
 }
 
 func (x *Balance) changedBytesText() string {
-	return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.WereBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
+	return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.FormerBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
 }
 
 // namesAnd names the first of all files, and says how many more there are.
-func namesAnd(first []string, all int) string {
+func namesAnd(first []string, count int) string {
 	var list []string
 	for _, name := range first {
 		list = append(list, fmt.Sprintf("%q", name))
 	}
-	return pass.JoinFirst(list, ", ", all)
+	return pass.JoinFirst(list, ", ", count)
 }
 
 // A guard finds at nodes what looks like an accident.
 type guard struct {
-	at     func(*Balance) bool // unless it is so at many nodes
-	always func(*Balance) bool // nil: never
-	text   func(*Balance) string
+	unlessMany func(*Balance) bool // an accident, unless it is so at many nodes
+	always     func(*Balance) bool // an accident at any number of nodes; nil: never
+	text       func(*Balance) string
 }
 
 // find says what looks like an accident, node by node. What has happened at half of the nodes or more was meant. One
 // node is no half: it is one accident, also where there are only two.
 func (g guard) find(s *session.Session, found []Balance, force bool) (list []string) {
-	many := 0
+	nodes := 0
 	for n := range found {
-		if g.at(&found[n]) {
-			many++
+		if g.unlessMany(&found[n]) {
+			nodes++
 		}
 	}
-	meant := many >= max(2, (s.K+1)/2)
+	meant := nodes >= max(2, (s.K+1)/2)
 	for n := range found {
 		x := &found[n]
-		unusual := !meant && g.at(x) || g.always != nil && g.always(x)
-		if given := force && s.States[n].Of(s.Current) == nil; unusual && !given {
+		unusual := !meant && g.unlessMany(x) || g.always != nil && g.always(x)
+		if givenUp := force && s.States[n].Holding(s.Current) == nil; unusual && !givenUp {
 			list = append(list, fmt.Sprintf("%s has %s", s.Name(n), g.text(x)))
 		}
 	}
 	return list
 }
 
-// CheckAccidents returns an error where most is gone or has changed at nodes, and nobody accepts that: to protect the rest
-// would make an accident final. Force gives up nodes that are lost. It returns notes of what is only unusual.
+// CheckAccidents returns an error where most files are gone or changed at nodes, and nobody accepts that: protecting the
+// rest would make an accident final. Force gives up nodes that are lost. It returns notes of what is only unusual.
 func CheckAccidents(ctx context.Context, s *session.Session, found []Balance, accept protection.Edits, force bool) (notes []string, err error) {
-	gone := guard{(*Balance).ManyDeleted, (*Balance).Empty, (*Balance).leftText}
-	other := guard{(*Balance).ManyChanged, nil, (*Balance).changedText}
+	deletion := guard{(*Balance).ManyDeleted, (*Balance).Empty, (*Balance).leftText}
+	change := guard{(*Balance).ManyChanged, nil, (*Balance).changedText}
 	large := guard{(*Balance).ManyBytes, nil, (*Balance).changedBytesText}
-	refuse := func(way protection.Way, list []string, advice string) ([]string, error) {
-		return nil, s.Alike(ctx, &protection.RefusedError{Way: way, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
+	refuse := func(option protection.Option, list []string, advice string) ([]string, error) {
+		return nil, s.SharedError(ctx, &protection.RefusedError{Option: option, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
 	}
-	if list := gone.find(s, found, force); list != nil && !accept.Deleted {
-		return refuse(protection.WayAcceptDeleted, list, "If it is one, recover the files first")
+	if list := deletion.find(s, found, force); list != nil && !accept.Deleted {
+		return refuse(protection.OptionAcceptDeleted, list, "If it is one, recover the files first")
 	}
-	if list := other.find(s, found, force); list != nil && !accept.Changed {
-		return refuse(protection.WayAcceptChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
+	if list := change.find(s, found, force); list != nil && !accept.Changed {
+		return refuse(protection.OptionAcceptChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
 	}
 	return large.find(s, found, force), nil
 }

@@ -27,16 +27,16 @@ func Locate(s *session.Session, n *store.Node) (Location, error) {
 }
 
 // HostNames returns names of hosts, with more of what tells them apart where two are called the same.
-func HostNames(at []Location) (names []string) {
+func HostNames(locations []Location) (names []string) {
 	first, shared := map[string]disk.Host{}, map[string]bool{}
-	for _, x := range at {
+	for _, x := range locations {
 		if host, known := first[x.Host.Name]; !known {
 			first[x.Host.Name] = x.Host
 		} else if host != x.Host {
 			shared[x.Host.Name] = true
 		}
 	}
-	for _, x := range at {
+	for _, x := range locations {
 		name := x.Host.Name
 		if shared[name] {
 			name += fmt.Sprintf(" (boot %s)", x.Host.Boot)
@@ -49,16 +49,16 @@ func HostNames(at []Location) (names []string) {
 // machine tells machines apart: two containers of one have names of their own, and the same boot ID.
 func machine(h disk.Host) string { return cmp.Or(h.Boot, h.Name) }
 
-// Together says which nodes are lost at a time: those of each machine, and those of each disk. Those of most nodes come
-// first. A machine is called by all names that it has, a disk as its machine calls it.
-func Together(at []Location) (machines, disks []*Domain) {
-	names := HostNames(at)
-	machines = DomainsOf(len(at), func(n int) (string, string, bool) {
-		key := machine(at[n].Host)
+// FailureDomains says which nodes are lost at a time: those of each machine, and those of each disk. Domains with most
+// nodes come first. A machine is called by all names that it has, a disk as its machine calls it.
+func FailureDomains(locations []Location) (machines, disks []*Domain) {
+	names := HostNames(locations)
+	machines = DomainsOf(len(locations), func(n int) (string, string, bool) {
+		key := machine(locations[n].Host)
 		return key, names[n], key != ""
 	})
-	disks = DomainsOf(len(at), func(n int) ([2]string, string, bool) {
-		return [2]string{machine(at[n].Host), at[n].Disk}, at[n].Disk, at[n].Disk != ""
+	disks = DomainsOf(len(locations), func(n int) ([2]string, string, bool) {
+		return [2]string{machine(locations[n].Host), locations[n].Disk}, locations[n].Disk, locations[n].Disk != ""
 	})
 	return machines, disks
 }
@@ -71,16 +71,16 @@ type Domain struct {
 
 // DomainsOf puts nodes with the same key together, those of most nodes first. Nodes without a key are left out.
 func DomainsOf[K comparable](nodes int, key func(n int) (key K, name string, ok bool)) (list []*Domain) {
-	of := map[K]*Domain{}
+	byKey := map[K]*Domain{}
 	for n := range nodes {
 		key, name, ok := key(n)
 		if !ok {
 			continue
 		}
-		d := of[key]
+		d := byKey[key]
 		if d == nil {
 			d = new(Domain)
-			of[key], list = d, append(list, d)
+			byKey[key], list = d, append(list, d)
 		}
 		d.Nodes = append(d.Nodes, n)
 		if !slices.Contains(d.Names, name) {
@@ -100,21 +100,21 @@ type sharing struct {
 
 // CheckDomains notes where several nodes are on one host or one disk, and what may be lost then. Where all nodes are on
 // one host, that is meant, and disks alone count.
-func CheckDomains(at []Location, tolerate int) (r sharing) {
-	r.Hosts = HostNames(at)
-	for _, x := range at {
+func CheckDomains(locations []Location, tolerate int) (r sharing) {
+	r.Hosts = HostNames(locations)
+	for _, x := range locations {
 		r.Devices = append(r.Devices, x.Disk)
 	}
-	note := func(what string, list []*Domain) {
-		text, over := Share(what, list, len(at), tolerate)
+	note := func(kind string, list []*Domain) {
+		text, crowded := Share(kind, list, len(locations), tolerate)
 		if text != "" {
 			r.Notes = append(r.Notes, text)
 		}
-		if over {
+		if crowded {
 			r.Crowded = append(r.Crowded, text)
 		}
 	}
-	machines, disks := Together(at)
+	machines, disks := FailureDomains(locations)
 	if len(machines) > 1 {
 		note("host", machines)
 		disks = slices.DeleteFunc(disks, func(d *Domain) bool { // what has been said of the host
@@ -126,21 +126,21 @@ func CheckDomains(at []Location, tolerate int) (r sharing) {
 }
 
 // AllOn says of a group that all of it is lost at a time.
-func AllOn(what string) string {
-	return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", what, what)
+func AllOn(kind string) string {
+	return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", kind, kind)
 }
 
 // Share says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them
 // takes more nodes than may be lost.
-func Share(what string, list []*Domain, nodes, tolerate int) (text string, over bool) {
+func Share(kind string, list []*Domain, nodes, tolerate int) (text string, crowded bool) {
 	if len(list) == 0 || len(list[0].Nodes) < 2 {
 		return "", false
 	}
 	if len(list[0].Nodes) == nodes {
-		return AllOn(what), true
+		return AllOn(kind), true
 	}
 	var shared []string
-	fatal, may, left := 0, 0, tolerate
+	fatal, tolerated, remaining := 0, 0, tolerate
 	for _, d := range list {
 		count := len(d.Nodes)
 		if count > 1 {
@@ -148,30 +148,30 @@ func Share(what string, list []*Domain, nodes, tolerate int) (text string, over 
 			if names := strings.Join(d.Names, ", "); names != "" {
 				name = " (" + names + ")"
 			}
-			shared = append(shared, fmt.Sprintf("%s are on one %s%s", numbered(d.Nodes), what, name))
+			shared = append(shared, fmt.Sprintf("%s are on one %s%s", numbered(d.Nodes), kind, name))
 		}
 		switch {
 		case count > tolerate:
 			fatal++
-		case count <= left:
-			may++
-			left -= count
+		case count <= remaining:
+			tolerated++
+			remaining -= count
 		default: // there is no room for the largest that are left
-			left = 0
+			remaining = 0
 		}
 	}
 	text = pass.JoinFirst(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))
-	which := fmt.Sprintf("any %d %ss", may, what)
-	if may == 1 {
-		which = fmt.Sprintf("any 1 %s", what)
+	losable := fmt.Sprintf("any %d %ss", tolerated, kind)
+	if tolerated == 1 {
+		losable = fmt.Sprintf("any 1 %s", kind)
 	}
 	switch {
-	case fatal > 0 && may == 0:
-		which = "no " + what
+	case fatal > 0 && tolerated == 0:
+		losable = "no " + kind
 	case fatal == 1:
-		which += " but this one"
+		losable += " but this one"
 	case fatal > 1:
-		which += " but these"
+		losable += " but these"
 	}
 	if fatal == 1 {
 		text += fmt.Sprintf(": losing it loses %d nodes of R = %d", len(list[0].Nodes), tolerate)
@@ -182,7 +182,7 @@ func Share(what string, list []*Domain, nodes, tolerate int) (text string, over 
 	if tolerate == 1 {
 		noun = "node"
 	}
-	return fmt.Sprintf("%s. What may be lost: any %d %s, %s", text, tolerate, noun, which), fatal > 0
+	return fmt.Sprintf("%s. What may be lost: any %d %s, %s", text, tolerate, noun, losable), fatal > 0
 }
 
 // numbered names nodes by their numbers.

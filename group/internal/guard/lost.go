@@ -11,22 +11,22 @@ import (
 	"volley/group/protection"
 )
 
-// Lost returns an error that names what is gone, and was not taken by anybody: the disk has lost it, or a recovery could not
-// bring it back.
-func Lost(n *store.Node, l *tree.Listing, were []*tree.Entry) error {
-	taken := content.RemovalTest(were, l)
-	known := tree.ByPath(were)
+// Lost returns an error that names files which are gone and which nobody has deleted: the disk has lost them, or a recovery
+// could not bring them back.
+func Lost(n *store.Node, l *tree.Listing, recorded []*tree.Entry) error {
+	taken := content.RemovalTest(recorded, l)
+	known := tree.ByPath(recorded)
 	came := content.ArrivalTest(l, func(p tree.Name) bool { return known[p] != nil })
 	var names []string
-	for _, e := range were {
-		if by, sure := taken(e.Path); l.Find(e.Path) == nil && sure && !by && !came(e) {
+	for _, e := range recorded {
+		if deleted, sure := taken(e.Path); l.Find(e.Path) == nil && sure && !deleted && !came(e) {
 			names = append(names, n.Path(e.Path))
 		}
 	}
 	if names == nil {
 		return nil
 	}
-	return &protection.RefusedError{Way: protection.WayForce, Err: errors.New(pass.NoteNames("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
+	return &protection.RefusedError{Option: protection.OptionForce, Err: errors.New(pass.NoteNames("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
 }
 
 // HidingData returns an error that names a file which has data, and a length of 0.
@@ -50,35 +50,35 @@ func HidingData(n *store.Node, l *tree.Listing) error {
 }
 
 // Changes returns bytes of files that have changed or moved, and what differs.
-func Changes(now, was []*tree.Entry) (n int64, list []protection.Finding) {
-	then, names, at := tree.ByPath(was), tree.ByPath(now), map[int64]*tree.Entry{}
-	for _, e := range was {
+func Changes(current, recorded []*tree.Entry) (n int64, list []protection.Finding) {
+	missing, names, byOffset := tree.ByPath(recorded), tree.ByPath(current), map[int64]*tree.Entry{}
+	for _, e := range recorded {
 		if e.Type == tree.TypeFile && e.Size > 0 {
-			at[e.Offset] = e
+			byOffset[e.Offset] = e
 		}
 	}
-	for _, e := range now {
-		o := then[e.Path]
-		delete(then, e.Path)
-		same := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != tree.TypeFile || o.SameTime(e))
+	for _, e := range current {
+		o := missing[e.Path]
+		delete(missing, e.Path)
+		unchanged := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != tree.TypeFile || o.SameTime(e))
 		switch {
 		case e.Path == ".":
-		case o == nil && e.Type == tree.TypeFile && e.Size > 0 && keeps(at[e.Offset], e) && names[at[e.Offset].Path] == nil:
-			from := at[e.Offset].Path
-			delete(then, from)
-			list = append(list, protection.Finding{Path: from, To: e.Path, What: content.Moved})
+		case o == nil && e.Type == tree.TypeFile && e.Size > 0 && keeps(byOffset[e.Offset], e) && names[byOffset[e.Offset].Path] == nil:
+			source := byOffset[e.Offset].Path
+			delete(missing, source)
+			list = append(list, protection.Finding{Path: source, Target: e.Path, Kind: content.Moved})
 		case o == nil:
-			list = append(list, protection.Finding{Path: e.Path, What: content.New})
-		case !same:
-			list = append(list, protection.Finding{Path: e.Path, What: content.Changed})
+			list = append(list, protection.Finding{Path: e.Path, Kind: content.New})
+		case !unchanged:
+			list = append(list, protection.Finding{Path: e.Path, Kind: content.Changed})
 		}
-		if e.Type == tree.TypeFile && e.Size > 0 && !keeps(at[e.Offset], e) {
+		if e.Type == tree.TypeFile && e.Size > 0 && !keeps(byOffset[e.Offset], e) {
 			n += e.Size
 		}
 	}
-	for _, e := range was {
-		if then[e.Path] != nil {
-			list = append(list, protection.Finding{Path: e.Path, What: content.Deleted})
+	for _, e := range recorded {
+		if missing[e.Path] != nil {
+			list = append(list, protection.Finding{Path: e.Path, Kind: content.Deleted})
 		}
 	}
 	return n, list

@@ -20,25 +20,25 @@ import (
 // A room is what a node is to write on a file system.
 type room struct {
 	Machine, FileSystem string
-	At                  string // where it is mounted
+	Mount               string // where it is mounted
 	Node                string
 	Need                int64
 	Free                int64 // now
-	Left                int64 // by interrupted runs: it goes before anything is written
+	Freed               int64 // by interrupted runs: it goes before anything is written
 	block               int64 // that a file takes at least
 }
 
 // A Lack says what to do where there is no room for something, and which option goes on nevertheless.
 type Lack struct {
-	What, Do string
-	Way      protection.Way
+	Subject, Advice string
+	Option          protection.Option
 }
 
 // CheckRoom returns an error where a file system has no room for what all nodes of its machine are to write there. It
 // counts what is to be written beside all that is there: what it replaces goes later. What nobody knows counts as
 // room: the disk says it when it is full.
 func CheckRoom(ctx context.Context, s *session.Session, lack Lack, writes func(n *store.Node) store.Writes) error {
-	all, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]room, error) {
+	roomLists, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]room, error) {
 		return roomsOf(s, writes(n)), ctx.Err()
 	})
 	if err != nil {
@@ -46,28 +46,28 @@ func CheckRoom(ctx context.Context, s *session.Session, lack Lack, writes func(n
 	}
 	var sums []room
 	nodes := map[int][]string{}
-	for _, x := range slices.Concat(all...) {
+	for _, x := range slices.Concat(roomLists...) {
 		i := slices.IndexFunc(sums, func(o room) bool { return o.Machine == x.Machine && o.FileSystem == x.FileSystem })
 		if i < 0 {
 			i, sums = len(sums), append(sums, x)
 		} else {
-			sums[i].Need, sums[i].Left, sums[i].Free = sums[i].Need+x.Need, sums[i].Left+x.Left, min(sums[i].Free, x.Free)
+			sums[i].Need, sums[i].Freed, sums[i].Free = sums[i].Need+x.Need, sums[i].Freed+x.Freed, min(sums[i].Free, x.Free)
 		}
 		nodes[i] = append(nodes[i], x.Node)
 	}
 	var list []string
 	for i, x := range sums {
-		if free := x.Free + x.Left; x.Need > free {
+		if free := x.Free + x.Freed; x.Need > free {
 			names := pass.JoinFirst(nodes[i][:min(len(nodes[i]), pass.MostNamed)], ", ", len(nodes[i]))
-			list = append(list, names+": the file system at "+x.At+" has room for "+bytes(free)+", and "+lack.What+" there takes "+bytes(x.Need))
+			list = append(list, names+": the file system at "+x.Mount+" has room for "+bytes(free)+", and "+lack.Subject+" there takes "+bytes(x.Need))
 		}
 	}
 	if list == nil {
 		return nil
 	}
-	err = store.Inputf("%s. Nothing was written: %s", strings.Join(list, "; "), lack.Do)
-	err.(*protection.RefusedError).Way = lack.Way
-	return s.Alike(ctx, err)
+	err = store.Inputf("%s. Nothing was written: %s", strings.Join(list, "; "), lack.Advice)
+	err.(*protection.RefusedError).Option = lack.Option
+	return s.SharedError(ctx, err)
 }
 
 // bytes returns a number for people, and as it is.
@@ -78,18 +78,18 @@ func bytes(n int64) string {
 // roomsOf returns what a node needs of each file system. What gets its name on another one than .volley is on is made in
 // .volley, and copied.
 func roomsOf(s *session.Session, w store.Writes) (list []room) {
-	if len(w.List) == 0 || w.At.Dir == nil {
+	if len(w.List) == 0 || w.Node.Dir == nil {
 		return nil
 	}
 	found := map[string]int{} // file systems in the list, by directory of the node
-	var in func(dir string) int
-	in = func(dir string) int {
+	var find func(dir string) int
+	find = func(dir string) int {
 		i, known := found[dir]
 		if !known {
-			if _, err := w.At.Dir.Lstat(dir); err != nil && dir != "." { // it comes back, too
-				i = in(path.Dir(dir))
+			if _, err := w.Node.Dir.Lstat(dir); err != nil && dir != "." { // it comes back, too
+				i = find(path.Dir(dir))
 			} else {
-				i = fileSystem(s, w.At, dir, &list)
+				i = fileSystem(s, w.Node, dir, &list)
 			}
 			found[dir] = i
 		}
@@ -100,13 +100,13 @@ func roomsOf(s *session.Session, w store.Writes) (list []room) {
 			list[i].Need += (n + list[i].block - 1) / list[i].block * list[i].block
 		}
 	}
-	own := in(tree.MetaName)
-	if own >= 0 {
-		list[own].Left = w.Freed
+	metaRoom := find(tree.MetaName)
+	if metaRoom >= 0 {
+		list[metaRoom].Freed = w.Freed
 	}
 	for _, x := range w.List {
-		if add(own, x.Bytes); x.To != "" && in(string(x.To)) != own {
-			add(in(string(x.To)), x.Bytes)
+		if add(metaRoom, x.Bytes); x.Dir != "" && find(string(x.Dir)) != metaRoom {
+			add(find(string(x.Dir)), x.Bytes)
 		}
 	}
 	return list
@@ -119,34 +119,34 @@ func fileSystem(s *session.Session, n *store.Node, dir string, list *[]room) int
 	if err != nil || disk.Identity(info).FileSystem() == "" {
 		return -1
 	}
-	is := disk.Identity(info).FileSystem()
-	if i := slices.IndexFunc(*list, func(x room) bool { return x.FileSystem == is }); i >= 0 {
+	id := disk.Identity(info).FileSystem()
+	if i := slices.IndexFunc(*list, func(x room) bool { return x.FileSystem == id }); i >= 0 {
 		return i
 	}
 	free, block, err := n.Dir.Room(dir)
 	if err != nil {
 		return -1
 	}
-	at := store.PathOf(n.Dir.Path(), n.Meta, tree.Name(dir))
-	*list = append(*list, room{Machine: machine(s.Host()), FileSystem: is, At: mountOf(s.Disk, at, is), Node: n.Given, Free: free, block: block})
+	dirPath := store.PathOf(n.Dir.Path(), n.Meta, tree.Name(dir))
+	*list = append(*list, room{Machine: machine(s.Host()), FileSystem: id, Mount: mountOf(s.Disk, dirPath, id), Node: n.DirName, Free: free, block: block})
 	return len(*list) - 1
 }
 
 // mountOf returns the highest directory above one that is on its file system.
-func mountOf(d disk.Disk, at, fileSystem string) string {
-	for up := filepath.Dir(at); up != at; up = filepath.Dir(at) {
-		dir, err := d.Open(up)
+func mountOf(d disk.Disk, dir, fileSystem string) string {
+	for parent := filepath.Dir(dir); parent != dir; parent = filepath.Dir(dir) {
+		opened, err := d.Open(parent)
 		if err != nil {
 			break
 		}
-		info, err := dir.Lstat(".")
-		dir.Close()
+		info, err := opened.Lstat(".")
+		opened.Close()
 		if err != nil || disk.Identity(info).FileSystem() != fileSystem {
 			break
 		}
-		at = up
+		dir = parent
 	}
-	return at
+	return dir
 }
 
 // CheckParity is [CheckRoom] for parity that is all made anew, beside the earlier one. Parity that is kept may share its
@@ -155,7 +155,7 @@ func CheckParity(ctx context.Context, s *session.Session, m *store.Manifest) err
 	if m.Keeps(s.Manifest) {
 		return nil
 	}
-	return CheckRoom(ctx, s, Lack{What: "the parity", Do: "make room, let fewer nodes be lost, or add nodes"}, func(n *store.Node) store.Writes {
-		return store.Writes{At: n, List: []store.Write{{Bytes: m.ParityBytes()}}}
+	return CheckRoom(ctx, s, Lack{Subject: "the parity", Advice: "make room, let fewer nodes be lost, or add nodes"}, func(n *store.Node) store.Writes {
+		return store.Writes{Node: n, List: []store.Write{{Bytes: m.ParityBytes()}}}
 	})
 }

@@ -200,7 +200,7 @@ func (n *Work) dropVanished(m *store.Manifest) {
 	n.Sums = content.NewSums(m, n.Data.Extents)
 	j := 0
 	for i, g := range n.Sums.List {
-		for previous.List[j].At < g.At {
+		for previous.List[j].Offset < g.Offset {
 			j++
 		}
 		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(previous.Digests, j))

@@ -170,7 +170,7 @@ func (n *Work) keepDigests(m *store.Manifest, rows []int) {
 		if _, kept := slices.BinarySearch(rows, g.Row); !kept {
 			continue
 		}
-		for e.list[j].At < g.At {
+		for e.list[j].Offset < g.Offset {
 			j++
 		}
 		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.record.FileDigests, j))

@@ -166,7 +166,7 @@ func (n *Work) checkRot(ctx context.Context, listed *tree.Entry, candidates []*t
 	if copied || err != nil {
 		return err
 	}
-	return &protection.RefusedError{Way: protection.WayForce, Err: content.DamagedError(tree.JoinPath(n.Given, listed.Path), tree.JoinPath(n.Given, candidates[0].Path))}
+	return &protection.RefusedError{Option: protection.OptionForce, Err: content.DamagedError(tree.JoinPath(n.DirName, listed.Path), tree.JoinPath(n.DirName, candidates[0].Path))}
 }
 
 // isCopy reports whether other files hold all candidates of a file: the candidates have moved there, and the file is a
@@ -210,7 +210,7 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 	for _, e := range n.Listing.Entries {
 		if recorded := n.earlier.entries[e.Path]; !n.force && recorded != nil && e.Type == tree.TypeFile && recorded.Type == tree.TypeFile && recorded.Size != e.Size &&
 			e.Nanoseconds != 0 && e.Seconds == recorded.Seconds && e.Nanoseconds == recorded.Nanoseconds && !recorded.Torn && !n.changedSinceListed(e) {
-			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.Given, e.Path), e.Size, recorded.Size)}
+			return &protection.RefusedError{Option: protection.OptionForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.DirName, e.Path), e.Size, recorded.Size)}
 		}
 		if e.Type != tree.TypeFile || e.Size == 0 {
 			continue
@@ -253,7 +253,7 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 		if !slices.Contains(candidates, recorded) {
 			continue
 		}
-		_, err := n.Data.ReadAt(block[:g.N], g.At)
+		_, err := n.Data.ReadAt(block[:g.N], g.Offset)
 		if err == nil && !m.SameDigest(block[:g.N], e.record.FileDigests, j) {
 			err = n.checkRot(ctx, listed, candidates)
 		}
@@ -315,7 +315,7 @@ func (p *Pass) window(ctx context.Context, windows []*Window) error {
 		}
 		erasure.Add(&p.Traffic, t)
 	}
-	return s.Here(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
+	return s.EachLocal(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
 }
 
 // rowsToCode returns the rows of a window to code: those that have changed, or have lost their parity. It reads the
@@ -404,12 +404,12 @@ func (n *Work) rowUnchanged(ctx context.Context, m *store.Manifest, row, firstPa
 	for i := firstPart; i < n.Sums.Next; i++ {
 		g := n.Sums.List[i]
 		file := n.Sums.Files[g.File]
-		j, _ := slices.BinarySearchFunc(e.list[firstEarlier:e.next], g.At, func(o store.FilePart, offset int64) int { return cmp.Compare(o.At, offset) })
-		if j += firstEarlier; j < e.next && e.list[j].At == g.At && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
+		j, _ := slices.BinarySearchFunc(e.list[firstEarlier:e.next], g.Offset, func(o store.FilePart, offset int64) int { return cmp.Compare(o.Offset, offset) })
+		if j += firstEarlier; j < e.next && e.list[j].Offset == g.Offset && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
 			continue
 		}
 		unchanged = false
-		if j == e.next || e.list[j].At != g.At || e.list[j].N != g.N || e.files[e.list[j].File].Offset != file.Offset {
+		if j == e.next || e.list[j].Offset != g.Offset || e.list[j].N != g.N || e.files[e.list[j].File].Offset != file.Offset {
 			continue
 		}
 		candidates := n.candidates(file)
@@ -420,7 +420,7 @@ func (n *Work) rowUnchanged(ctx context.Context, m *store.Manifest, row, firstPa
 			return false, err
 		}
 		if len(candidates) == 1 && !n.force && n.earlier.found[file.Path] && !n.changedSinceListed(file) {
-			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.Given, file.Path))
+			return false, fmt.Errorf("%s does not hold the same each time it is read: run again, and test the disk and the memory if that fails too", tree.JoinPath(n.DirName, file.Path))
 		}
 	}
 	return unchanged, nil

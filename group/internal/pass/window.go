@@ -122,7 +122,7 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 		}
 		reading.Go(func() {
 			result <- readComm.Steady(ctx, func(ctx context.Context) error {
-				return s.Here(func(i int, _ *store.Node) error {
+				return s.EachLocal(func(i int, _ *store.Node) error {
 					w := sets[number%2][i]
 					w.rows = chosen[first:min(first+rows, len(chosen))]
 					w.First, w.End = w.rows[0], w.rows[len(w.rows)-1]+1

@@ -150,7 +150,7 @@ func (x *Target) commitDir(e *tree.Entry) {
 		}
 		return err
 	}) {
-		x.Recovered.Others++
+		x.Recovered.NonFiles++
 	}
 }
 
@@ -171,7 +171,7 @@ func (x *Target) commitNames(f *regained) {
 			continue
 		}
 		if i > 0 || f.linked {
-			x.Recovered.Others++
+			x.Recovered.NonFiles++
 		} else {
 			x.Recovered.Files++
 		}
@@ -292,7 +292,7 @@ func (x *Target) commitSymlinks() {
 		case x.giveName(e, e.Path, names[e], func(dir disk.Dir, name, _ string) error {
 			return cmp.Or(create(dir, name, e), dir.SyncAll())
 		}):
-			x.Recovered.Others++
+			x.Recovered.NonFiles++
 		}
 	}
 }
@@ -300,7 +300,7 @@ func (x *Target) commitSymlinks() {
 // behind reports whether a file may still be as in an earlier generation: the node does not say yet that it is at this
 // one, or nobody could tell such a file from one that was changed.
 func (x *Target) behind() bool {
-	return len(x.Unfinished) > 0 && slices.ContainsFunc(x.condition.Findings, func(f protection.Finding) bool { return f.What == content.Stale })
+	return len(x.Unfinished) > 0 && slices.ContainsFunc(x.condition.Findings, func(f protection.Finding) bool { return f.Kind == content.Stale })
 }
 
 func (x *Target) commitMeta() error {

@@ -110,11 +110,11 @@ func (x *Target) noteDisturbed() {
 	x.disturbed = map[tree.Name]bool{}
 	restored := tree.ByPath(x.condition.Restore)
 	for _, f := range x.condition.Findings {
-		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.What) || f.What == content.Deleted && restored[f.Path] == nil {
+		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.Kind) || f.Kind == content.Deleted && restored[f.Path] == nil {
 			x.disturbed[content.Parent(f.Path)] = true
 		}
-		if f.To != "" {
-			x.disturbed[content.Parent(f.To)] = true
+		if f.Target != "" {
+			x.disturbed[content.Parent(f.Target)] = true
 		}
 	}
 }

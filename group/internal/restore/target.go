@@ -168,10 +168,10 @@ func (x *Target) Writes() store.Writes {
 		return store.Writes{}
 	}
 	x.choose()
-	w := store.Writes{At: x.node, Freed: x.node.LeftBytes(x.state)}
+	w := store.Writes{Node: x.node, Freed: x.node.LeftBytes(x.state)}
 	for _, f := range x.files {
 		if f.intactName == nil && !f.Sparse {
-			w.List = append(w.List, store.Write{Bytes: f.Size, To: tree.Name(path.Dir(string(f.names[0])))})
+			w.List = append(w.List, store.Write{Bytes: f.Size, Dir: tree.Name(path.Dir(string(f.names[0])))})
 		}
 	}
 	if x.entriesOnly {
@@ -183,7 +183,7 @@ func (x *Target) Writes() store.Writes {
 	for _, text := range x.records {
 		w.List = append(w.List, store.Write{Bytes: int64(len(text))})
 	}
-	if x.state.Of(x.origin.Current) == nil {
+	if x.state.Holding(x.origin.Current) == nil {
 		w.List = append(w.List, x.node.Complements(x.origin.Manifest, x.origin.Text)...)
 	}
 	return w
@@ -312,14 +312,14 @@ func (x *Target) copyGood(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		part := make([]byte, g.N)
-		if _, err := d.ReadAt(part, g.At); err != nil {
+		if _, err := d.ReadAt(part, g.Offset); err != nil {
 			return err
 		}
 		if !m.SameDigest(part, x.record.FileDigests, i) {
 			x.drop(f, cmp.Or(d.Failing[f.Path], errMeanwhile))
 			continue
 		}
-		if err := x.write(part, g.At); err != nil {
+		if err := x.write(part, g.Offset); err != nil {
 			return err
 		}
 	}
@@ -332,7 +332,7 @@ func (x *Target) copyGood(ctx context.Context) error {
 		case !keepsSome:
 			return nil
 		case errors.Is(err, fs.ErrNotExist):
-			return &protection.CorruptError{What: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
+			return &protection.CorruptError{Reason: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
 		}
 		return err
 	}
@@ -389,7 +389,7 @@ func (x *Target) Put(symbol content.Symbol, row int, block []byte) error {
 	m := x.origin.Manifest
 	if symbol.Parity {
 		if !content.SameParity(m, x.record, row, symbol.Index, block) {
-			return &protection.CorruptError{What: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.Given)}
+			return &protection.CorruptError{Reason: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.DirName)}
 		}
 		if x.parity == nil {
 			return nil // earlier parity stays

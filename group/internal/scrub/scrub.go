@@ -39,7 +39,7 @@ func (p Part) contains(file tree.Name, block int64) bool {
 
 // HasFile reports whether a part of a file is in p.
 func (p Part) HasFile(m *store.Manifest, e *tree.Entry, g store.FilePart) bool {
-	return p.contains(e.Path, (g.At-e.Offset)/m.BlockBytes)
+	return p.contains(e.Path, (g.Offset-e.Offset)/m.BlockBytes)
 }
 
 // HasParity reports whether a block of the parity is in p: that of no path.
@@ -80,9 +80,9 @@ func Note(ctx context.Context, s *session.Session, p Part, begun time.Time, cond
 		record, c := s.RecordOf[n.Index], conditions[n.Index]
 		if p.Parts > 0 && record != nil && !c.Lost && c.Failing == "" && !c.Foreign {
 			x.Bytes = p.Bytes(s.Manifest, record)
-			if s.States[n.Index].Of(s.Current) != nil && ctx.Err() == nil { // only of the current generation
+			if s.States[n.Index].Holding(s.Current) != nil && ctx.Err() == nil { // only of the current generation
 				if err := note(n, p, begun); err != nil {
-					s.Log.DebugContext(ctx, "not noted that it was read", "node", n.Given, "error", err)
+					s.Log.DebugContext(ctx, "not noted that it was read", "node", n.DirName, "error", err)
 				}
 			}
 		}

@@ -19,25 +19,25 @@ func Apart(o Setup, dirs []string) error {
 	return nodesApart(Defaulted(o).Disk, nodes, o.Meta)
 }
 
-// Apart is that of the nodes at this rank, wherever they are by now, and of others.
-func (s *Session) Apart(others ...*store.Node) error {
-	return nodesApart(s.Disk, slices.Concat(s.Nodes, others), s.Meta)
+// Apart is the function Apart for the nodes at this rank, wherever they are by now, and for additional ones.
+func (s *Session) Apart(additional ...*store.Node) error {
+	return nodesApart(s.Disk, slices.Concat(s.Nodes, additional), s.Meta)
 }
 
 func nodesApart(d disk.Disk, nodes []*store.Node, meta string) error {
-	var dirs, given []string
+	var dirs, names []string
 	for _, n := range nodes {
 		if n.Absent == "" {
-			dirs, given = append(dirs, n.At), append(given, n.Given)
+			dirs, names = append(dirs, n.DirPath), append(names, n.DirName)
 		}
 	}
 	if meta != "" { // or the next run would protect it
-		dirs, given = append(dirs, meta), append(given, meta)
+		dirs, names = append(dirs, meta), append(names, meta)
 	}
-	return apart(d, dirs, given)
+	return apart(d, dirs, names)
 }
 
-func apart(d disk.Disk, dirs, given []string) error {
+func apart(d disk.Disk, dirs, names []string) error {
 	paths, above := make([]string, len(dirs)), make([][]disk.FileID, len(dirs))
 	for i, dir := range dirs {
 		if paths[i], _ = disk.RealPath(d, dir); paths[i] != "" { // one that cannot be opened is failing
@@ -51,15 +51,15 @@ func apart(d disk.Disk, dirs, given []string) error {
 			}
 			rel, err := filepath.Rel(a, b)
 			below := err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-			up := -1 // how far above b a is, whatever its path
+			height := -1 // how far above b a is, whatever its path
 			if above[i][0] != (disk.FileID{}) {
-				up = slices.Index(above[j], above[i][0])
+				height = slices.Index(above[j], above[i][0])
 			}
 			switch {
-			case rel == ".", up == 0:
-				return store.Inputf("%s and %s are the same directory: give every node its own", given[i], given[j])
-			case below, up > 0:
-				return store.Inputf("%s lies in %s: give directories that lie apart", given[j], given[i])
+			case rel == ".", height == 0:
+				return store.Inputf("%s and %s are the same directory: give every node its own", names[i], names[j])
+			case below, height > 0:
+				return store.Inputf("%s lies in %s: give directories that lie apart", names[j], names[i])
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func (s *Session) Nested(n *store.Node, l *tree.Listing) error {
 			return err
 		}
 		if p := l.Directory(disk.Identity(info)); p != "" {
-			return store.Inputf("%s is %s, too: give directories that lie apart", o.Given, n.Path(p))
+			return store.Inputf("%s is %s, too: give directories that lie apart", o.DirName, n.Path(p))
 		}
 	}
 	return nil

@@ -11,11 +11,11 @@ import (
 	"volley/internal/printable"
 )
 
-// RollForward commits a generation that all nodes have: from the first of these on it is the one that counts. Nodes that
-// holdParity a committed one do it first: whoever runs a verb with the nodes of an earlier epoch then finds the new one.
+// RollForward commits a generation that all nodes have: once the first node has committed it, it is in force. Nodes that
+// hold a committed one do it first: whoever runs a verb with the nodes of an earlier epoch then finds the new one.
 func (s *Session) RollForward(ctx context.Context, g int64, root string) error {
 	for _, later := range []bool{false, true} {
-		if err := s.Here(func(_ int, n *store.Node) error {
+		if err := s.EachLocal(func(_ int, n *store.Node) error {
 			if slices.ContainsFunc(s.States[n.Index].Held, func(h store.Held) bool { return h.Committed }) == later {
 				return nil
 			}
@@ -24,7 +24,7 @@ func (s *Session) RollForward(ctx context.Context, g int64, root string) error {
 			return err
 		}
 		if !later && s.resized() {
-			if err := s.Together(ctx); err != nil {
+			if err := s.Barrier(ctx); err != nil {
 				return err
 			}
 		}
@@ -39,13 +39,13 @@ func (s *Session) resized() bool {
 	})
 }
 
-// Commit puts a generation in force that all nodes have, and removes what was before when all have done so. It notes what
-// it may not remove: that ends no protection.
+// Commit puts a generation in force that all nodes have. When all have done so, it removes earlier ones. It notes what it
+// may not remove, which is no error.
 func (s *Session) Commit(ctx context.Context, m *store.Manifest, root string) (notes []string, err error) {
 	if err := s.RollForward(ctx, m.Generation, root); err != nil {
 		return nil, err
 	}
-	if err := s.Together(ctx); err != nil {
+	if err := s.Barrier(ctx); err != nil {
 		return nil, err
 	}
 	return s.Clean(ctx, m.Generation)
@@ -53,7 +53,7 @@ func (s *Session) Commit(ctx context.Context, m *store.Manifest, root string) (n
 
 // Clean removes, at the nodes that are restored, all but the generation in force, which all have.
 func (s *Session) Clean(ctx context.Context, g int64) (notes []string, err error) {
-	all, err := Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (why string, _ error) {
+	reasons, err := Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (reason string, _ error) {
 		if !s.Restores(n.Index) {
 			return "", nil
 		}
@@ -63,9 +63,9 @@ func (s *Session) Clean(ctx context.Context, g int64) (notes []string, err error
 		}
 		return "", err
 	})
-	for _, why := range all {
-		if why != "" {
-			notes = append(notes, fmt.Sprintf("generation %d is in force, and what was there before could not be removed: %s. The next protect or recover that may removes it", g, why))
+	for _, reason := range reasons {
+		if reason != "" {
+			notes = append(notes, fmt.Sprintf("generation %d is in force, and what was there before could not be removed: %s. The next protect or recover that may removes it", g, reason))
 		}
 	}
 	return printable.Texts(notes), err

@@ -13,15 +13,15 @@ import (
 // A Setup is what a session begins with. Tests give more than the settings.
 type Setup struct {
 	protection.Settings
-	Disk   disk.Disk // nil: disk.OS
-	InTurn bool      // a rank calls the disk for one node after the other, and reads nothing ahead
-	On     string    // the host that this rank is on; "": the one that runs this process
+	Disk     disk.Disk // nil: disk.OS
+	InTurn   bool      // a rank calls the disk for one node after the other, and reads nothing ahead
+	HostName string    // the host that this rank is on; "": the one that runs this process
 }
 
 // Host returns the host that this rank is on.
 func (s *Session) Host() disk.Host {
-	if s.On != "" {
-		return disk.Host{Name: s.On}
+	if s.HostName != "" {
+		return disk.Host{Name: s.HostName}
 	}
 	return disk.ThisHost()
 }
@@ -44,9 +44,9 @@ func Defaulted(o Setup) Setup {
 }
 
 // Tell tells of more bytes that are done, and of more that have to be.
-func (s *Session) Tell(done, more int64) {
+func (s *Session) Tell(processed, added int64) {
 	if s.Progress != nil {
-		s.Progress(done, more)
+		s.Progress(processed, added)
 	}
 }
 

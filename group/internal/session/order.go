@@ -15,10 +15,10 @@ import (
 // snapshot of a root says counts for more than what older ones do, which may have had other nodes.
 func Order(ids []protection.Identity) []int {
 	order := make([]int, len(ids))
-	given := slices.Clone(order)
+	unchanged := slices.Clone(order)
 	newest := int64(0)
 	for i, id := range ids {
-		order[i], given[i] = -1, i
+		order[i], unchanged[i] = -1, i
 		if id.Node >= 0 {
 			newest = max(newest, id.Step)
 		}
@@ -30,7 +30,7 @@ func Order(ids []protection.Identity) []int {
 		case n < 0 || id.Step < newest:
 			continue
 		case n >= len(ids) || order[n] >= 0 || group != "" && id.Group != group:
-			return given
+			return unchanged
 		}
 		order[n], group = i, id.Group
 	}
@@ -40,7 +40,7 @@ func Order(ids []protection.Identity) []int {
 		}
 	}
 	for i, id := range ids {
-		if n := named(ids, id, order); n >= 0 {
+		if n := freePlace(ids, id, order); n >= 0 {
 			order[n] = i
 		}
 	}
@@ -52,13 +52,13 @@ func Order(ids []protection.Identity) []int {
 	return order
 }
 
-// named returns the free place that most directories know by the name of one that does not say which node it is; -1:
+// freePlace returns the free place to which most directories give the name of a directory that does not say its node; -1:
 // there is none.
-func named(ids []protection.Identity, of protection.Identity, order []int) int {
+func freePlace(ids []protection.Identity, unnamed protection.Identity, order []int) int {
 	best, votes := -1, make([]int, len(ids))
 	for _, id := range ids {
-		n := slices.Index(id.Names, of.Name)
-		if of.Node >= 0 || len(id.Names) != len(ids) || n < 0 || order[n] >= 0 || slices.Contains(id.Names[n+1:], of.Name) {
+		n := slices.Index(id.Names, unnamed.Name)
+		if unnamed.Node >= 0 || len(id.Names) != len(ids) || n < 0 || order[n] >= 0 || slices.Contains(id.Names[n+1:], unnamed.Name) {
 			continue
 		}
 		if votes[n]++; best < 0 || votes[n] > votes[best] {
@@ -72,38 +72,38 @@ func named(ids []protection.Identity, of protection.Identity, order []int) int {
 // then those that are removed. Nodes keep their numbers as far as there are as many. remove has names of directories, or
 // numbers of nodes of the group as it was.
 func Resized(names []string, ids []protection.Identity, added []bool, remove []string) ([]int, error) {
-	var were []int // directories of the group as it was
+	var former []int // directories of the group as it was
 	var old []protection.Identity
 	for i := range names {
 		if !added[i] {
-			were, old = append(were, i), append(old, ids[i])
+			former, old = append(former, i), append(old, ids[i])
 		}
 	}
-	k, before := len(names)-len(remove), len(were)
-	if k < 2 || k == before {
-		return nil, store.Inputf("a group of %d nodes, and %d are added and %d removed: want another number of nodes, 2 or more. To move a node, recover into an empty directory in its place", before, len(names)-before, len(remove))
+	k, formerNodes := len(names)-len(remove), len(former)
+	if k < 2 || k == formerNodes {
+		return nil, store.Inputf("a group of %d nodes, and %d are added and %d removed: want another number of nodes, 2 or more. To move a node, recover into an empty directory in its place", formerNodes, len(names)-formerNodes, len(remove))
 	}
-	var gone []int
+	var removed []int
 	for _, name := range remove {
 		i := slices.Index(names, name)
 		if i >= 0 && slices.Contains(names[i+1:], name) {
 			return nil, store.Inputf("%q is the directory of several nodes: name the node by its number, from 0", name)
 		}
 		if n, err := strconv.Atoi(name); i < 0 && err == nil && n >= 0 {
-			if list := replaced(ids, k); n < len(list) { // it is repeated
+			if list := formerNames(ids, k); n < len(list) { // it is repeated
 				i = slices.IndexFunc(ids, func(id protection.Identity) bool { return id.Name == list[n] })
-			} else if list == nil && n < before {
-				i = were[Order(old)[n]]
+			} else if list == nil && n < formerNodes {
+				i = former[Order(old)[n]]
 			}
 		}
-		if !slices.Contains(were, i) || slices.Contains(gone, i) {
-			return nil, store.Inputf("%q is to be removed, and is no node of the group, or named twice: name its directory, or its number, 0 to %d", name, before-1)
+		if !slices.Contains(former, i) || slices.Contains(removed, i) {
+			return nil, store.Inputf("%q is to be removed, and is no node of the group, or named twice: name its directory, or its number, 0 to %d", name, formerNodes-1)
 		}
-		gone = append(gone, i)
+		removed = append(removed, i)
 	}
 	order := slices.Repeat([]int{-1}, k)
 	take := func(i, n int) {
-		if n >= 0 && n < k && order[n] < 0 && !slices.Contains(gone, i) && !slices.Contains(order, i) {
+		if n >= 0 && n < k && order[n] < 0 && !slices.Contains(removed, i) && !slices.Contains(order, i) {
 			order[n] = i
 		}
 	}
@@ -112,20 +112,20 @@ func Resized(names []string, ids []protection.Identity, added []bool, remove []s
 			take(i, store.PlaceIn(protection.Place{Node: id.Node, Nodes: id.Nodes}, id.Next, k))
 		}
 	}
-	for _, i := range were {
+	for _, i := range former {
 		take(i, ids[i].Node)
 	}
 	for i := range names {
 		take(i, slices.Index(order, -1))
 	}
-	return append(order, gone...), nil
+	return append(order, removed...), nil
 }
 
-// replaced returns the names of the directories of the epoch before, by node, where the group has so many nodes already.
-func replaced(ids []protection.Identity, nodes int) []tree.Name {
+// formerNames returns the names of the directories of the epoch before, by node, where the group has so many nodes already.
+func formerNames(ids []protection.Identity, nodes int) []tree.Name {
 	for _, id := range ids {
-		if id.Nodes == nodes && id.Before != nil {
-			return id.Before
+		if id.Nodes == nodes && id.FormerNames != nil {
+			return id.FormerNames
 		}
 	}
 	return nil

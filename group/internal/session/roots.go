@@ -61,9 +61,9 @@ func StepsIn(d disk.Disk, root string) (steps []int64, err error) {
 func IdentifyRoot(d disk.Disk, root string) protection.Identity {
 	steps, err := StepsIn(d, root)
 	for _, step := range steps {
-		if is := store.Identify(d, filepath.Join(root, StepName(step))); is.Node >= 0 {
-			is.Group, is.Name, is.Step = "", tree.WholePath(root), step
-			return is
+		if id := store.Identify(d, filepath.Join(root, StepName(step))); id.Node >= 0 {
+			id.Group, id.Name, id.Step = "", tree.WholePath(root), step
+			return id
 		}
 	}
 	return protection.Identity{Node: -1, Name: tree.WholePath(root), Empty: err == nil && steps == nil}

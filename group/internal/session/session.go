@@ -59,22 +59,22 @@ type Session struct {
 	T      transport.Transport
 	K      int // nodes of the group
 	Nodes  []*store.Node
-	given  []*store.Node  // the same in the order of their directories
+	listed []*store.Node  // the same in the order of their directories
 	States []*store.State // of all nodes
 	store.Current
-	Seed     verify.Seed               // of the checks of this run
-	Run      string                    // its name
-	Manifest *store.Manifest           // in force; nil: the group is not protected
-	Text     []byte                    // of it, as stored
-	RecordOf map[int]*store.Record     // of the nodes here
-	Gone     []int                     // nodes whose records no node has any more
-	Records  map[int]map[string][]byte // record files that nodes here lack, by name
-	Out      map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
-	adopt    bool                      // what was made without a key gets one
-	Tidies   bool                      // it removes what interrupted runs have left, where it writes
-	Taken    *int64                    // the snapshot that the nodes are; nil: none
-	Agreed   bool                      // all ranks find the error
-	Passed   map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
+	Seed        verify.Seed               // of the checks of this run
+	Run         string                    // its name
+	Manifest    *store.Manifest           // in force; nil: the group is not protected
+	Text        []byte                    // of it, as stored
+	RecordOf    map[int]*store.Record     // of the nodes here
+	LostRecords []int                     // nodes whose records no node has any more
+	Records     map[int]map[string][]byte // record files that nodes here lack, by name
+	Redirected  map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
+	adopt       bool                      // what was made without a key gets one
+	Tidies      bool                      // it removes what interrupted runs have left, where it writes
+	Taken       *int64                    // the snapshot that the nodes are; nil: none
+	Agreed      bool                      // all ranks find the error
+	Passed      map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
 }
 
 // Terms are what ranks begin with.
@@ -109,12 +109,12 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 	}
 	s.Passed = v.Passed
 	holder := s.Holder(v)
-	failing, err := s.take(ctx, dirs, v, holder)
+	failing, err := s.placeAndLock(ctx, dirs, v, holder)
 	if err != nil {
 		return err
 	}
 	if s.States, err = Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (*store.State, error) {
-		x := &store.State{Dir: n.Given, Meta: n.Meta, Node: -1, Failing: failing[i], Unreachable: n.Absent != "", Name: n.Name, Added: n.Added, ReadOnly: n.ReadOnly}
+		x := &store.State{Dir: n.DirName, Meta: n.Meta, Node: -1, Failing: failing[i], Unreachable: n.Absent != "", Name: n.Name, Added: n.Added, ReadOnly: n.ReadOnly}
 		if failing[i] == "" {
 			x = s.load(n)
 		}
@@ -124,11 +124,11 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 	}
 	for _, x := range s.States {
 		if x.ReadOnly != "" && v.Writes && !v.Makes {
-			return s.Alike(ctx, fmt.Errorf("%s cannot be written to: %s", x.Dir, x.ReadOnly))
+			return s.SharedError(ctx, fmt.Errorf("%s cannot be written to: %s", x.Dir, x.ReadOnly))
 		}
-		x.Node = x.In(s.K)
-		if x.Other > 0 {
-			return s.Alike(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it, which is volley 0.2.0 for version 4. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.Other, store.Version, s.Own("the %s of every node")))
+		x.Node = x.NumberAmong(s.K)
+		if x.UnknownVersion > 0 {
+			return s.SharedError(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it, which is volley 0.2.0 for version 4. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.UnknownVersion, store.Version, s.MetaText("the %s of every node")))
 		}
 	}
 	for _, n := range s.Nodes { // all have their locks, and nothing is written yet
@@ -146,8 +146,8 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 	return nil
 }
 
-// take places the nodes here, and locks them. Another run may have said meanwhile which node each is: then it does so again.
-func (s *Session) take(ctx context.Context, dirs []string, v Verb, holder files.Holder) ([]string, error) {
+// placeAndLock places the nodes here, and locks them. It starts again where another run has placed them otherwise meanwhile.
+func (s *Session) placeAndLock(ctx context.Context, dirs []string, v Verb, holder files.Holder) ([]string, error) {
 	for try := 1; ; try++ {
 		placed, err := s.Place(dirs, v)
 		if err == nil && s.Roots {
@@ -179,15 +179,15 @@ func (s *Session) close() {
 // load looks what a node holds.
 func (s *Session) load(n *store.Node) *store.State {
 	x := n.Load(s.Key, s.K)
-	x.Name, x.Added, x.ReadOnly, x.Beside = n.Name, n.Added, n.ReadOnly, n.Beside
-	x.Unlocked = n.Dir != nil && n.Unlock == nil && n.Beside == nil
+	x.Name, x.Added, x.ReadOnly, x.Writer = n.Name, n.Added, n.ReadOnly, n.Writer
+	x.Unlocked = n.Dir != nil && n.Unlock == nil && n.Writer == nil
 	return x
 }
 
 // Find finds out which generation is in force, and gets its manifest and records.
 func (s *Session) Find(ctx context.Context, v Verb) error {
 	for try := 1; ; try++ {
-		err := s.find(ctx, v)
+		err := s.findOnce(ctx, v)
 		if err == nil || !s.Agreed {
 			return err
 		}
@@ -200,7 +200,7 @@ func (s *Session) Find(ctx context.Context, v Verb) error {
 // Again reports whether nodes that are read beside another run hold something else than they did: what was said of them
 // may never have been so. It has looked at them again then, after a while. After some tries it gives up.
 func (s *Session) Again(ctx context.Context, v Verb, try int) (moved bool, err error) {
-	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Beside != nil }) {
+	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Writer != nil }) {
 		return false, nil
 	}
 	holder := s.Holder(v)
@@ -210,7 +210,7 @@ func (s *Session) Again(ctx context.Context, v Verb, try int) (moved bool, err e
 	}
 	looks, err := Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (look, error) {
 		x := s.States[n.Index]
-		if x.Beside == nil || !n.Moved(holder) {
+		if x.Writer == nil || !n.Moved(holder) {
 			return look{State: x}, nil
 		}
 		time.Sleep(time.Duration(min(try, 10)) * restless)
@@ -219,13 +219,13 @@ func (s *Session) Again(ctx context.Context, v Verb, try int) (moved bool, err e
 	})
 	for n, x := range looks {
 		moved = moved || x.Moved
-		s.States[n], s.States[n].Node = x.State, x.State.In(s.K)
+		s.States[n], s.States[n].Node = x.State, x.State.NumberAmong(s.K)
 	}
 	if moved && try >= mostTries {
 		return false, fmt.Errorf("another run changes what is in force all the time: run again when it has ended")
 	}
 	if s.Agreed = false; moved {
-		s.Manifest, s.Text, s.Gone = nil, nil, nil
+		s.Manifest, s.Text, s.LostRecords = nil, nil, nil
 	}
 	return moved, err
 }
@@ -236,16 +236,16 @@ const (
 	restless  = 20 * time.Millisecond
 )
 
-// find is Find, once.
-func (s *Session) find(ctx context.Context, v Verb) (err error) {
+// findOnce is Find, once.
+func (s *Session) findOnce(ctx context.Context, v Verb) (err error) {
 	s.Current, s.adopt, err = decide.InForce(s.States, s.Trust(), v.Name == "protect")
 	switch unclear := errors.As(err, new(*protection.UnclearError)); {
 	case err != nil && v.Ends && (s.Ending() || unclear && v.Forced):
 		s.Current = store.Current{}
 	case v.Ends && unclear:
-		return s.Alike(ctx, &protection.RefusedError{Way: protection.WayGiveUp, Err: err})
+		return s.SharedError(ctx, &protection.RefusedError{Option: protection.OptionGiveUp, Err: err})
 	case err != nil:
-		return s.Alike(ctx, err)
+		return s.SharedError(ctx, err)
 	}
 	s.Log.DebugContext(ctx, "found the group", "nodes", s.K, "generation", s.Generation)
 	if s.Generation == 0 {
@@ -254,19 +254,19 @@ func (s *Session) find(ctx context.Context, v Verb) (err error) {
 	if err := s.Fetch(ctx); err != nil || s.Meta == "" {
 		return err
 	}
-	return s.unmoved(ctx)
+	return s.checkNames(ctx)
 }
 
-// unmoved returns an error where a directory has another name than its node had: nothing in it says which it is.
-func (s *Session) unmoved(ctx context.Context) error {
+// checkNames returns an error where a directory has another name than its node had: nothing in it says which it is.
+func (s *Session) checkNames(ctx context.Context) error {
 	for n, x := range s.States {
 		if s.Manifest.Names == nil || s.Manifest.Names[n] == x.Name {
 			continue
 		}
-		if at := slices.Index(s.Manifest.Names, x.Name); at >= 0 {
-			return s.Alike(ctx, store.Inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, at, n))
+		if index := slices.Index(s.Manifest.Names, x.Name); index >= 0 {
+			return s.SharedError(ctx, store.Inputf("%s was node %d of the group and was given as node %d: give the directories in the order in which they were protected", x.Dir, index, n))
 		}
-		return s.Alike(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or, for another group, name another directory than %s", x.Path(tree.MetaName), printable.Text(string(s.Manifest.Names[n])), x.Dir, s.Meta))
+		return s.SharedError(ctx, store.Inputf("%s has what belongs to %s, and %s was given: give the directory that was protected, mount a snapshot where the last one was, or, for another group, name another directory than %s", x.Path(tree.MetaName), printable.Text(string(s.Manifest.Names[n])), x.Dir, s.Meta))
 	}
 	return nil
 }
@@ -300,24 +300,24 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 	}
 	for r, x := range ranks {
 		if x.Nodes < 0 || x.Nodes > store.MostNodes {
-			return s.Alike(ctx, store.Inputf("rank %d says that it has %d nodes: a group has at most %d", r, x.Nodes, store.MostNodes))
+			return s.SharedError(ctx, store.Inputf("rank %d says that it has %d nodes: a group has at most %d", r, x.Nodes, store.MostNodes))
 		}
 		s.K += x.Nodes
 		if !store.SameMAC(x.MAC, store.MacOf(s.Key, store.OfRun, []byte(x.Run))) {
-			return s.Alike(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.T.Rank()))
+			return s.SharedError(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.T.Rank()))
 		}
 	}
 	s.Run, s.Seed = ranks[0].Run, ranks[0].Seed
 	s.Network, s.Gamma = ranks[0].Network, ranks[0].Gamma // all have to choose alike
 	if err := cmp.Or(s.Network.Validate(), s.Gamma.Validate()); err != nil {
-		return s.Alike(ctx, store.Inputf("the network or γ of process 0 cannot be: %w", err))
+		return s.SharedError(ctx, store.Inputf("the network or γ of process 0 cannot be: %w", err))
 	}
 	if s.K < 2 || s.K < s.T.Size() {
-		return s.Alike(ctx, store.Inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.T.Size()), s.K))
+		return s.SharedError(ctx, store.Inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.T.Size()), s.K))
 	}
 	for r, x := range ranks {
 		if first, end := executor.Hosted(s.K, r, s.T.Size()); x.Nodes != end-first {
-			return s.Alike(ctx, store.Inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.K))
+			return s.SharedError(ctx, store.Inputf("process %d has %d of %d directories: give every process the same number", r, x.Nodes, s.K))
 		}
 	}
 	return nil
@@ -325,18 +325,18 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 
 // OptionTerms returns what ranks have to agree on: the options that JSON has.
 func (s *Session) OptionTerms(v Verb) (list []collective.Term, err error) {
-	var all map[string]json.RawMessage
+	var values map[string]json.RawMessage
 	for _, options := range []any{v.Args, s.Settings} {
 		text, err := json.Marshal(options)
 		if err == nil {
-			err = json.Unmarshal(text, &all) // adds to what is there
+			err = json.Unmarshal(text, &values) // adds to what is there
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, collective.Term{Name: wordsOf(name), Value: string(all[name])})
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, collective.Term{Name: wordsOf(name), Value: string(values[name])})
 	}
 	return list, nil
 }
@@ -355,19 +355,19 @@ func wordsOf(name string) string {
 
 // nodesAt returns the nodes of the directories here, as they are given, from the number first on.
 func nodesAt(o *protection.Settings, dirs []string, first int) ([]*store.Node, error) {
-	for _, of := range []struct {
-		what string
-		list []string
+	for _, option := range []struct {
+		label string
+		list  []string
 	}{{"names", o.Names}, {"reasons of absence", o.Absent}} {
-		if of.list != nil && len(of.list) != len(dirs) {
-			return nil, store.Inputf("%d %s for %d directories: give one for each, or none at all", len(of.list), of.what, len(dirs))
+		if option.list != nil && len(option.list) != len(dirs) {
+			return nil, store.Inputf("%d %s for %d directories: give one for each, or none at all", len(option.list), option.label, len(dirs))
 		}
 	}
 	nodes := make([]*store.Node, len(dirs))
 	for i, dir := range dirs {
-		n := &store.Node{Index: first + i, At: dir, Given: dir, Name: tree.WholePath(dir)}
+		n := &store.Node{Index: first + i, DirPath: dir, DirName: dir, Name: tree.WholePath(dir)}
 		if o.Names != nil {
-			n.Given, n.Name = o.Names[i], tree.Name(o.Names[i])
+			n.DirName, n.Name = o.Names[i], tree.Name(o.Names[i])
 		}
 		if o.Absent != nil {
 			n.Absent = o.Absent[i]
@@ -380,24 +380,24 @@ func nodesAt(o *protection.Settings, dirs []string, first int) ([]*store.Node, e
 // Place makes the nodes of the directories here, and returns their order.
 func (s *Session) Place(dirs []string, v Verb) (order []int, err error) {
 	first, _ := executor.Hosted(s.K, s.T.Rank(), s.T.Size())
-	if s.given, err = nodesAt(&s.Settings, dirs, first); err != nil {
+	if s.listed, err = nodesAt(&s.Settings, dirs, first); err != nil {
 		return nil, err
 	}
-	for _, n := range s.given {
-		n.Added = slices.Contains(v.Added, n.Given)
+	for _, n := range s.listed {
+		n.Added = slices.Contains(v.Added, n.DirName)
 		switch {
 		case s.Meta != "":
 			n.Meta = filepath.Join(s.Meta, fmt.Sprint("node.", n.Index))
 		case s.Roots:
-			n.Root, n.RootName = n.At, n.Given
+			n.Root, n.RootName = n.DirPath, n.DirName
 		}
 	}
-	s.Nodes = slices.Clone(s.given)
+	s.Nodes = slices.Clone(s.listed)
 	if order, err = s.order(v); err != nil {
 		return nil, err
 	}
 	for n, i := range order {
-		s.Nodes[n] = s.given[i]
+		s.Nodes[n] = s.listed[i]
 		s.Nodes[n].Index = n
 	}
 	return order, nil
@@ -410,17 +410,17 @@ func (s *Session) order(v Verb) ([]int, error) {
 		return nil, nil
 	}
 	names, ids, added := make([]string, s.K), make([]protection.Identity, s.K), make([]bool, s.K)
-	for i, n := range s.given {
+	for i, n := range s.listed {
 		switch {
 		case s.Meta != "":
 			ids[i] = protection.Identity{Node: i}
 		case s.Roots:
 			ids[i] = IdentifyRoot(s.Disk, n.Root)
 		default:
-			ids[i] = store.Identify(s.Disk, n.At)
+			ids[i] = store.Identify(s.Disk, n.DirPath)
 		}
 		ids[i].Name = n.Name
-		names[i], added[i] = n.Given, n.Added
+		names[i], added[i] = n.DirName, n.Added
 	}
 	if v.Order != nil {
 		return v.Order(names, ids, added)
@@ -454,7 +454,7 @@ func (s *Session) open(ctx context.Context, v Verb, holder files.Holder) ([]stri
 			return nil, err
 		}
 	}
-	if err := s.Together(ctx); err != nil {
+	if err := s.Barrier(ctx); err != nil {
 		return nil, err
 	}
 	for i, n := range s.Nodes {
@@ -483,25 +483,25 @@ func (s *Session) Name(n int) string {
 	return dir
 }
 
-// Here calls f for all nodes at this rank, on all cores or in turn, and returns the error of the first of them that has one.
-func (s *Session) Here(f func(i int, n *store.Node) error) error {
+// EachLocal calls f for all nodes at this rank, on all cores or in turn, and returns the error of the first that has one.
+func (s *Session) EachLocal(f func(i int, n *store.Node) error) error {
 	errs := make([]error, len(s.Nodes))
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
 	if s.InTurn {
-		all.SetLimit(1)
+		workers.SetLimit(1)
 	}
 	for i, n := range s.Nodes {
-		all.Go(func() error { errs[i] = f(i, n); return nil })
+		workers.Go(func() error { errs[i] = f(i, n); return nil })
 	}
-	all.Wait()
+	workers.Wait()
 	return cmp.Or(errs...)
 }
 
-// Each calls f for all nodes at this rank, as here does, while the others wait.
-func (s *Session) Each(ctx context.Context, f func(ctx context.Context, i int, n *store.Node) error) error {
+// EachSteady calls f for all nodes at this rank, as EachLocal does, while the others wait.
+func (s *Session) EachSteady(ctx context.Context, f func(ctx context.Context, i int, n *store.Node) error) error {
 	return s.Steady(ctx, func(ctx context.Context) error {
-		return s.Here(func(i int, n *store.Node) error { return f(ctx, i, n) })
+		return s.EachLocal(func(i int, n *store.Node) error { return f(ctx, i, n) })
 	})
 }
 
@@ -517,31 +517,31 @@ func (s *Session) Steady(ctx context.Context, f func(context.Context) error) err
 
 // Exchange gives what every node has to say to all of them, in order.
 func Exchange[T any](ctx context.Context, s *Session, mine []T) ([]T, error) {
-	all, err := collective.AllgatherValues(ctx, s.T, mine, s.Timeout)
-	return byNode(s, all, err)
+	lists, err := collective.AllgatherValues(ctx, s.T, mine, s.Timeout)
+	return byNode(s, lists, err)
 }
 
-// Collect calls f for all nodes at this rank, as each does, and gives all ranks what it returns of every node, in order.
+// Collect calls f for all nodes at this rank, as EachSteady does, and gives all ranks what it returns of every node, in order.
 func Collect[T any](ctx context.Context, s *Session, f func(ctx context.Context, i int, n *store.Node) (T, error)) ([]T, error) {
-	all, err := collective.SteadyValues(ctx, s.T, s.Timeout, func(ctx context.Context) ([]T, error) {
+	lists, err := collective.SteadyValues(ctx, s.T, s.Timeout, func(ctx context.Context) ([]T, error) {
 		mine := make([]T, len(s.Nodes))
-		return mine, s.Here(func(i int, n *store.Node) (err error) {
+		return mine, s.EachLocal(func(i int, n *store.Node) (err error) {
 			mine[i], err = f(ctx, i, n)
 			return err
 		})
 	})
-	return byNode(s, all, err)
+	return byNode(s, lists, err)
 }
 
 // byNode returns what ranks say of their nodes, in order.
-func byNode[T any](s *Session, all [][]T, err error) ([]T, error) {
-	for r, list := range all {
+func byNode[T any](s *Session, lists [][]T, err error) ([]T, error) {
+	for r, list := range lists {
 		first, end := executor.Hosted(s.K, r, s.T.Size())
 		if len(list) != end-first || slices.ContainsFunc(list, func(x T) bool { v := reflect.ValueOf(x); return v.Kind() == reflect.Pointer && v.IsNil() }) {
 			return nil, fmt.Errorf("rank %d says %d things of its %d nodes, or nothing of one", r, len(list), end-first)
 		}
 	}
-	return slices.Concat(all...), err
+	return slices.Concat(lists...), err
 }
 
 // Steadied returns an error where a node that could not be locked has changed since it was listed.
@@ -549,36 +549,36 @@ func (s *Session) Steadied(ctx context.Context, conditions []*content.Condition)
 	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Unlocked }) {
 		return nil
 	}
-	return s.Each(ctx, func(_ context.Context, _ int, n *store.Node) error {
-		was := conditions[n.Index].Listing
-		if !s.States[n.Index].Unlocked || was == nil {
+	return s.EachSteady(ctx, func(_ context.Context, _ int, n *store.Node) error {
+		earlier := conditions[n.Index].Listing
+		if !s.States[n.Index].Unlocked || earlier == nil {
 			return nil
 		}
-		is, err := tree.Scan(n.Dir, false, s.Manifest.Rules())
+		current, err := tree.Scan(n.Dir, false, s.Manifest.Rules())
 		if err != nil {
 			return err
 		}
-		same := slices.EqualFunc(was.Entries, is.Entries, func(a, b *tree.Entry) bool {
+		unchanged := slices.EqualFunc(earlier.Entries, current.Entries, func(a, b *tree.Entry) bool {
 			return a.Path == b.Path && a.Touch == b.Touch && a.Size == b.Size
 		})
-		if h := s.States[n.Index].Of(s.Current); h != nil && same {
+		if h := s.States[n.Index].Holding(s.Current); h != nil && unchanged {
 			text, err := disk.SumText(n.Dir, n.Generation(s.Generation).Path(store.ManifestFile), store.MostManifest)
-			same = err == nil && text == s.Root
+			unchanged = err == nil && text == s.Root
 		}
-		if !same {
-			return fmt.Errorf("%s has changed meanwhile, and could not be locked: run again when nothing else uses it", n.Given)
+		if !unchanged {
+			return fmt.Errorf("%s has changed meanwhile, and could not be locked: run again when nothing else uses it", n.DirName)
 		}
 		return nil
 	})
 }
 
-// Together returns when all ranks have come to it.
-func (s *Session) Together(ctx context.Context) error {
+// Barrier returns when all ranks have come to it.
+func (s *Session) Barrier(ctx context.Context) error {
 	return collective.Barrier(ctx, s.T, s.Timeout)
 }
 
-// Alike returns an error that all ranks find, once all have come to it, so that each returns its own.
-func (s *Session) Alike(ctx context.Context, err error) error {
+// SharedError returns an error that all ranks find, once all have come to it, so that each returns its own.
+func (s *Session) SharedError(ctx context.Context, err error) error {
 	s.Agreed = true
 	return collective.New(s.T, s.Timeout).SharedError(ctx, err)
 }
@@ -597,11 +597,11 @@ func (s *Session) Complete(force bool) error {
 		return nil
 	}
 	for n, x := range s.States {
-		if x.Of(s.Current) == nil && !x.Added {
-			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
+		if x.Holding(s.Current) == nil && !x.Added {
+			return &protection.RefusedError{Option: protection.OptionForce, Err: fmt.Errorf("%s is missing what was protected: recover it first", s.Name(n))}
 		}
 		if x.Interrupted() { // directories may not have their modes and times
-			return &protection.RefusedError{Way: protection.WayForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.Name(n))}
+			return &protection.RefusedError{Option: protection.OptionForce, Err: fmt.Errorf("a recovery of %s has not ended: recover it first", s.Name(n))}
 		}
 	}
 	return nil
@@ -611,11 +611,11 @@ func (s *Session) Complete(force bool) error {
 func (s *Session) unreached() error {
 	e := new(protection.UnreachableError)
 	for n, x := range s.States {
-		if h := x.Of(s.Current); h != nil && s.Generation > 0 && e.Since.IsZero() {
+		if h := x.Holding(s.Current); h != nil && s.Generation > 0 && e.Since.IsZero() {
 			e.Since = h.Since
 		}
 		if x.Unreachable && x.Failing != "" {
-			e.Nodes, e.Why = append(e.Nodes, s.Name(n)), cmp.Or(e.Why, x.Failing)
+			e.Nodes, e.Reason = append(e.Nodes, s.Name(n)), cmp.Or(e.Reason, x.Failing)
 		}
 	}
 	if e.Nodes == nil {
@@ -626,19 +626,21 @@ func (s *Session) unreached() error {
 
 // Unprotected returns the error of a group that has no generation in force.
 func (s *Session) Unprotected() error {
-	why := s.WhyUnprotected()
-	if why == s.noManifest() {
-		why = "the group is not protected: " + why
+	reason := s.WhyUnprotected()
+	if reason == s.noManifest() {
+		reason = "the group is not protected: " + reason
 	}
-	return store.Inputf("%s", why)
+	return store.Inputf("%s", reason)
 }
 
 func (s *Session) noManifest() string {
-	return "no node has a valid manifest in " + s.Own("its %s")
+	return "no node has a valid manifest in " + s.MetaText("its %s")
 }
 
-// Own says where everything of Volley's lies at nodes: in one directory, or in what each has.
-func (s *Session) Own(each string) string { return cmp.Or(s.Meta, fmt.Sprintf(each, tree.MetaName)) }
+// MetaText says where everything of Volley's lies at nodes: in one directory, or in what each has.
+func (s *Session) MetaText(format string) string {
+	return cmp.Or(s.Meta, fmt.Sprintf(format, tree.MetaName))
+}
 
 // WhyUnprotected says why no generation is in force.
 func (s *Session) WhyUnprotected() string {
@@ -654,7 +656,7 @@ func (s *Session) WhyUnprotected() string {
 // UnreadRecords returns which records, and manifests that say where they are, the disks do not give, and why.
 func (s *Session) UnreadRecords() (list []string) {
 	for n, x := range s.States {
-		if h := x.Of(s.Current); h != nil {
+		if h := x.Holding(s.Current); h != nil {
 			for _, text := range h.Unread {
 				list = append(list, fmt.Sprintf("%s: %s", s.Name(n), text))
 			}
@@ -662,29 +664,29 @@ func (s *Session) UnreadRecords() (list []string) {
 		}
 		for _, u := range x.Unknown {
 			if u.Failed {
-				list = append(list, fmt.Sprintf("%s: the manifest (%s)", s.Name(n), u.Why))
+				list = append(list, fmt.Sprintf("%s: the manifest (%s)", s.Name(n), u.Reason))
 			}
 		}
 	}
 	return list
 }
 
-// Elsewhere is what to do where a node cannot be read, and may never be again.
-const Elsewhere = "To recover its data elsewhere, give another, empty directory in its place"
+// ElsewhereAdvice is what to do where a node cannot be read, and may never be again.
+const ElsewhereAdvice = "To recover its data elsewhere, give another, empty directory in its place"
 
 // Notes tells what is the matter with files of Volley's, and, where this run only looks, what runs have left behind.
 func (s *Session) Notes() []string {
 	var list []string
 	for _, x := range s.States {
 		if x.Failing != "" {
-			how := "read"
+			verb := "read"
 			if x.Unreachable {
-				how = "reached"
+				verb = "reached"
 			}
-			list = append(list, fmt.Sprintf("%s cannot be %s: %s. %s", x.Dir, how, x.Failing, Elsewhere))
+			list = append(list, fmt.Sprintf("%s cannot be %s: %s. %s", x.Dir, verb, x.Failing, ElsewhereAdvice))
 		}
-		if x.Beside != nil {
-			list = append(list, fmt.Sprintf("%s was read beside another run: %v. What is said of it may be otherwise when that has ended", x.Dir, x.Beside.Holder))
+		if x.Writer != nil {
+			list = append(list, fmt.Sprintf("%s was read beside another run: %v. What is said of it may be otherwise when that has ended", x.Dir, x.Writer.Holder))
 		}
 		if x.Open {
 			list = append(list, fmt.Sprintf("%s can be read by others, who learn from parity what is in the files of other nodes: protect and recover make it private where they are run by its owner", x.Path(tree.MetaName)))
@@ -704,21 +706,21 @@ func (s *Session) Notes() []string {
 
 // behind reports whether a node holds a generation in place of the one in force.
 func (s *Session) behind(x *store.State, h store.Held) bool {
-	return h.Generation < s.Generation && x.Of(s.Current) == nil
+	return h.Generation < s.Generation && x.Holding(s.Current) == nil
 }
 
 // Leftovers tells what interrupted runs have left behind at nodes, but for what this run removes.
 func (s *Session) Leftovers(removes func(n int, name string) bool) (list []string) {
 	for n, x := range s.States {
-		left := slices.Clone(x.Left)
+		names := slices.Clone(x.Leftovers)
 		for _, h := range x.Held {
 			if !h.Committed && (h.Generation != s.Generation || h.Root != s.Root) && !s.behind(x, h) {
-				left = append(left, store.PendingDir(h.Generation))
+				names = append(names, store.PendingDir(h.Generation))
 			}
 		}
-		left = slices.DeleteFunc(left, func(name string) bool { return removes(n, name) })
-		if len(left) > 0 && x.Beside == nil { // else it is of the other run
-			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in %s, which the next protect or recover removes", x.Dir, strings.Join(left, ", "), x.Path(tree.MetaName)))
+		names = slices.DeleteFunc(names, func(name string) bool { return removes(n, name) })
+		if len(names) > 0 && x.Writer == nil { // else it is of the other run
+			list = append(list, fmt.Sprintf("%s: an interrupted run has left %s in %s, which the next protect or recover removes", x.Dir, strings.Join(names, ", "), x.Path(tree.MetaName)))
 		}
 	}
 	return list
@@ -727,15 +729,15 @@ func (s *Session) Leftovers(removes func(n int, name string) bool) (list []strin
 // Holder returns the holder of locks that this rank is.
 func (s *Session) Holder(v Verb) files.Holder {
 	h := disk.HolderOf(v.Name, s.Run)
-	h.Rank, h.From = s.T.Rank(), s.From
+	h.Rank, h.Origin = s.T.Rank(), s.Origin
 	return h
 }
 
 // Ending reports whether an earlier Unprotect had marked all nodes that have a manifest.
 func (s *Session) Ending() bool {
-	marked := func(x *store.State) bool { return slices.Contains(x.Left, store.EndingName) }
+	marked := func(x *store.State) bool { return slices.Contains(x.Leftovers, store.EndingName) }
 	return slices.ContainsFunc(s.States, marked) && !slices.ContainsFunc(s.States, func(x *store.State) bool { return len(x.Held) > 0 && !marked(x) })
 }
 
 // Restores reports whether this run brings back what a node lacks.
-func (s *Session) Restores(n int) bool { return s.Out == nil || s.Out[n] }
+func (s *Session) Restores(n int) bool { return s.Redirected == nil || s.Redirected[n] }

@@ -18,17 +18,17 @@ const (
 
 var DigestBytes = map[string]int{SHA256: sha256.Size, BLAKE3: 32, XXH3: 16}
 
-func (m *Manifest) AppendSum(to, part []byte) []byte {
+func (m *Manifest) AppendSum(sums, part []byte) []byte {
 	switch m.Digest {
 	case SHA256:
-		is := sha256.Sum256(part)
-		return append(to, is[:]...)
+		sum := sha256.Sum256(part)
+		return append(sums, sum[:]...)
 	case BLAKE3:
-		is := blake3.Sum256(part)
-		return append(to, is[:]...)
+		sum := blake3.Sum256(part)
+		return append(sums, sum[:]...)
 	case XXH3:
-		is := xxh3.Hash128(part).Bytes()
-		return append(to, is[:]...)
+		sum := xxh3.Hash128(part).Bytes()
+		return append(sums, sum[:]...)
 	}
 	panic(fmt.Sprintf("group: digest %q", m.Digest))
 }

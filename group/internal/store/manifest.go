@@ -92,16 +92,16 @@ func (m *Manifest) OffsetOf(row, chunk, chunks int) int64 {
 }
 
 // BlockAt returns the block of data that has a byte, and where it ends.
-func (m *Manifest) BlockAt(at int64) (row, chunk int, end int64) {
+func (m *Manifest) BlockAt(position int64) (row, chunk int, end int64) {
 	width := int64(m.DataChunks) * m.BlockBytes
-	row = int(at / width)
+	row = int(position / width)
 	_, n := m.Block(row)
-	chunk = int(at % width / n)
+	chunk = int(position % width / n)
 	return row, chunk, m.OffsetOf(row, chunk, m.DataChunks) + n
 }
 
 // InOrder calls f for all blocks of chunks, in the order of their places.
-func (m *Manifest) InOrder(chunks int, f func(row, chunk int, at, n int64) error) error {
+func (m *Manifest) InOrder(chunks int, f func(row, chunk int, offset, n int64) error) error {
 	for row := range m.Rows() {
 		_, n := m.Block(row)
 		for chunk := range chunks {
@@ -127,7 +127,7 @@ func (m *Manifest) PartParityBytes() int64 { return m.ParityBytes() + 1 }
 // A FilePart is the part of a file in a block.
 type FilePart struct {
 	File       int // of the extents
-	At, N      int64
+	Offset, N  int64
 	Row, Chunk int
 }
 
@@ -135,11 +135,11 @@ func (m *Manifest) FilePartsOf(x tree.Extents) []FilePart {
 	var list []FilePart
 	for i := range x {
 		end := x[i].Offset + x[i].Size
-		for at := x[i].Offset; at < end; {
-			row, chunk, stop := m.BlockAt(at)
-			n := min(stop, end) - at
-			list = append(list, FilePart{i, at, n, row, chunk})
-			at += n
+		for offset := x[i].Offset; offset < end; {
+			row, chunk, stop := m.BlockAt(offset)
+			n := min(stop, end) - offset
+			list = append(list, FilePart{i, offset, n, row, chunk})
+			offset += n
 		}
 	}
 	return list
@@ -298,11 +298,11 @@ func (m *Manifest) validateRecord(x *Record) error {
 		}
 	}
 	for p := range seen {
-		if up := tree.Name(path.Dir(string(p))); p != "." && seen[up] != tree.TypeDir {
+		if parent := tree.Name(path.Dir(string(p))); p != "." && seen[parent] != tree.TypeDir {
 			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
 		}
 	}
-	if n, each := m.countFileParts(list), int64(DigestBytes[m.Digest]); int64(len(x.FileDigests))/each != n || int64(len(x.FileDigests))%each != 0 {
+	if n, digestBytes := m.countFileParts(list), int64(DigestBytes[m.Digest]); int64(len(x.FileDigests))/digestBytes != n || int64(len(x.FileDigests))%digestBytes != 0 {
 		return fmt.Errorf("segments: %d bytes of digests of %d parts of files", len(x.FileDigests), n)
 	}
 	return nil
@@ -336,17 +336,17 @@ const (
 func Aligned(n int64) int64 { return (n + Align - 1) / Align * Align }
 
 // ChunkBytes is how long chunks are where the node that has most has that many bytes of data, in so many chunks.
-func ChunkBytes(most int64, chunks int) int64 {
-	return Aligned((most + int64(chunks) - 1) / int64(chunks))
+func ChunkBytes(bytes int64, chunks int) int64 {
+	return Aligned((bytes + int64(chunks) - 1) / int64(chunks))
 }
 
 // Geometry sets the sizes of chunks and blocks, for that many bytes of data at the node that
 // has most. Blocks stay as long as those of an earlier manifest unless that makes far too many
 // or too few of them: with others, all would be coded again.
-func (m *Manifest) Geometry(most int64, earlier *Manifest) {
+func (m *Manifest) Geometry(dataBytes int64, earlier *Manifest) {
 	d := int64(m.DataChunks)
 	chunks := d + int64(m.ParityChunks)
-	m.ChunkBytes = ChunkBytes(most, m.DataChunks)
+	m.ChunkBytes = ChunkBytes(dataBytes, m.DataChunks)
 	for m.BlockBytes = UsualBlock; d*m.BlockBytes > mostRow && m.BlockBytes > UsualBlock/16; {
 		m.BlockBytes /= 2
 	}

@@ -16,17 +16,17 @@ import (
 
 // Access is what a verb does with the directories of nodes.
 type Access struct {
-	Writes bool // it takes locks that nobody shares
-	Makes  bool // directories that are missing
-	Needs  bool // all directories
-	Beside bool // it only reads, and goes on without the lock where another run writes
+	Writes     bool // it takes locks that nobody shares
+	Makes      bool // directories that are missing
+	Needs      bool // all directories
+	Concurrent bool // it only reads, and goes on without the lock where another run writes
 }
 
 // A Node is one of the group whose directory is here.
 type Node struct {
 	Index    int
-	At       string    // its directory
-	Given    string    // what the caller calls that
+	DirPath  string    // its directory
+	DirName  string    // what the caller calls that
 	Name     tree.Name // of it, or of its root: see Manifest.Names
 	Absent   string    // why it cannot be reached
 	Added    bool      // to a group that is resized
@@ -36,7 +36,7 @@ type Node struct {
 	ReadOnly string    // why it cannot be written to; "": it can, or nobody has tried
 	Dir      disk.Dir  // nil: there is none, or it cannot be read
 	Unlock   func(remove bool)
-	Beside   *files.BusyError  // who writes to it meanwhile; nil: nobody
+	Writer   *files.BusyError  // who writes to it meanwhile; nil: nobody
 	marks    string            // of what it held when it was opened beside another run
 	Bare     bool              // it had no .volley when it was opened, and so no lock to share
 	undo     func()            // removes the directories that were made for it, while empty
@@ -58,7 +58,7 @@ func (n *Node) Open(d disk.Disk, v Access, holder files.Holder) (err error) {
 		time.Sleep(time.Millisecond)
 	}
 	if busy, ok := errors.AsType[*files.BusyError](err); ok {
-		err = busy.Of(holder)
+		err = busy.SeenBy(holder)
 	}
 	if errors.As(err, new(*files.SharedError)) {
 		err = &protection.RefusedError{Err: err}
@@ -69,18 +69,18 @@ func (n *Node) Open(d disk.Disk, v Access, holder files.Holder) (err error) {
 const openTimes = 100
 
 func (n *Node) tryOpen(d disk.Disk, v Access, holder files.Holder) (err error) {
-	n.Dir, err = d.Open(n.At)
+	n.Dir, err = d.Open(n.DirPath)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && v.Makes:
-		if n.undo, err = disk.Make(d, n.At, 0o777); err == nil {
-			n.Dir, err = d.Open(n.At)
+		if n.undo, err = disk.Make(d, n.DirPath, 0o777); err == nil {
+			n.Dir, err = d.Open(n.DirPath)
 		}
 	case errors.Is(err, fs.ErrNotExist) && v.Needs:
-		return Inputf("%s: no such directory: mount it, or mend the name; if it is lost, recover first", n.Given)
+		return Inputf("%s: no such directory: mount it, or mend the name; if it is lost, recover first", n.DirName)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return Inputf("%s is not a directory: name the directory of a node", n.Given)
+		return Inputf("%s is not a directory: name the directory of a node", n.DirName)
 	}
 	if err != nil {
 		return err
@@ -99,13 +99,13 @@ func (n *Node) tryOpen(d disk.Disk, v Access, holder files.Holder) (err error) {
 	case err == nil && !info.IsDir():
 		return Inputf("%s: it is not a directory, and the name is Volley's own: move it away", n.Path(tree.MetaName))
 	}
-	if is, failed := n.Dir.Lstat(MetaPath(LockFile)); err == nil && failed == nil && !is.Mode().IsRegular() {
-		return Inputf("%s is a %s, and the name is that of Volley's lock: move it away", n.Path(tree.Name(MetaPath(LockFile))), disk.Kind(is.Mode()))
+	if lock, failed := n.Dir.Lstat(MetaPath(LockFile)); err == nil && failed == nil && !lock.Mode().IsRegular() {
+		return Inputf("%s is a %s, and the name is that of Volley's lock: move it away", n.Path(tree.Name(MetaPath(LockFile))), disk.Kind(lock.Mode()))
 	}
 	if err == nil {
 		n.Unlock, err = n.Dir.Lock(MetaPath(LockFile), !v.Writes, holder)
 	}
-	if n.Beside = nil; v.Beside && errors.As(err, &n.Beside) {
+	if n.Writer = nil; v.Concurrent && errors.As(err, &n.Writer) {
 		n.marks, err = n.mark(), nil
 	}
 	refused := func() bool { return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) }
@@ -128,15 +128,15 @@ func (n *Node) tryOpen(d disk.Disk, v Access, holder files.Holder) (err error) {
 // Moved reports whether a node that is read beside another run holds something else than when that was asked last. Once the
 // other run has ended the node is locked like any other.
 func (n *Node) Moved(holder files.Holder) bool {
-	if n.Beside == nil {
+	if n.Writer == nil {
 		return false
 	}
 	if unlock, err := n.Dir.Lock(MetaPath(LockFile), true, holder); err == nil {
-		n.Unlock, n.Beside = unlock, nil
+		n.Unlock, n.Writer = unlock, nil
 	}
-	was := n.marks
+	earlier := n.marks
 	n.marks = n.mark()
-	return n.marks != was
+	return n.marks != earlier
 }
 
 // mark returns what tells generations that are in force, or are to be, from others: no two have the same.
@@ -158,16 +158,16 @@ func (n *Node) mount(d disk.Disk, v Access) error {
 	if n.Meta == "" {
 		return nil
 	}
-	at, err := d.Open(n.Meta)
+	meta, err := d.Open(n.Meta)
 	if errors.Is(err, fs.ErrNotExist) && v.Writes {
 		if n.unmount, err = disk.Make(d, n.Meta, 0o700); err == nil {
-			at, err = d.Open(n.Meta)
+			meta, err = d.Open(n.Meta)
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	n.Dir = disk.Mounted(n.Dir, tree.MetaName, at)
+	n.Dir = disk.Mounted(n.Dir, tree.MetaName, meta)
 	return nil
 }
 
@@ -195,10 +195,10 @@ func (n *Node) Close() {
 // Keep has the directories that were made for the node stay, though nothing may lie in them: it is as it was protected.
 func (n *Node) Keep() { n.undo = nil }
 
-// Made reports whether its directory was made for it.
-func (n *Node) Made() bool { return n.undo != nil }
+// Created reports whether its directory was made for it.
+func (n *Node) Created() bool { return n.undo != nil }
 
-// Hold is open. One that only reads finds no lock to share at a node in which nothing was protected yet.
+// Hold is Open. One that only reads finds no lock to share at a node in which nothing was protected yet.
 func (n *Node) Hold(d disk.Disk, v Access, holder files.Holder) (err error) {
 	for range 2 { // the lock may have come just now
 		n.Close()
@@ -222,6 +222,6 @@ func (n *Node) IsBare() bool {
 func (n *Node) Sub(name string) *Node {
 	return &Node{
 		Index: n.Index, Name: n.Name, Absent: n.Absent, Root: n.Root, RootName: n.RootName,
-		At: filepath.Join(n.Root, name), Given: tree.JoinPath(n.RootName, tree.Name(name)),
+		DirPath: filepath.Join(n.Root, name), DirName: tree.JoinPath(n.RootName, tree.Name(name)),
 	}
 }

@@ -48,10 +48,10 @@ func Unpack(record []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := int64(MostPacked * len(record))
-	text, err := io.ReadAll(io.LimitReader(z, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%d bytes have a text of more than %d", len(record), most)
+	limit := int64(MostPacked * len(record))
+	text, err := io.ReadAll(io.LimitReader(z, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%d bytes have a text of more than %d", len(record), limit)
 	}
 	return text, err
 }

@@ -10,33 +10,33 @@ import (
 )
 
 // Identify returns what a directory says. A verb reads it anew, once it has the lock.
-func Identify(d disk.Disk, dir string) (is protection.Identity) {
-	at, err := d.Open(dir)
-	defer func() { is.Name = tree.WholePath(dir) }()
+func Identify(d disk.Disk, dir string) (id protection.Identity) {
+	opened, err := d.Open(dir)
+	defer func() { id.Name = tree.WholePath(dir) }()
 	if err != nil {
 		return protection.Identity{Node: -1, Empty: errors.Is(err, fs.ErrNotExist)}
 	}
-	defer at.Close()
-	files, own, failed := contents(at)
-	is = protection.Identity{Node: -1, Empty: failed == nil && !files && empty(own)}
+	defer opened.Close()
+	files, entries, failed := contents(opened)
+	id = protection.Identity{Node: -1, Empty: failed == nil && !files && isUnused(entries)}
 	var s State
 	var newest Held
-	for _, e := range own {
+	for _, e := range entries {
 		kind, g, ok := NameOf(e.Name())
 		if !ok {
 			continue
 		}
-		l, id, err, _ := readGeneration(at, e.Name(), g)
-		h := Held{Generation: g, Group: id.Group, Node: l.Node, Nodes: id.Nodes, Committed: kind == GenerationName}
+		l, parsed, err, _ := readGeneration(opened, e.Name(), g)
+		h := Held{Generation: g, Group: parsed.Group, Node: l.Node, Nodes: parsed.Nodes, Committed: kind == GenerationName}
 		if l.Node >= 0 {
-			is.SetIndex = id.SetIndex
+			id.SetIndex = parsed.SetIndex
 		}
 		if err == nil {
-			h.Epoch, is.Held = l.Manifest.Epoch, true
+			h.Epoch, id.Held = l.Manifest.Epoch, true
 			if h.Committed && (h.Epoch > newest.Epoch || h.Epoch == newest.Epoch && g > newest.Generation) {
-				is.Names, is.Before, newest = l.Manifest.Names, nil, h
+				id.Names, id.FormerNames, newest = l.Manifest.Names, nil, h
 				if r := l.Manifest.Replaces; r != nil {
-					is.Before = r.Names
+					id.FormerNames = r.Names
 				}
 			}
 		}
@@ -44,14 +44,14 @@ func Identify(d disk.Disk, dir string) (is protection.Identity) {
 	}
 	s.Node = -1
 	s.Say()
-	is.Group, is.Node, is.Nodes, is.Next = s.Group, s.Node, s.Said.Nodes, s.Next
-	return is
+	id.Group, id.Node, id.Nodes, id.Next = s.Group, s.Node, s.Claimed.Nodes, s.Next
+	return id
 }
 
 // NewestManifest returns that of the newest generation which a node has committed, whoever made it; nil: there is none.
 func NewestManifest(d disk.Dir) (m *Manifest) {
-	_, own, _ := contents(d)
-	for _, e := range own {
+	_, entries, _ := contents(d)
+	for _, e := range entries {
 		kind, g, ok := NameOf(e.Name())
 		if !ok || kind != GenerationName || m != nil && g < m.Generation {
 			continue

@@ -11,7 +11,7 @@ import (
 // A RecordFile is a file of a node, in base64: its record, or a copy of that of another node.
 type RecordFile struct {
 	Name    string // in the directory of the generation
-	Of      int    // the node whose record it is
+	Owner   int    // the node whose record it is
 	Bytes   int64
 	SHA256  string // of the file
 	Content []byte // of the file, once it is made
@@ -26,12 +26,12 @@ func (f *RecordFile) Stored() int64 { return int64(base64.StdEncoding.EncodedLen
 func (m *Manifest) Copies() [][]int {
 	hosts := m.hosts()
 	list := make([][]int, m.Nodes)
-	for of := range m.Nodes {
-		left := min(m.Tolerate+1, m.Nodes-1)
-		for _, beside := range []bool{false, true} {
-			for i := 1; i < m.Nodes && left > 0; i++ {
-				if n := (of + i) % m.Nodes; (hosts[n] != "" && hosts[n] == hosts[of]) == beside {
-					list[n], left = append(list[n], of), left-1
+	for owner := range m.Nodes {
+		remaining := min(m.Tolerate+1, m.Nodes-1)
+		for _, sameHost := range []bool{false, true} {
+			for i := 1; i < m.Nodes && remaining > 0; i++ {
+				if n := (owner + i) % m.Nodes; (hosts[n] != "" && hosts[n] == hosts[owner]) == sameHost {
+					list[n], remaining = append(list[n], owner), remaining-1
 				}
 			}
 		}
@@ -64,9 +64,9 @@ func (m *Manifest) RecordFiles() [][]*RecordFile {
 func (m *Manifest) RecordFilesAt(n int) []*RecordFile { return m.recordFilesOf(n, m.Copies()[n]) }
 
 func (m *Manifest) recordFilesOf(n int, copies []int) []*RecordFile {
-	list := []*RecordFile{{Name: RecordFileName, Of: n, Bytes: m.Records[n].Bytes, SHA256: m.Records[n].SHA256}}
-	for _, of := range copies {
-		list = append(list, &RecordFile{Name: fmt.Sprint(RecordFileName, ".", of), Of: of, Bytes: m.Records[of].Bytes, SHA256: m.Records[of].SHA256})
+	list := []*RecordFile{{Name: RecordFileName, Owner: n, Bytes: m.Records[n].Bytes, SHA256: m.Records[n].SHA256}}
+	for _, owner := range copies {
+		list = append(list, &RecordFile{Name: fmt.Sprint(RecordFileName, ".", owner), Owner: owner, Bytes: m.Records[owner].Bytes, SHA256: m.Records[owner].SHA256})
 	}
 	return list
 }

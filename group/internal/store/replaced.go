@@ -15,13 +15,13 @@ import (
 // ReplacedPath returns a free name in a directory of replaced for what is replaced. Where something that was replaced
 // earlier is in the way, a part of it gets a number, in place of its end if it is too long.
 func (n *Node) ReplacedPath(dir, name string) (string, error) {
-	at := MetaPath(ReplacedName, dir)
+	parent := MetaPath(ReplacedName, dir)
 	for part := range strings.SplitSeq(name, "/") {
 		last := len(part) == len(name)
 		_, name, _ = strings.Cut(name, "/")
-		to := path.Join(at, part)
+		candidate := path.Join(parent, part)
 		for i := 1; ; i++ {
-			info, err := n.Dir.Lstat(to)
+			info, err := n.Dir.Lstat(candidate)
 			if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() && !last {
 				break
 			}
@@ -32,11 +32,11 @@ func (n *Node) ReplacedPath(dir, name string) (string, error) {
 			case err != nil:
 				return "", err
 			}
-			to = path.Join(at, part+number)
+			candidate = path.Join(parent, part+number)
 		}
-		at = to
+		parent = candidate
 	}
-	return at, nil
+	return parent, nil
 }
 
 // MakeWay removes a directory that has the name of a file of Volley's in .volley. One that is not empty is somebody's, and
@@ -53,18 +53,18 @@ func (n *Node) MakeWay(names ...string) error {
 	if !errors.Is(err, fs.ErrExist) { // which is that of a directory that is not empty
 		return err
 	}
-	to, err := n.ReplacedPath("", path.Join(names...))
+	target, err := n.ReplacedPath("", path.Join(names...))
 	if err != nil {
 		return err
 	}
-	if err := disk.MkdirAll(n.Dir, path.Dir(to), 0o700); err != nil {
+	if err := disk.MkdirAll(n.Dir, path.Dir(target), 0o700); err != nil {
 		return err
 	}
-	if err := n.Dir.Rename(name, to); err != nil {
+	if err := n.Dir.Rename(name, target); err != nil {
 		return err
 	}
-	n.Replaced = append(n.Replaced, tree.Name(n.Path(tree.Name(to))))
-	return n.Dir.SyncDir(path.Dir(to))
+	n.Replaced = append(n.Replaced, tree.Name(n.Path(tree.Name(target))))
+	return n.Dir.SyncDir(path.Dir(target))
 }
 
 // WriteFile writes a file of a generation, whatever has its name.

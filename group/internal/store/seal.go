@@ -19,12 +19,12 @@ const (
 )
 
 // MacOf returns an HMAC, or nothing where there is no key.
-func MacOf(key []byte, of string, text []byte) string {
+func MacOf(key []byte, prefix string, text []byte) string {
 	if len(key) == 0 {
 		return ""
 	}
 	h := hmac.New(sha256.New, key)
-	h.Write([]byte(of))
+	h.Write([]byte(prefix))
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -43,13 +43,13 @@ func UnsealKeyed(data []byte) (text []byte, mac string, err error) {
 		return text, "", nil
 	}
 	line, rest, _ := bytes.Cut(data, []byte("\n"))
-	var of struct {
+	var seal struct {
 		MAC string `json:"hmac_sha256"`
 	}
-	if json.Unmarshal(rest, &of) != nil || len(of.MAC) != 2*sha256.Size || !bytes.Equal(data, SealKeyed(line, of.MAC)) {
+	if json.Unmarshal(rest, &seal) != nil || len(seal.MAC) != 2*sha256.Size || !bytes.Equal(data, SealKeyed(line, seal.MAC)) {
 		return nil, "", err
 	}
-	return line, of.MAC, nil
+	return line, seal.MAC, nil
 }
 
 // MadeWith reports whether a manifest was sealed with a key.

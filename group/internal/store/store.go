@@ -97,12 +97,12 @@ func PlaceIn(p, next protection.Place, nodes int) int {
 	return p.Node
 }
 
-// In returns which of so many nodes the node says that it is, or -1.
-func (s *State) In(nodes int) int {
-	if s.Said == (protection.Place{}) {
+// NumberAmong returns which of so many nodes the node says that it is, or -1.
+func (s *State) NumberAmong(nodes int) int {
+	if s.Claimed == (protection.Place{}) {
 		return -1
 	}
-	return PlaceIn(s.Said, s.Next, nodes)
+	return PlaceIn(s.Claimed, s.Next, nodes)
 }
 
 func readIdentity(d disk.Dir, dir string) (id identity, err error) {
@@ -143,7 +143,7 @@ func readGeneration(d disk.Dir, name string, g int64) (l *Loaded, id identity, e
 		wrong = fmt.Errorf("group, nodes: %s of %d: the manifest has %s of %d", id.Group, id.Nodes, l.Manifest.Group, l.Manifest.Nodes)
 	}
 	if err == nil {
-		if l.Node = l.Manifest.whose(d, name); l.Node >= 0 {
+		if l.Node = l.Manifest.recordOwner(d, name); l.Node >= 0 {
 			id = l.Manifest.identity(l.Node)
 		}
 	}
@@ -157,12 +157,12 @@ func (m *Manifest) identity(node int) identity {
 	return identity{Format: Format, Group: m.Group, Place: protection.Place{Node: node, Nodes: m.Nodes}, SetIndex: m.SetIndex}
 }
 
-// whose returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
-func (m *Manifest) whose(d disk.Dir, dir string) int {
-	is, err := disk.SumText(d, MetaPath(dir, RecordFileName), MostRecord)
-	same := func(r RecordSum) bool { return err == nil && r.SHA256 == is }
-	n := slices.IndexFunc(m.Records, same)
-	if n >= 0 && slices.ContainsFunc(m.Records[n+1:], same) {
+// recordOwner returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
+func (m *Manifest) recordOwner(d disk.Dir, dir string) int {
+	sum, err := disk.SumText(d, MetaPath(dir, RecordFileName), MostRecord)
+	matches := func(r RecordSum) bool { return err == nil && r.SHA256 == sum }
+	n := slices.IndexFunc(m.Records, matches)
+	if n >= 0 && slices.ContainsFunc(m.Records[n+1:], matches) {
 		return -1
 	}
 	return n
@@ -170,52 +170,52 @@ func (m *Manifest) whose(d disk.Dir, dir string) int {
 
 // PathOf returns what people call a path below a node: what is in .volley lies in meta, unless that is "".
 func PathOf(dir, meta string, p tree.Name) string {
-	if own, ok := strings.CutPrefix(string(p)+"/", tree.MetaName+"/"); ok && meta != "" {
-		return tree.JoinPath(meta, tree.Name(own))
+	if rest, ok := strings.CutPrefix(string(p)+"/", tree.MetaName+"/"); ok && meta != "" {
+		return tree.JoinPath(meta, tree.Name(rest))
 	}
 	return tree.JoinPath(dir, p)
 }
 
 // Path returns what the caller calls a path below the node.
-func (n *Node) Path(p tree.Name) string { return PathOf(n.Given, n.Meta, p) }
+func (n *Node) Path(p tree.Name) string { return PathOf(n.DirName, n.Meta, p) }
 
 // Path returns what the caller calls a path below the node.
 func (s *State) Path(p tree.Name) string { return PathOf(s.Dir, s.Meta, p) }
 
 // A State is what is found of a node before anything else is looked at.
 type State struct {
-	Dir         string           `json:",omitempty"`
-	Meta        string           `json:",omitempty"` // where its .volley lies, unless in the directory itself
-	Name        tree.Name        `json:",omitempty"` // see Manifest.Names
-	Lost        bool             `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
-	Failing     string           `json:",omitempty"` // why it cannot be read
-	Unreachable bool             `json:",omitempty"` // it is failing as it cannot be reached
-	Files       bool             `json:",omitempty"` // there are files that are not Volley's
-	Node        int              // that it says it is, or -1
-	Said        protection.Place `json:",omitzero"`  // by the newest generation that is committed, or else by the newest
-	Next        protection.Place `json:",omitzero"`  // by a pending generation of another number of nodes
-	Added       bool             `json:",omitempty"` // to a group that is resized
-	Group       string           `json:",omitempty"`
-	Held        []Held           `json:",omitempty"`
-	Bad         []string         `json:",omitempty"` // files of Volley's that are damaged, and how
-	Left        []string         `json:",omitempty"` // what interrupted runs have left
-	ReadOnly    string           `json:",omitempty"` // why it cannot be written to, where a verb is to
-	Unlocked    bool             `json:",omitempty"` // it could not be locked
-	Open        bool             `json:",omitempty"` // others may read what is in .volley, or write to it
-	Other       int              `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
-	Numbers     []int64          `json:",omitempty"` // generations of which there is anything
-	Unknown     []Unknown        `json:",omitempty"` // generations of which nobody can tell what the node has
-	Ended       string           `json:",omitempty"` // group whose protection has ended: the node has a mark, and no generation any more
+	Dir            string           `json:",omitempty"`
+	Meta           string           `json:",omitempty"` // where its .volley lies, unless in the directory itself
+	Name           tree.Name        `json:",omitempty"` // see Manifest.Names
+	Lost           bool             `json:",omitempty"` // no directory, or nothing in it but what a recovery began with
+	Failing        string           `json:",omitempty"` // why it cannot be read
+	Unreachable    bool             `json:",omitempty"` // it is failing as it cannot be reached
+	Files          bool             `json:",omitempty"` // there are files that are not Volley's
+	Node           int              // that it says it is, or -1
+	Claimed        protection.Place `json:",omitzero"`  // by the newest generation that is committed, or else by the newest
+	Next           protection.Place `json:",omitzero"`  // by a pending generation of another number of nodes
+	Added          bool             `json:",omitempty"` // to a group that is resized
+	Group          string           `json:",omitempty"`
+	Held           []Held           `json:",omitempty"`
+	Bad            []string         `json:",omitempty"` // files of Volley's that are damaged, and how
+	Leftovers      []string         `json:",omitempty"` // what interrupted runs have left
+	ReadOnly       string           `json:",omitempty"` // why it cannot be written to, where a verb is to
+	Unlocked       bool             `json:",omitempty"` // it could not be locked
+	Open           bool             `json:",omitempty"` // others may read what is in .volley, or write to it
+	UnknownVersion int              `json:",omitempty"` // version of a manifest that is whole, and that this program does not know; 0: there is none
+	Numbers        []int64          `json:",omitempty"` // generations of which there is anything
+	Unknown        []Unknown        `json:",omitempty"` // generations of which nobody can tell what the node has
+	Ended          string           `json:",omitempty"` // group whose protection has ended: the node has a mark, and no generation any more
 
 	Busy   *files.BusyError `json:",omitempty"` // of a snapshot: who writes to it; nothing else is known
-	Beside *files.BusyError `json:",omitempty"` // who writes to the node while it is read
+	Writer *files.BusyError `json:",omitempty"` // who writes to the node while it is read
 }
 
 // An Unknown generation is there, and its manifest cannot be read.
 type Unknown struct {
 	Generation int64
 	Committed  bool
-	Why        string
+	Reason     string
 	Failed     bool             `json:",omitempty"` // the disk does not give it
 	Group      string           `json:",omitempty"` // by node.json
 	Place      protection.Place `json:",omitzero"`
@@ -259,8 +259,8 @@ func (s *State) MayHold(g int64) bool {
 	return s.Failing != "" || slices.ContainsFunc(s.Unknown, func(u Unknown) bool { return u.Generation == g })
 }
 
-// Of returns what a node has of a generation in force, or nil.
-func (s *State) Of(c Current) *Held {
+// Holding returns what a node has of a generation in force, or nil.
+func (s *State) Holding(c Current) *Held {
 	for i := range s.Held {
 		if h := &s.Held[i]; h.Generation == c.Generation && h.Root == c.Root {
 			return h
@@ -270,12 +270,12 @@ func (s *State) Of(c Current) *Held {
 }
 
 // Interrupted reports whether a recovery of the node has not ended.
-func (s *State) Interrupted() bool { return slices.Contains(s.Left, StageName) }
+func (s *State) Interrupted() bool { return slices.Contains(s.Leftovers, StageName) }
 
 // Load looks at a node. The key, if there is one, tells manifests that were made with it. Nodes is how many directories
 // the run has.
 func (n *Node) Load(key []byte, nodes int) *State {
-	s := &State{Dir: n.Given, Meta: n.Meta, Node: -1}
+	s := &State{Dir: n.DirName, Meta: n.Meta, Node: -1}
 	if n.Dir == nil {
 		s.Lost = true
 		return s
@@ -283,23 +283,23 @@ func (n *Node) Load(key []byte, nodes int) *State {
 	n.Held, n.Unread = map[int64]*Loaded{}, map[int64]error{}
 	files, entries, err := contents(n.Dir)
 	if err != nil {
-		return &State{Dir: n.Given, Meta: n.Meta, Node: -1, Failing: err.Error()}
+		return &State{Dir: n.DirName, Meta: n.Meta, Node: -1, Failing: err.Error()}
 	}
 	s.Files = files
 	s.Open = len(n.exposed(entries)) > 0
-	s.Lost = !s.Files && empty(entries)
+	s.Lost = !s.Files && isUnused(entries)
 	for _, e := range entries {
 		if Leftover(e.Name()) {
-			s.Left = append(s.Left, e.Name())
+			s.Leftovers = append(s.Leftovers, e.Name())
 		}
-		if s.Other = max(s.Other, earlierVersion(n.Dir, e.Name())); s.Other > 0 {
+		if s.UnknownVersion = max(s.UnknownVersion, earlierVersion(n.Dir, e.Name())); s.UnknownVersion > 0 {
 			continue
 		}
 		if kind, g, ok := NameOf(e.Name()); ok {
 			n.loadGeneration(s, e.Name(), g, kind == GenerationName, key, nodes)
 		}
 	}
-	if slices.Contains(s.Left, EndingName) && len(s.Numbers) == 0 {
+	if slices.Contains(s.Leftovers, EndingName) && len(s.Numbers) == 0 {
 		group, _ := disk.ReadText(n.Dir, MetaPath(EndingName), MostNode)
 		s.Ended = string(group)
 	}
@@ -316,16 +316,16 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 	version := new(VersionError)
 	switch {
 	case errors.As(err, &version):
-		s.Other = version.Version
+		s.UnknownVersion = version.Version
 		return
 	case errors.Is(err, fs.ErrNotExist) && !committed:
-		s.Left = append(s.Left, name)
+		s.Leftovers = append(s.Leftovers, name)
 		return
 	case errors.Is(err, fs.ErrNotExist):
-		s.bad(n, name+"/"+ManifestFile, err)
+		s.noteBad(n, name+"/"+ManifestFile, err)
 		return
 	case err != nil:
-		s.bad(n, name+"/"+ManifestFile, err)
+		s.noteBad(n, name+"/"+ManifestFile, err)
 		s.Unknown = append(s.Unknown, Unknown{g, committed, err.Error(), disk.Failed(err), id.Group, id.Place})
 		if disk.Failed(err) {
 			n.Unread[g] = err
@@ -333,9 +333,9 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 		return
 	}
 	if wrong != nil && !errors.Is(wrong, fs.ErrNotExist) {
-		s.bad(n, name+"/"+NodeFile, wrong)
+		s.noteBad(n, name+"/"+NodeFile, wrong)
 	}
-	h := n.complete(s, l, key)
+	h := n.inspect(s, l, key)
 	h.Committed = committed
 	if h.Nodes != nodes || !committed && h.Epoch > 0 {
 		h.Names = l.Manifest.Names
@@ -347,7 +347,7 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 		h.Since = info.ModTime()
 	}
 	if n.Held[g] != nil { // what is committed comes first, by the names
-		s.Left = append(s.Left, name)
+		s.Leftovers = append(s.Leftovers, name)
 		return
 	}
 	s.Held, n.Held[g] = append(s.Held, h), l
@@ -355,7 +355,7 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 
 // Say sets whose node this is.
 func (s *State) Say() {
-	s.Group, s.Said, s.Next, s.Node = "", protection.Place{}, protection.Place{}, -1
+	s.Group, s.Claimed, s.Next, s.Node = "", protection.Place{}, protection.Place{}, -1
 	newer := func(a, b Held) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Generation, b.Generation))
 	}
@@ -372,26 +372,26 @@ func (s *State) Say() {
 	switch {
 	case committed != nil:
 		h := slices.MaxFunc(committed, newer)
-		s.Group, s.Said = h.Group, protection.Place{Node: h.Node, Nodes: h.Nodes}
+		s.Group, s.Claimed = h.Group, protection.Place{Node: h.Node, Nodes: h.Nodes}
 	case pending != nil:
 		h := slices.MaxFunc(pending, newer)
-		s.Group, s.Said = h.Group, protection.Place{Node: h.Node, Nodes: h.Nodes}
+		s.Group, s.Claimed = h.Group, protection.Place{Node: h.Node, Nodes: h.Nodes}
 	default:
 		for _, u := range s.Unknown {
 			if u.Place.Nodes > 0 {
-				s.Group, s.Said = u.Group, u.Place
+				s.Group, s.Claimed = u.Group, u.Place
 			}
 		}
-		if s.Said == (protection.Place{}) {
+		if s.Claimed == (protection.Place{}) {
 			return
 		}
 	}
 	for _, h := range pending {
-		if h.Group == s.Group && h.Nodes != s.Said.Nodes {
+		if h.Group == s.Group && h.Nodes != s.Claimed.Nodes {
 			s.Next = protection.Place{Node: h.Node, Nodes: h.Nodes}
 		}
 	}
-	s.Node = s.Said.Node
+	s.Node = s.Claimed.Node
 }
 
 // exposed returns what of .volley, in which these lie, others may read or write, itself first. A directory in it
@@ -429,7 +429,7 @@ func (n *Node) makePrivate() {
 	}
 }
 
-func (s *State) bad(n *Node, name string, err error) {
+func (s *State) noteBad(n *Node, name string, err error) {
 	s.Bad = append(s.Bad, fmt.Sprintf("%s: %v", n.Path(tree.Name(MetaPath(name))), err))
 }
 
@@ -442,27 +442,27 @@ func (l *Loaded) Held(key []byte) Held {
 	}
 }
 
-// complete reads the records of a generation that a node has, and looks for the parity. What is none, and no file either,
-// is bad.
-func (n *Node) complete(s *State, l *Loaded, key []byte) Held {
+// inspect reads the records of a generation that a node has, and looks for the parity. Whatever else has the name of one of
+// these files is bad.
+func (n *Node) inspect(s *State, l *Loaded, key []byte) Held {
 	m := l.Manifest
 	h := l.Held(key)
-	strange := func(name string, info fs.FileInfo, err error) {
+	noteIrregular := func(name string, info fs.FileInfo, err error) {
 		if err == nil && !info.Mode().IsRegular() {
-			s.bad(n, l.dir+"/"+name, disk.NotRegular(info.Mode()))
+			s.noteBad(n, l.dir+"/"+name, disk.NotRegular(info.Mode()))
 		}
 	}
 	info, err := n.Dir.Lstat(l.Path(ParityFile))
-	strange(ParityFile, info, err)
+	noteIrregular(ParityFile, info, err)
 	h.Complete = err == nil && info.Size() == m.ParityBytes() && l.Named
 	if l.Node < 0 {
 		return h
 	}
 	for i, f := range m.RecordFilesAt(l.Node) {
-		is, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
+		sum, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
 		info, failed := n.Dir.Lstat(l.Path(f.Name))
-		strange(f.Name, info, failed)
-		if err != nil || is != f.SHA256 || failed != nil || info.Size() != f.Stored() { // memory is taken by the length
+		noteIrregular(f.Name, info, failed)
+		if err != nil || sum != f.SHA256 || failed != nil || info.Size() != f.Stored() { // memory is taken by the length
 			h.Complete = false
 			if disk.Failed(err) {
 				h.Unread = append(h.Unread, fmt.Sprintf("%s (%s)", f.Name, disk.Reason(err)))
@@ -482,22 +482,22 @@ func Leftover(name string) bool {
 	return strings.HasPrefix(name, temporary) || strings.HasPrefix(name, disk.Hidden)
 }
 
-// contents reports whether a directory, if it is there, has files that are not Volley's, and what is in .volley.
-func contents(d disk.Dir) (files bool, own []fs.DirEntry, err error) {
-	all, err := d.ReadDir(".")
+// contents reports whether a directory has files that are not Volley's, and returns what is in .volley.
+func contents(d disk.Dir) (files bool, entries []fs.DirEntry, err error) {
+	top, err := d.ReadDir(".")
 	if err == nil {
-		files = slices.ContainsFunc(all, func(e fs.DirEntry) bool { return e.Name() != tree.MetaName })
-		own, err = d.ReadDir(tree.MetaName)
+		files = slices.ContainsFunc(top, func(e fs.DirEntry) bool { return e.Name() != tree.MetaName })
+		entries, err = d.ReadDir(tree.MetaName)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return files, own, err
+	return files, entries, err
 }
 
-// empty reports whether nothing is in .volley but what a recovery begins with, and what says when something was read.
-func empty(own []fs.DirEntry) bool {
-	return !slices.ContainsFunc(own, func(e fs.DirEntry) bool {
+// isUnused reports whether .volley holds only what a recovery begins with, and the notes of when something was read.
+func isUnused(entries []fs.DirEntry) bool {
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() != LockFile && e.Name() != ScrubName && !Leftover(e.Name())
 	})
 }
@@ -533,11 +533,11 @@ var earlierNames = regexp.MustCompile(`^(manifest|pending)\.[1-9][0-9]*\.json$`)
 
 // RollForward puts a pending generation in force at the node if it has the root: two runs may have made different ones.
 func (n *Node) RollForward(g int64, root string) error {
-	is, err := disk.SumText(n.Dir, MetaPath(PendingDir(g), ManifestFile), MostManifest)
+	sum, err := disk.SumText(n.Dir, MetaPath(PendingDir(g), ManifestFile), MostManifest)
 	if disk.Failed(err) {
 		return err
 	}
-	if err != nil || is != root {
+	if err != nil || sum != root {
 		return nil // there is none, or it is no manifest
 	}
 	if err := n.remove(GenerationDir(g)); err != nil {
@@ -581,31 +581,31 @@ func (n *Node) clear(name string) {
 	}
 }
 
-// Clean removes what interrupted runs have left, and all generations but g. All nodes have committed g.
+// Clean removes leftovers of interrupted runs, and all generations but g. All nodes have committed g.
 func (n *Node) Clean(g int64) error {
 	return n.discard(func(name string) bool {
-		_, of, ok := NameOf(name)
-		return Leftover(name) || ok && name != GenerationDir(of) || ok && of != g
+		_, number, ok := NameOf(name)
+		return Leftover(name) || ok && name != GenerationDir(number) || ok && number != g
 	})
 }
 
 // Drop removes what the node has of a generation that no node has committed.
 func (n *Node) Drop(g int64) error {
 	return n.discard(func(name string) bool {
-		_, of, ok := NameOf(name)
-		return ok && of == g
+		_, number, ok := NameOf(name)
+		return ok && number == g
 	})
 }
 
 // discard removes what has some names of .volley.
-func (n *Node) discard(which func(name string) bool) error {
+func (n *Node) discard(matches func(name string) bool) error {
 	entries, err := n.Dir.ReadDir(tree.MetaName)
 	if err != nil {
 		return err
 	}
 	removed := false
 	for _, e := range entries {
-		if !which(e.Name()) {
+		if !matches(e.Name()) {
 			continue
 		}
 		removed = true
@@ -625,10 +625,10 @@ func (n *Node) discard(which func(name string) bool) error {
 
 // Tidy removes what interrupted runs have left.
 func (n *Node) Tidy(s *State) error {
-	return n.discard(func(name string) bool { return slices.Contains(s.Left, name) })
+	return n.discard(func(name string) bool { return slices.Contains(s.Leftovers, name) })
 }
 
-// LeftBytes returns the bytes that what interrupted runs have left takes: Tidy makes room of them.
+// LeftBytes returns how many bytes the leftovers of interrupted runs take: Tidy frees them.
 func (n *Node) LeftBytes(s *State) (bytes int64) {
 	var add func(name string)
 	add = func(name string) {
@@ -644,7 +644,7 @@ func (n *Node) LeftBytes(s *State) (bytes int64) {
 			}
 		}
 	}
-	for _, name := range s.Left {
+	for _, name := range s.Leftovers {
 		add(MetaPath(name))
 	}
 	return bytes
@@ -653,12 +653,12 @@ func (n *Node) LeftBytes(s *State) (bytes int64) {
 // A Write is a file that is to be written at a node, whole, while everything else stays where it is.
 type Write struct {
 	Bytes int64     // at least
-	To    tree.Name // in which it gets its name in the end; "": it stays in .volley
+	Dir   tree.Name // in which it gets its name in the end; "": it stays in .volley
 }
 
 // Writes is what is to be written at a node, and the bytes that go before.
 type Writes struct {
-	At    *Node
+	Node  *Node
 	List  []Write
 	Freed int64
 }
@@ -700,8 +700,8 @@ func (n *Node) GenerationDir(g int64, root string) (string, error) {
 		} else if err != nil {
 			return "", err
 		}
-		is, err := disk.SumText(n.Dir, path.Join(dir, ManifestFile), MostManifest)
-		if info.IsDir() && (disk.Failed(err) || err == nil && is == root || name == GenerationDir(g) && n.Held[g] == nil) {
+		sum, err := disk.SumText(n.Dir, path.Join(dir, ManifestFile), MostManifest)
+		if info.IsDir() && (disk.Failed(err) || err == nil && sum == root || name == GenerationDir(g) && n.Held[g] == nil) {
 			return name, nil
 		}
 		if err := n.remove(name); err != nil {
@@ -722,7 +722,7 @@ func (n *Node) Complement(dir string, m *Manifest, manifest []byte) (written boo
 		name string
 		text []byte
 	}{{NodeFile, id}, {ManifestFile, manifest}} {
-		if is, err := disk.ReadText(n.Dir, MetaPath(dir, f.name), int64(len(f.text))); err == nil && bytes.Equal(is, f.text) {
+		if current, err := disk.ReadText(n.Dir, MetaPath(dir, f.name), int64(len(f.text))); err == nil && bytes.Equal(current, f.text) {
 			continue
 		}
 		if err := n.WriteFile(dir, f.name, f.text); err != nil {
@@ -773,7 +773,7 @@ func (n *Node) Forget(keepMark bool) error {
 	if n.Dir == nil {
 		return nil
 	}
-	for _, which := range []func(name string) bool{
+	for _, matches := range []func(name string) bool{
 		func(name string) bool {
 			_, _, ok := NameOf(name)
 			return ok
@@ -783,7 +783,7 @@ func (n *Node) Forget(keepMark bool) error {
 		},
 		func(name string) bool { return name == EndingName && !keepMark },
 	} {
-		if err := n.discard(which); err != nil {
+		if err := n.discard(matches); err != nil {
 			return err
 		}
 		if err := n.Sync(); err != nil {

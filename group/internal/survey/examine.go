@@ -104,7 +104,7 @@ func listNode(s *session.Session, n *store.Node) (condition *content.Condition, 
 		var err error
 		condition.Listing, err = tree.Scan(n.Dir, false, m.Rules())
 		for g, unread := range n.Unread {
-			if err == nil && st.Of(s.Current) == nil && g < s.Generation { // nobody knows which files are stale
+			if err == nil && st.Holding(s.Current) == nil && g < s.Generation { // nobody knows which files are stale
 				err = unread
 			}
 		}
@@ -138,7 +138,7 @@ func compareNode(s *session.Session, n *store.Node, condition *content.Condition
 		}
 	}
 	moved, deletedNames := map[tree.Name]tree.Name{}, map[tree.Name]bool{}
-	if s.States[n.Index].Of(s.Current) != nil { // moves count only at the current generation
+	if s.States[n.Index].Holding(s.Current) != nil { // moves count only at the current generation
 		if moved = content.Moves(record, condition.Listing, compared.Files); !s.Roots { // nobody changes a snapshot
 			deletedNames = deletedByUsers(record, condition.Listing, moved, func(p tree.Name) bool {
 				_, err := n.Dir.Lstat(string(p))
@@ -147,7 +147,7 @@ func compareNode(s *session.Session, n *store.Node, condition *content.Condition
 		}
 	}
 	compareEntries(record, condition, compared, staleCompared, staleRecord, moved, deletedNames, edits, isRead)
-	if count := len(record.Entries); len(condition.Listing.Entries) == 1 && (count > 1 || count == 1 && n.Made()) && !slices.Contains(condition.Restore, record.Entries[0]) {
+	if count := len(record.Entries); len(condition.Listing.Entries) == 1 && (count > 1 || count == 1 && n.Created()) && !slices.Contains(condition.Restore, record.Entries[0]) {
 		condition.Restore = slices.Insert(condition.Restore, 0, record.Entries[0]) // nobody has chosen the mode of an empty directory
 	}
 	FindForeign(s, n, record, condition, compared)
@@ -160,7 +160,7 @@ func markTouched(m *store.Manifest, x *store.Record, c *content.Condition) {
 		for _, row := range rows {
 			_, length := m.Block(row)
 			offset := m.OffsetOf(row, chunk, m.DataChunks)
-			if first := touched.From(offset); first < len(touched) && touched[first].Offset < offset+length {
+			if first := touched.FirstAfter(offset); first < len(touched) && touched[first].Offset < offset+length {
 				c.Touched[chunk] = append(c.Touched[chunk], row)
 			}
 		}
@@ -169,7 +169,7 @@ func markTouched(m *store.Manifest, x *store.Record, c *content.Condition) {
 
 func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
 	st := s.States[n.Index]
-	h := st.Of(s.Current)
+	h := st.Holding(s.Current)
 	l := n.Generation(s.Generation)
 	if h == nil {
 		c.Note(tree.Name(l.Path(store.ManifestFile)), content.Damaged, n.Unread[s.Generation])
@@ -212,7 +212,7 @@ func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 // that the patterns match.
 func CompareStale(ctx context.Context, s *session.Session, n *store.Node, patterns tree.Excludes) (*content.Compared, *store.Record, error) {
 	st := s.States[n.Index]
-	if st.Of(s.Current) != nil {
+	if st.Holding(s.Current) != nil {
 		return nil, nil, nil
 	}
 	var last *store.Loaded
@@ -260,7 +260,7 @@ func compareEntries(record *store.Record, condition *content.Condition, compared
 	for _, e := range record.Entries {
 		listed := condition.Listing.Find(e.Path)
 		if newName, ok := moved[e.Path]; ok {
-			condition.Findings = append(condition.Findings, protection.Finding{Path: e.Path, What: content.Moved, To: newName})
+			condition.Findings = append(condition.Findings, protection.Finding{Path: e.Path, Kind: content.Moved, Target: newName})
 			if edits.Changed {
 				condition.Restore = append(condition.Restore, e)
 			}
@@ -492,7 +492,7 @@ func GlanceAll(ctx context.Context, s *session.Session, first int, part scrub.Pa
 func logCompared(ctx context.Context, s *session.Session, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
 	return func(c *content.Condition, err error) (*content.Condition, error) {
 		if err == nil {
-			s.Log.DebugContext(ctx, "compared", "node", n.Given, "status", c.Status())
+			s.Log.DebugContext(ctx, "compared", "node", n.DirName, "status", c.Status())
 		}
 		return c, err
 	}

@@ -73,7 +73,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 	}
 	nodeRisks, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (r nodeRisk, _ error) {
 		x, condition := s.RecordOf[n.Index], conditions[n.Index]
-		r.Risk = protection.Risk{Node: n.Index, Dir: n.Given}
+		r.Risk = protection.Risk{Node: n.Index, Dir: n.DirName}
 		if x == nil || condition.Lost || condition.Failing != "" {
 			return r, nil
 		}
@@ -128,7 +128,7 @@ func firstCause(s *session.Session, n *store.Node, x *store.Record, condition *c
 	}
 	protectedAt := time.Time{}
 	for _, st := range s.States {
-		if h := st.Of(s.Current); h != nil && (protectedAt.IsZero() || h.Since.Before(protectedAt)) {
+		if h := st.Holding(s.Current); h != nil && (protectedAt.IsZero() || h.Since.Before(protectedAt)) {
 			protectedAt = h.Since
 		}
 	}
@@ -137,7 +137,7 @@ func firstCause(s *session.Session, n *store.Node, x *store.Record, condition *c
 			changedAt = protectedAt
 		}
 		if first == nil || changedAt.Before(first.Time) {
-			first = &protection.Cause{Time: changedAt, Node: n.Index, Dir: n.Given, What: kind}
+			first = &protection.Cause{Time: changedAt, Node: n.Index, Dir: n.DirName, Kind: kind}
 		}
 	}
 	kinds := content.FindingKinds(condition.Findings)
@@ -169,10 +169,10 @@ func firstCause(s *session.Session, n *store.Node, x *store.Record, condition *c
 func holders(s *session.Session) []int {
 	list := make([]int, s.K)
 	for n, files := range s.Manifest.RecordFiles() {
-		h := s.States[n].Of(s.Current)
+		h := s.States[n].Holding(s.Current)
 		for i, f := range files {
 			if h != nil && h.Node == n && slices.Contains(h.Records, i) {
-				list[f.Of]++
+				list[f.Owner]++
 			}
 		}
 	}

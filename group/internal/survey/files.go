@@ -92,11 +92,11 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 	}
 	for i, p := range files.Patterns {
 		if !strings.HasPrefix(p, "!") && !slices.ContainsFunc(nodeMatches, func(f matches) bool { return i < len(f.Matched) && f.Matched[i] }) {
-			return nil, s.Alike(ctx, store.Inputf("%q fits nothing that is protected at any node: name files as they lie below a node's directory, or with a pattern as in .gitignore", p))
+			return nil, s.SharedError(ctx, store.Inputf("%q fits nothing that is protected at any node: name files as they lie below a node's directory, or with a pattern as in .gitignore", p))
 		}
 	}
 	if largest == 0 {
-		return nil, s.Alike(ctx, store.Inputf("%q together fit nothing that is protected at any node", []string(files.Patterns)))
+		return nil, s.SharedError(ctx, store.Inputf("%q together fit nothing that is protected at any node", []string(files.Patterns)))
 	}
 	return counts, nil
 }
@@ -112,7 +112,7 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits prot
 		return nil, err
 	}
 	if err := Recoverable(s, found.Conditions); err != nil {
-		return nil, s.Alike(ctx, lossOf(s, found.Conditions, err))
+		return nil, s.SharedError(ctx, lossOf(s, found.Conditions, err))
 	}
 	sources := make([]*source, len(s.Nodes))
 	defer func() {
@@ -125,7 +125,7 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits prot
 	}
 	for foundWrong := true; foundWrong; {
 		if found.Repairs, found.Beyond, err = PlanRepairs(ctx, s, found.Conditions, false); err != nil {
-			return nil, s.Alike(ctx, err)
+			return nil, s.SharedError(ctx, err)
 		}
 		if foundWrong, err = checkSources(ctx, s, found, sources); err != nil {
 			return nil, err

@@ -32,11 +32,11 @@ func Rebuildable(s *session.Session) bool {
 			return false
 		case x.Lost:
 			lost++
-		case x.Of(s.Current) == nil:
+		case x.Holding(s.Current) == nil:
 			return false
 		}
 	}
-	return lost > 0 && lost <= s.Manifest.Tolerate && s.Gone == nil
+	return lost > 0 && lost <= s.Manifest.Tolerate && s.LostRecords == nil
 }
 
 // rebuild brings back lost nodes while it examines the others: it reads these once, takes digests, and codes the same
@@ -55,7 +55,7 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 	}
 	repairs, _, err := PlanRepairs(ctx, s, conditions, true)
 	if err != nil {
-		return nil, s.Alike(ctx, err)
+		return nil, s.SharedError(ctx, err)
 	}
 	bytes := int64(0)
 	readings, redo := make([]*reading, len(s.Nodes)), make([][]int, len(s.Nodes))
@@ -80,7 +80,7 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 	if err := room(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.Each(ctx, func(ctx context.Context, _ int, n *store.Node) error {
+	if err := s.EachSteady(ctx, func(ctx context.Context, _ int, n *store.Node) error {
 		if x := targets[n.Index]; x != nil {
 			return x.Try(ctx, func() error { return x.Prepare(ctx) })
 		}

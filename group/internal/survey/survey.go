@@ -39,17 +39,17 @@ func Take(ctx context.Context, s *session.Session, edits protection.Edits, rebui
 		return nil, err
 	}
 	if err := Recoverable(s, found.Conditions); err != nil {
-		return nil, s.Alike(ctx, lossOf(s, found.Conditions, err))
+		return nil, s.SharedError(ctx, lossOf(s, found.Conditions, err))
 	}
 	if found.Repairs, found.Beyond, err = PlanRepairs(ctx, s, found.Conditions, true); err != nil {
-		return nil, s.Alike(ctx, err)
+		return nil, s.SharedError(ctx, err)
 	}
 	if rebuilds && len(found.Beyond) > 0 {
 		restore.Discard(targets)
 		return Take(ctx, s, edits, false, targets, room, traffic)
 	}
 	if err := beyondError(s, found); err != nil {
-		return nil, s.Alike(ctx, err)
+		return nil, s.SharedError(ctx, err)
 	}
 	for _, x := range found.Repairs {
 		for _, row := range x.blocks.Rows {
@@ -78,11 +78,11 @@ func Recoverable(s *session.Session, conditions []*content.Condition) error {
 
 // Unrecorded returns an error if no node has the record of some node: then recover brings nothing back.
 func Unrecorded(s *session.Session) error {
-	if s.Gone == nil {
+	if s.LostRecords == nil {
 		return nil
 	}
 	var names []string
-	for _, n := range s.Gone {
+	for _, n := range s.LostRecords {
 		names = append(names, s.Name(n))
 	}
 	if unread := s.UnreadRecords(); unread != nil {
@@ -105,14 +105,14 @@ func beyondError(s *session.Session, found *Survey) error {
 	var list []string
 	for n, count := range blocks {
 		findings := found.Conditions[n].Findings
-		i := slices.IndexFunc(findings, func(f protection.Finding) bool { return f.Why != "" })
+		i := slices.IndexFunc(findings, func(f protection.Finding) bool { return f.Reason != "" })
 		if i < 0 && count > 0 {
 			i = slices.IndexFunc(findings, func(f protection.Finding) bool { return !content.Harmless(f) })
 		}
 		detail := ""
 		if i >= 0 {
-			detail = fmt.Sprintf(", as %s is %s", findings[i].Path, findings[i].What)
-			if reason := findings[i].Why; reason != "" {
+			detail = fmt.Sprintf(", as %s is %s", findings[i].Path, findings[i].Kind)
+			if reason := findings[i].Reason; reason != "" {
 				detail += ": " + reason
 			}
 		}
@@ -120,7 +120,7 @@ func beyondError(s *session.Session, found *Survey) error {
 			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), detail))
 		}
 	}
-	return lossOf(s, found.Conditions, &protection.IncompleteError{What: []string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
+	return lossOf(s, found.Conditions, &protection.IncompleteError{Reasons: []string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
 
 // GiveUp removes what cannot come back from a condition, and returns a message for each.
@@ -185,8 +185,8 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 			continue
 		}
 		x := s.States[n]
-		unread = unread || c.Foreign || c.Failing != "" || x.Of(s.Current) == nil && x.Bad != nil // nobody knows what else the node has
-		unread = unread || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.Why != "" })
+		unread = unread || c.Foreign || c.Failing != "" || x.Holding(s.Current) == nil && x.Bad != nil // nobody knows what else the node has
+		unread = unread || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.Reason != "" })
 	}
 	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
 		return err
@@ -198,7 +198,7 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 func HiddenNotes(n *store.Node, c *content.Condition, findings []protection.Finding) (list []string) {
 	for _, f := range findings {
 		if slices.Contains(c.Hidden, f.Path) {
-			list = append(list, fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Why))
+			list = append(list, fmt.Sprintf("%s: %s: whether it is as it was nobody can tell, and nothing takes its place: make it readable, and recover again", n.Path(f.Path), f.Reason))
 		}
 	}
 	return list

@@ -21,18 +21,18 @@ type Excludes []string
 func (x Excludes) Validate() error { return x.Check("exclude") }
 
 // Check returns an error of patterns that are no patterns, and calls them by what they are for.
-func (x Excludes) Check(what string) error {
+func (x Excludes) Check(option string) error {
 	if len(x) > MostExcludes {
-		return fmt.Errorf("%s: %d patterns: want %d or fewer", what, len(x), MostExcludes)
+		return fmt.Errorf("%s: %d patterns: want %d or fewer", option, len(x), MostExcludes)
 	}
 	for _, p := range x {
 		switch _, _, glob := pattern(p); {
 		case p == "" || p[0] == '#' || len(p) > MostPattern || strings.Contains(p, "\x00"):
-			return fmt.Errorf("%s: %.100q: want a pattern as in .gitignore", what, p)
+			return fmt.Errorf("%s: %.100q: want a pattern as in .gitignore", option, p)
 		case strings.Contains(p, "[:"):
-			return fmt.Errorf("%s: %q: named classes are not known: write the characters out", what, p)
+			return fmt.Errorf("%s: %q: named classes are not known: write the characters out", option, p)
 		case !doublestar.ValidatePattern(glob):
-			return fmt.Errorf("%s: %q: the pattern has no end", what, p)
+			return fmt.Errorf("%s: %q: the pattern has no end", option, p)
 		}
 	}
 	return nil
@@ -73,8 +73,8 @@ func (x Excludes) Entry(e *Entry) bool {
 	if len(x) == 0 || e.Path == "." {
 		return false
 	}
-	for up := path.Dir(string(e.Path)); up != "."; up = path.Dir(up) {
-		if x.Match(up, true) {
+	for parent := path.Dir(string(e.Path)); parent != "."; parent = path.Dir(parent) {
+		if x.Match(parent, true) {
 			return true
 		}
 	}

@@ -12,31 +12,31 @@ import (
 // outgrown its place pushes the files behind it away; where these have more bytes than it had, it moves itself. Files
 // without a place take the first gap that holds them. Where gaps and room come to more than half of the files' bytes,
 // the last files are laid anew, and all behind the first gap if that is not enough.
-func Allocate(list, earlier []*Entry, most int64) int64 {
+func Allocate(list, earlier []*Entry, limit int64) int64 {
 	var total int64
 	type file struct {
 		*Entry
-		was int64 // bytes
+		formerBytes int64 // bytes
 	}
-	var kept, others []file
-	was := placed(list, earlier)
+	var kept, unplaced []file
+	earlierOf := placed(list, earlier)
 	for i, e := range list {
 		if e.Offset, e.Room = 0, 0; e.Type != TypeFile || e.Size == 0 {
 			continue
 		}
 		total += e.Size
-		if was[i] == nil {
-			others = append(others, file{e, 0})
+		if earlierOf[i] == nil {
+			unplaced = append(unplaced, file{e, 0})
 			continue
 		}
-		e.Offset, e.Room = was[i].Offset, Room(e, was[i])
-		kept = append(kept, file{e, was[i].Size})
+		e.Offset, e.Room = earlierOf[i].Offset, Room(e, earlierOf[i])
+		kept = append(kept, file{e, earlierOf[i].Size})
 	}
 	slices.SortStableFunc(kept, func(a, b file) int { return cmp.Compare(a.Offset, b.Offset) })
-	if last := slices.IndexFunc(kept, func(e file) bool { return e.Offset+e.Size > most }); last >= 0 {
-		kept, others = kept[:last], slices.Concat(kept[last:], others)
+	if last := slices.IndexFunc(kept, func(e file) bool { return e.Offset+e.Size > limit }); last >= 0 {
+		kept, unplaced = kept[:last], slices.Concat(kept[last:], unplaced)
 	}
-	type gap struct{ at, n int64 }
+	type gap struct{ offset, n int64 }
 	var gaps []gap
 	var end, free int64 // free is behind the room of the last file
 	for len(kept) > 0 {
@@ -44,15 +44,15 @@ func Allocate(list, earlier []*Entry, most int64) int64 {
 		n, pushed := 0, int64(0)
 		outgrown := func() bool { return n < len(behind) && behind[n].Offset < e.Offset+e.Size }
 		if outgrown() {
-			for ; n < len(behind) && behind[n].Offset < e.Offset+e.Size+e.Room && pushed+behind[n].Size <= e.was; n++ {
+			for ; n < len(behind) && behind[n].Offset < e.Offset+e.Size+e.Room && pushed+behind[n].Size <= e.formerBytes; n++ {
 				pushed += behind[n].Size
 			}
 		}
 		if outgrown() {
-			others, kept = append(others, e), behind
+			unplaced, kept = append(unplaced, e), behind
 			continue
 		}
-		others, kept = append(others, behind[:n]...), behind[n:]
+		unplaced, kept = append(unplaced, behind[:n]...), behind[n:]
 		if e.Offset > free {
 			gaps = append(gaps, gap{free, e.Offset - free})
 		}
@@ -62,7 +62,7 @@ func Allocate(list, earlier []*Entry, most int64) int64 {
 		free = end + e.Room
 	}
 	first := 0 // of the gaps that are not used up
-	for _, e := range others {
+	for _, e := range unplaced {
 		for first < len(gaps) && gaps[first].n == 0 {
 			first++
 		}
@@ -71,8 +71,8 @@ func Allocate(list, earlier []*Entry, most int64) int64 {
 			i++
 		}
 		if i < last {
-			e.Offset = gaps[i].at
-			gaps[i].at, gaps[i].n = gaps[i].at+e.Size+e.Room, gaps[i].n-e.Size-e.Room
+			e.Offset = gaps[i].offset
+			gaps[i].offset, gaps[i].n = gaps[i].offset+e.Size+e.Room, gaps[i].n-e.Size-e.Room
 			continue
 		}
 		e.Offset = free
@@ -80,9 +80,9 @@ func Allocate(list, earlier []*Entry, most int64) int64 {
 		free = end + e.Room
 	}
 	switch {
-	case most == 0 || len(earlier) == 0 || 2*end <= 3*total:
+	case limit == 0 || len(earlier) == 0 || 2*end <= 3*total:
 		return end
-	case most == mostBytes:
+	case limit == mostBytes:
 		return Allocate(list, earlier, total)
 	}
 	return Allocate(list, earlier, 0)
@@ -99,8 +99,8 @@ func placed(list, earlier []*Entry) []*Entry {
 		Stamp
 	}
 	base := func(e *Entry) Name { return Name(path.Base(string(e.Path))) }
-	was, taken, next := make([]*Entry, len(list)), make([]bool, len(earlier)), make([]int, len(earlier))
-	for _, of := range []func(*Entry) key{ // the surest first
+	matched, taken, next := make([]*Entry, len(list)), make([]bool, len(earlier)), make([]int, len(earlier))
+	for _, keyOf := range []func(*Entry) key{ // the surest first
 		func(e *Entry) key { return key{e.Path, e.Stamp()} },
 		func(e *Entry) key { return key{base(e), e.Stamp()} },
 		func(e *Entry) key { return key{"", e.Stamp()} },
@@ -108,33 +108,33 @@ func placed(list, earlier []*Entry) []*Entry {
 		func(e *Entry) key { return key{base(e), Stamp{size: e.Size}} },
 		func(e *Entry) key { return key{"", Stamp{size: e.Size}} },
 	} {
-		left := map[key]int{} // the number behind that of the first with a key, and next that of the one after it
+		firstOf := map[key]int{} // the number behind that of the first with a key, and next that of the one after it
 		for i := range slices.Backward(earlier) {
 			if e := earlier[i]; !taken[i] && e.Type == TypeFile && e.Size > 0 {
-				left[of(e)], next[i] = i+1, left[of(e)]
+				firstOf[keyOf(e)], next[i] = i+1, firstOf[keyOf(e)]
 			}
 		}
 		for i := range list {
-			if e := list[i]; was[i] == nil && e.Type == TypeFile && e.Size > 0 && len(left) > 0 {
-				if n := left[of(e)] - 1; n >= 0 {
-					was[i], taken[n], left[of(e)] = earlier[n], true, next[n]
+			if e := list[i]; matched[i] == nil && e.Type == TypeFile && e.Size > 0 && len(firstOf) > 0 {
+				if n := firstOf[keyOf(e)] - 1; n >= 0 {
+					matched[i], taken[n], firstOf[keyOf(e)] = earlier[n], true, next[n]
 				}
 			}
 		}
 	}
-	return was
+	return matched
 }
 
 // Room returns how many bytes behind a file are kept for it, which was another one before. A file that has never grown
 // has none. One that grows by n bytes gets room to do so 16 times, and for a block at least, but no more than an eighth
 // of its length.
-func Room(e, was *Entry) int64 {
+func Room(e, earlier *Entry) int64 {
 	n := int64(0)
-	if was.Room > 0 {
-		n = was.Size + was.Room - e.Size
+	if earlier.Room > 0 {
+		n = earlier.Size + earlier.Room - e.Size
 	}
-	if e.Size > was.Size {
-		n = max(n, leastRoom, 16*(e.Size-was.Size))
+	if e.Size > earlier.Size {
+		n = max(n, leastRoom, 16*(e.Size-earlier.Size))
 	}
 	return max(0, min(n, e.Size/8))
 }
@@ -153,14 +153,14 @@ func ExtentsOf(list []*Entry) Extents {
 	return x
 }
 
-// From returns the first one that ends after offset.
-func (x Extents) From(offset int64) int {
+// FirstAfter returns the first one that ends after offset.
+func (x Extents) FirstAfter(offset int64) int {
 	return sort.Search(len(x), func(i int) bool { return x[i].Offset+x[i].Size > offset })
 }
 
 // Overlapping calls f for those that have some of the n bytes from offset on.
-func (x Extents) Overlapping(offset, n int64, f func(i int, e *Entry, from, to int64) error) error {
-	for i := x.From(offset); i < len(x) && x[i].Offset < offset+n; i++ {
+func (x Extents) Overlapping(offset, n int64, f func(i int, e *Entry, first, end int64) error) error {
+	for i := x.FirstAfter(offset); i < len(x) && x[i].Offset < offset+n; i++ {
 		e := x[i]
 		if err := f(i, e, max(offset, e.Offset), min(offset+n, e.Offset+e.Size)); err != nil {
 			return err

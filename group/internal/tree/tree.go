@@ -80,19 +80,19 @@ func (e *Entry) SameTime(o *Entry) bool {
 
 // Unchanged reports whether a file has the length, time and inode of what was protected: one that a program has written
 // to, or put in the place of another, even with its time, has not.
-func (e *Entry) Unchanged(was *Entry) bool {
-	return e.Type == TypeFile && was.Type == TypeFile && !was.Torn && e.Size == was.Size && e.SameTime(was) && e.Inode == was.Inode
+func (e *Entry) Unchanged(recorded *Entry) bool {
+	return e.Type == TypeFile && recorded.Type == TypeFile && !recorded.Torn && e.Size == recorded.Size && e.SameTime(recorded) && e.Inode == recorded.Inode
 }
 
 // TakeMeta takes over the metadata of what it is now. A file that has become longer than what was read of it keeps its
 // time: what is there is not what was protected.
-func (e *Entry) TakeMeta(is *Entry) {
-	e.Mode, e.Owner, e.Attributes, e.Inode = is.Mode, is.Owner, is.Attributes, is.Inode
+func (e *Entry) TakeMeta(current *Entry) {
+	e.Mode, e.Owner, e.Attributes, e.Inode = current.Mode, current.Owner, current.Attributes, current.Inode
 	if e.Type == TypeSymlink {
-		e.Target = is.Target
+		e.Target = current.Target
 	}
-	if e.Size == is.Size {
-		e.Seconds, e.Nanoseconds = is.Seconds, is.Nanoseconds
+	if e.Size == current.Size {
+		e.Seconds, e.Nanoseconds = current.Seconds, current.Nanoseconds
 	}
 	if e.Size == 0 {
 		e.Offset, e.Room, e.Sparse = 0, 0, false
@@ -101,11 +101,11 @@ func (e *Entry) TakeMeta(is *Entry) {
 
 // ByPath returns entries by their paths.
 func ByPath(list []*Entry) map[Name]*Entry {
-	by := map[Name]*Entry{}
+	entries := map[Name]*Entry{}
 	for _, e := range list {
-		by[e.Path] = e
+		entries[e.Path] = e
 	}
-	return by
+	return entries
 }
 
 // A Stamp tells contents of files from each other without reading them.
@@ -212,15 +212,15 @@ func TouchOf(info fs.FileInfo) Touch {
 func (t Touch) SameFile(o Touch) bool { return t.inode == o.inode }
 
 // After reports whether a file has changed since a time.
-func (t Touch) After(at time.Time) bool { return t.changed > at.UnixNano() }
+func (t Touch) After(start time.Time) bool { return t.changed > start.UnixNano() }
 
 // ReadAs returns the name by which a file's bytes are read.
 func (e *Entry) ReadAs() Name { return cmp.Or(e.Source, e.Path) }
 
 // Seen returns an entry of a file that a stat has told of.
 func Seen(p Name, info fs.FileInfo) *Entry {
-	at := info.ModTime()
-	return &Entry{Path: p, Type: TypeFile, Size: info.Size(), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond()), Touch: TouchOf(info)}
+	modified := info.ModTime()
+	return &Entry{Path: p, Type: TypeFile, Size: info.Size(), Seconds: modified.Unix(), Nanoseconds: int64(modified.Nanosecond()), Touch: TouchOf(info)}
 }
 
 // FileOf returns the path of the file that an entry of a record is, or is another name of; "": it is no file.
@@ -277,10 +277,10 @@ var ErrLong = fmt.Errorf("the path has more than %d bytes below the node", mostP
 
 func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 	unless := func(err error) error {
-		switch gone := errors.Is(err, fs.ErrNotExist); {
-		case gone && name != ".": // meanwhile
+		switch missing := errors.Is(err, fs.ErrNotExist); {
+		case missing && name != ".": // meanwhile
 			return nil
-		case gone || strictly:
+		case missing || strictly:
 			return err
 		}
 		l.Bad[Name(name)] = err
@@ -380,8 +380,8 @@ func (l *Listing) Unreadable(p Name) error {
 }
 
 func EntryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
-	at := info.ModTime()
-	e := &Entry{Path: Name(name), Mode: UnixMode(info.Mode()), Seconds: at.Unix(), Nanoseconds: int64(at.Nanosecond())}
+	modified := info.ModTime()
+	e := &Entry{Path: Name(name), Mode: UnixMode(info.Mode()), Seconds: modified.Unix(), Nanoseconds: int64(modified.Nanosecond())}
 	if uid, gid, ok := disk.Owner(info); ok {
 		e.Owner = &Owner{uid, gid}
 	}
@@ -450,12 +450,12 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 	if e.Type == TypeSymlink {
 		return unset, dir.SetTime(name, e.Time())
 	}
-	there, err := dir.Attributes(name)
+	present, err := dir.Attributes(name)
 	if err != nil {
 		return unset, err
 	}
 	for _, attribute := range []string{"system.posix_acl_access", "system.posix_acl_default"} { // of the directory in which it was made
-		if _, ok := there[attribute]; ok && e.Attributes[Name(attribute)] == nil {
+		if _, ok := present[attribute]; ok && e.Attributes[Name(attribute)] == nil {
 			if err := dir.RemoveAttribute(name, attribute); err != nil {
 				return unset, err
 			}
@@ -463,7 +463,7 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 	}
 	for _, attribute := range slices.Sorted(maps.Keys(e.Attributes)) {
 		value := string(e.Attributes[attribute])
-		if is, ok := there[string(attribute)]; ok && is == value {
+		if current, ok := present[string(attribute)]; ok && current == value {
 			continue
 		}
 		err := error(syscall.EPERM)
@@ -479,14 +479,14 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		unset = append(unset, "setuid and setgid not restored, as the owner is not")
 	}
 	for _, set := range []struct {
-		what string
-		err  error
+		label string
+		err   error
 	}{{"mode", dir.Chmod(name, FileMode(mode))}, {"time", dir.SetTime(name, e.Time())}} {
 		if set.err != nil && !refused(set.err) {
 			return unset, set.err
 		}
 		if set.err != nil {
-			unset = append(unset, fmt.Sprintf("%s not restored: %v", set.what, cause(set.err)))
+			unset = append(unset, fmt.Sprintf("%s not restored: %v", set.label, cause(set.err)))
 		}
 	}
 	return unset, nil

@@ -140,7 +140,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	}
 	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, int64(o.step)
 	if s := o.Session; s.At != nil {
-		options.Names, options.Absent, options.From = []string{s.At.Start.Name}, []string{s.At.Absent}, s.At.From
+		options.Names, options.Absent, options.Origin = []string{s.At.Start.Name}, []string{s.At.Absent}, s.At.From
 	}
 	if o.dir != "" {
 		return []string{o.dir}, options, nil
@@ -182,23 +182,23 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options protection
 }
 
 // waysOn says with which flag a verb does what it has refused.
-var waysOn = map[protection.Way]string{
-	protection.WayBelieve:       "name with --believe DIR the node to go by",
-	protection.WayForce:         "--force protects the group as it is",
-	protection.WayAcceptDeleted: "if it was meant, --accept deleted",
-	protection.WayAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
-	protection.WayTolerate:      "say it with --tolerate R",
-	protection.WayFiles:         "recover --file PATTERN brings back what matters",
-	protection.WayGiveUp:        "--force gives it up",
-	protection.WayKey:           "--key FILE names it, --key none goes without",
-	protection.WaySets:          "--group-size N takes all, where protect cut them into sets",
+var waysOn = map[protection.Option]string{
+	protection.OptionBelieve:       "name with --believe DIR the node to go by",
+	protection.OptionForce:         "--force protects the group as it is",
+	protection.OptionAcceptDeleted: "if it was meant, --accept deleted",
+	protection.OptionAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
+	protection.OptionTolerate:      "say it with --tolerate R",
+	protection.OptionFiles:         "recover --file PATTERN brings back what matters",
+	protection.OptionGiveUp:        "--force gives it up",
+	protection.OptionKey:           "--key FILE names it, --key none goes without",
+	protection.OptionSets:          "--group-size N takes all, where protect cut them into sets",
 }
 
 // wayOn adds to an error what the command line can do about it.
 func wayOn(err error) error {
-	var way protection.Way
+	var way protection.Option
 	if input := new(protection.RefusedError); errors.As(err, &input) {
-		way = input.Way
+		way = input.Option
 	}
 	text := waysOn[way]
 	if down := new(protection.UnreachableError); errors.As(err, &down) && !down.Since.IsZero() {
@@ -236,7 +236,7 @@ func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb 
 		return err
 	}
 	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ protection.SetIndex, w io.Writer) error {
-		r, err := verb(group.Over(t, dirs, options), cmd.Context())
+		r, err := verb(group.Join(t, dirs, options), cmd.Context())
 		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
 			return err
 		}
@@ -322,7 +322,7 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 		var r *group.ProtectReport
 		err := launch.Between(cmd.Context(), o.commanders(dirs), func() (string, error) {
 			var err error
-			r, err = group.Over(t, dirs, options).Protect(cmd.Context(), p)
+			r, err = group.Join(t, dirs, options).Protect(cmd.Context(), p)
 			return o.cameTo(r != nil, err), err
 		})
 		var strict error // of a group that is protected, as the report tells, too
@@ -414,7 +414,7 @@ func newRecover(s *session.Session) *cobra.Command {
 			}
 			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
 			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, all bool) error {
-				return grouptext.Recover(w, r, x.DryRun, x.To != "", all)
+				return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", all)
 			}, (*group.RecoverReport).Incomplete)
 		},
 	}
@@ -422,7 +422,7 @@ func newRecover(s *session.Session) *cobra.Command {
 	o.step.addStep(cmd.Flags(), recoverable)
 	f.Var(edits{&x.Revert}, "revert", "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
-	f.StringVar(&x.To, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
+	f.StringVar(&x.OutDir, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	o.add(cmd)
 	return cmd

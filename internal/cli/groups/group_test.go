@@ -20,8 +20,8 @@ func TestWayOn(t *testing.T) {
 	}{
 		{denied, "run the verb as the owner of the files"},
 		{fmt.Errorf("n1: %w", denied), "run the verb as the owner of the files"},
-		{&protection.RefusedError{Err: denied, Way: protection.WayForce}, "--force protects the group as it is"},
-		{&protection.RefusedError{Err: errors.New("none"), Way: protection.WayTolerate}, "say it with --tolerate R"},
+		{&protection.RefusedError{Err: denied, Option: protection.OptionForce}, "--force protects the group as it is"},
+		{&protection.RefusedError{Err: errors.New("none"), Option: protection.OptionTolerate}, "say it with --tolerate R"},
 		{&protection.TooManyError{Nodes: []string{"a"}, Tolerate: 0}, ""},
 		{&fs.PathError{Op: "read", Path: "/n1/b", Err: syscall.EIO}, ""},
 	} {
