@@ -62,10 +62,10 @@ func settingsOf(words []uint64) (o settings) {
 }
 
 // recode fills a value with the bytes of another one of its size.
-func recode(from, to any) {
-	data, err := binary.Append(nil, binary.LittleEndian, from)
+func recode(source, target any) {
+	data, err := binary.Append(nil, binary.LittleEndian, source)
 	if err == nil {
-		_, err = binary.Decode(data, binary.LittleEndian, to)
+		_, err = binary.Decode(data, binary.LittleEndian, target)
 	}
 	if err != nil {
 		panic(err) // of fixed size
@@ -83,7 +83,7 @@ func termsOf(p *algo.Problem, o *options) []collective.Term {
 	return append(terms,
 		collective.TermOf("algorithm", o.algorithm), collective.TermOf("memory", o.memory), collective.TermOf("packet length", o.packetBytes),
 		collective.TermOf("check", o.check), collective.TermOf("order", o.order), collective.TermOf("separate sinks", o.separate),
-		collective.TermOf("whole packets", o.whole), collective.TermOf("limits", o.limits),
+		collective.TermOf("whole packets", o.wholePackets), collective.TermOf("limits", o.limits),
 	)
 }
 
@@ -217,7 +217,7 @@ func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
 
 // keep has later runs of an agreement go on with a Bound, where packets need not lie where they lay.
 func (e *Encoder) keep(b *Bound) bool {
-	if _, ok := b.way.(*together); !ok {
+	if _, ok := b.carrier.(*together); !ok {
 		return false
 	}
 	s := e.agreement(b.t)

@@ -51,7 +51,7 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, e := range encoders {
-		if by := e.plans[0].by; by.Beta != 1 || by.Tau != 2 || by.Gamma != 3 {
+		if by := e.plans[0].model; by.Beta != 1 || by.Tau != 2 || by.Gamma != 3 {
 			t.Errorf("processor %d chose by %+v", i, by)
 		}
 	}

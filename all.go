@@ -17,8 +17,8 @@ import (
 // shorter ones count as padded with zeros. See [Encode] for what packets are. All cores take part, by a plan for one process
 // unless an option says otherwise.
 func EncodeAll(ctx context.Context, a matrix.Matrix, packets [][]byte, opts ...Option) ([][]byte, error) {
-	here := inProcess(sim.Model{})
-	e, err := NewEncoder(ctx, a, append([]Option{WithNetwork(here.Network), WithGamma(here.Gamma)}, opts...)...)
+	model := inProcess(sim.Model{})
+	e, err := NewEncoder(ctx, a, append([]Option{WithNetwork(model.Network), WithGamma(model.Gamma)}, opts...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +60,11 @@ func DecodeAll(ctx context.Context, a matrix.Matrix, packets, coded [][]byte, op
 			len(packets), len(coded), a.Rows(), a.Cols())
 	}
 	kept, lost := numbers(packets)
-	left, _ := numbers(coded)
+	parity, _ := numbers(coded)
 	if len(lost) == 0 {
 		return slices.Clone(packets), nil
 	}
-	used, by, err := code.Solve(ctx, a, kept, lost, left)
+	used, decoding, err := code.Solve(ctx, a, kept, lost, parity)
 	if err != nil {
 		return nil, err
 	}
@@ -72,40 +72,40 @@ func DecodeAll(ctx context.Context, a matrix.Matrix, packets, coded [][]byte, op
 		return nil, inputf("volley: %d of %d packets are lost, and the coded ones that are left tell no more than %d of them", len(lost), len(packets), len(used))
 	}
 	longest := len(coded[used[0]])
-	var given [][]byte
+	var survivors [][]byte
 	for _, i := range kept {
 		if len(packets[i]) > longest {
 			return nil, inputf("volley: packet %d has %d bytes, and coded packet %d has %d: want none longer than the coded packets", i, len(packets[i]), used[0], longest)
 		}
-		given = append(given, packets[i])
+		survivors = append(survivors, packets[i])
 	}
 	for _, j := range used {
 		if len(coded[j]) != longest {
 			return nil, inputf("volley: coded packet %d has %d bytes, and coded packet %d has %d: want all as long", used[0], longest, j, len(coded[j]))
 		}
-		given = append(given, coded[j])
+		survivors = append(survivors, coded[j])
 	}
-	found, err := EncodeAll(ctx, by, given, opts...)
+	found, err := EncodeAll(ctx, decoding, survivors, opts...)
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Clone(packets)
+	restored := slices.Clone(packets)
 	for n, i := range lost {
-		all[i] = found[n]
+		restored[i] = found[n]
 	}
-	return all, nil
+	return restored, nil
 }
 
 // numbers returns which packets there are, and which are lost.
-func numbers(packets [][]byte) (there, lost []int) {
+func numbers(packets [][]byte) (kept, lost []int) {
 	for i, x := range packets {
 		if x == nil {
 			lost = append(lost, i)
 		} else {
-			there = append(there, i)
+			kept = append(kept, i)
 		}
 	}
-	return there, lost
+	return kept, lost
 }
 
 // mostMDS is how many packets a code of MDS has: the elements of its larger field.

@@ -23,12 +23,12 @@ func SetCacheBytes(n int64) { planned.SetMost(n) }
 
 // problemKey is what a problem follows from.
 type problemKey struct {
-	field, matrix   string
-	rows, columns   int
-	separate, whole bool
-	ports           int
-	order           algo.Order
-	limits          algo.Limits
+	field, matrix          string
+	rows, columns          int
+	separate, wholePackets bool
+	ports                  int
+	order                  algo.Order
+	limits                 algo.Limits
 }
 
 type (

@@ -31,7 +31,7 @@ type Encoder struct {
 	key     *problemKey       // nil: plans are the encoder's own
 	checker *runcheck.Checker
 
-	own memo.Cache // of plans in the making, where key is nil: it keeps none
+	pending memo.Cache // of plans in the making, where key is nil: it keeps none
 
 	mu         sync.Mutex           // guards what follows
 	plans      []*chosenPlan        // the last ones first, which later runs mostly use again
@@ -44,7 +44,7 @@ const mostPlans = 4
 // A chosenPlan is a plan and what is worth making once for all processors and runs.
 type chosenPlan struct {
 	plan.Plan
-	by    sim.Model                 // chosen by it
+	model sim.Model                 // chosen by it
 	tags  transport.Limits          // and within them
 	slots int                       // plan.MemorySlots
 	kept  atomic.Pointer[memo.Kept] // by which later encoders find it; nil: they do not
@@ -89,12 +89,12 @@ func (c *chosenPlan) executable(ctx context.Context, rank, ranks int) (x *execut
 	}
 	ended := executor.OnCore(ctx, func() {
 		c.mu.Lock()
-		ready, like := len(c.executables) < mostReady, c.last
+		ready, template := len(c.executables) < mostReady, c.last
 		c.mu.Unlock()
 		if ready {
 			x, err = executor.Prepare(ctx, c.Plan, rank, ranks)
 		} else {
-			x, err = executor.PrepareCompact(ctx, c.Plan, rank, ranks, like)
+			x, err = executor.PrepareCompact(ctx, c.Plan, rank, ranks, template)
 		}
 	})
 	if err = cmp.Or(ended, err); err != nil {
@@ -119,7 +119,7 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 	if err := o.validate(); err != nil {
 		return nil, inputError{err}
 	}
-	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, WholePackets: o.whole}
+	problem := &algo.Problem{Matrix: a, Separate: o.separate, Ports: o.ports, Order: o.order, Limits: o.limits, WholePackets: o.wholePackets}
 	problem.WholePackets = problem.WholeFor(o.algorithm)
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
@@ -131,8 +131,8 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 		if err != nil {
 			return nil, err
 		}
-		own := *known // which callers may change
-		problem = &own
+		copied := *known // which callers may change
+		problem = &copied
 	} else if err := problem.Prepare(); err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (e *Encoder) chosen(m sim.Model, tags transport.Limits, fresh *chosenPlan) 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := slices.IndexFunc(e.plans, func(c *chosenPlan) bool {
-		return c.tags == tags && (c.by == m || e.options.plan != nil)
+		return c.tags == tags && (c.model == m || e.options.plan != nil)
 	})
 	if i < 0 {
 		if fresh == nil {
@@ -241,18 +241,18 @@ func (e *Encoder) newPlan(ctx context.Context, m sim.Model, tags transport.Limit
 		defer poll.Catch(&err)
 		p := e.options.plan
 		if p == nil {
-			own := e.problem.CarriedBy(tags.Carry)
+			carried := e.problem.CarriedBy(tags.Carry)
 			lent, takeBack := poll.Lend(ctx) // plans are kept for longer than ctx
 			defer takeBack()
-			own.Context = lent
-			if p, err = algo.Choose(e.options.algorithm, own, m); err != nil {
+			carried.Context = lent
+			if p, err = algo.Choose(e.options.algorithm, carried, m); err != nil {
 				return nil, err
 			}
 		}
-		return &chosenPlan{Plan: p, by: m, tags: tags, slots: memorySlots(ctx, p), executables: map[executableKey]*executor.Executable{}}, nil
+		return &chosenPlan{Plan: p, model: m, tags: tags, slots: memorySlots(ctx, p), executables: map[executableKey]*executor.Executable{}}, nil
 	}
 	if e.key == nil || e.options.plan != nil {
-		c, _, err := memo.Get(ctx, &e.own, chosenKey{model: m, tags: tags}, problemBytes, choose)
+		c, _, err := memo.Get(ctx, &e.pending, chosenKey{model: m, tags: tags}, problemBytes, choose)
 		return c, err
 	}
 	c, kept, err := memo.Get(ctx, planned, chosenKey{*e.key, e.options.algorithm, m, tags}, problemBytes, choose)
@@ -265,13 +265,13 @@ func (e *Encoder) newPlan(ctx context.Context, m sim.Model, tags transport.Limit
 // memorySlots is [plan.MemorySlots] as a part of planning.
 func memorySlots(ctx context.Context, p plan.Plan) int {
 	p = poll.WithContext(ctx, p)
-	most, steps := 0, poll.New(ctx)
+	largest, steps := 0, poll.New(ctx)
 	for _, class := range p.Classes() {
 		s := p.Schedule(class.Representative)
 		steps.Steps(1 + s.Slots)
-		most = max(most, s.Slots)
+		largest = max(largest, s.Slots)
 	}
-	return most
+	return largest
 }
 
 // Encode runs an all-to-all encode as the processor with the transport's rank and returns its coded packet: with x_i

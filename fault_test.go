@@ -72,7 +72,7 @@ func TestDisagreement(t *testing.T) {
 				}
 				for i, r := range encode(t.Context(), members) {
 					var got *volley.DisagreementError
-					if !errors.As(r.err, &got) || !slices.Equal(got.Ranks, who) || got.With != with || !slices.Equal(names(got), c.in) {
+					if !errors.As(r.err, &got) || !slices.Equal(got.Ranks, who) || got.Reference != with || !slices.Equal(names(got), c.in) {
 						t.Errorf("%v: rank %d: got error %v, want ranks %v to differ from %d in %q", who, i, r.err, who, with, c.in)
 					}
 					if errors.As(r.err, new(*transport.AbortError)) {
@@ -87,12 +87,12 @@ func TestDisagreement(t *testing.T) {
 		text string
 	}{
 		{
-			volley.DisagreementError{Ranks: []int{3}, With: 0, In: []collective.Difference{{Term: collective.Term{Name: "matrix"}}}},
+			volley.DisagreementError{Ranks: []int{3}, Reference: 0, Differences: []collective.Difference{{Term: collective.Term{Name: "matrix"}}}},
 			"volley: rank 3 differs from rank 0 in matrix: give all the same",
 		},
 		{
-			volley.DisagreementError{Ranks: []int{0, 3, 12}, With: 1, In: []collective.Difference{
-				{Term: collective.Term{Name: "field", Value: "257"}, With: "2^8"}, {Term: collective.Term{Name: "ports", Value: "2"}, With: "1"},
+			volley.DisagreementError{Ranks: []int{0, 3, 12}, Reference: 1, Differences: []collective.Difference{
+				{Term: collective.Term{Name: "field", Value: "257"}, Expected: "2^8"}, {Term: collective.Term{Name: "ports", Value: "2"}, Expected: "1"},
 			}},
 			"volley: ranks 0, 3, 12 differ from rank 1 in field (257, not 2^8), ports (2, not 1): give all the same",
 		},
@@ -105,7 +105,7 @@ func TestDisagreement(t *testing.T) {
 
 // names returns what ranks differ in.
 func names(e *volley.DisagreementError) (list []string) {
-	for _, x := range e.In {
+	for _, x := range e.Differences {
 		list = append(list, x.Name)
 	}
 	return list

@@ -15,23 +15,23 @@ import (
 type Option func(*options)
 
 type options struct {
-	algorithm   string
-	network     sim.Network
-	paper       bool // the model of the paper instead, with the next three
-	ports       int  // 0: the planner chooses
-	beta        time.Duration
-	tau         sim.PerByte
-	memory      int64
-	packetBytes int64
-	timeout     time.Duration
-	check       bool
-	order       algo.Order
-	separate    bool
-	whole       bool
-	limits      algo.Limits
-	gamma       sim.PerByte
-	trace       *trace.Recorder
-	plan        plan.Plan // given, not chosen; nil: none
+	algorithm    string
+	network      sim.Network
+	paper        bool // the model of the paper instead, with the next three
+	ports        int  // 0: the planner chooses
+	beta         time.Duration
+	tau          sim.PerByte
+	memory       int64
+	packetBytes  int64
+	timeout      time.Duration
+	check        bool
+	order        algo.Order
+	separate     bool
+	wholePackets bool
+	limits       algo.Limits
+	gamma        sim.PerByte
+	trace        *trace.Recorder
+	plan         plan.Plan // given, not chosen; nil: none
 }
 
 // Defaults of the options of the same names.
@@ -76,7 +76,7 @@ func WithPaperModel(p int, beta time.Duration, tau sim.PerByte) Option {
 }
 
 // WithWholePackets keeps packets whole: no plan cuts them into pieces.
-func WithWholePackets() Option { return func(o *options) { o.whole = true } }
+func WithWholePackets() Option { return func(o *options) { o.wholePackets = true } }
 
 // WithMemory bounds the bytes of packets that a processor holds at a time, received ones included; longer packets go in
 // segments. It is no allowance for what [Encode] takes and returns. The default is 64 MiB.
@@ -93,7 +93,7 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 
 // WithCheck says whether random linear combinations check the result before a run returns: a wrong coded packet passes
 // with a probability of about 2^-32. It also makes every processor wait until all have succeeded. Default: true.
-func WithCheck(on bool) Option { return func(o *options) { o.check = on } }
+func WithCheck(enabled bool) Option { return func(o *options) { o.check = enabled } }
 
 // WithOrder says which processor is to obtain which coded packet. The default, [algo.Natural], gives processor k that
 // of column k; [algo.AnyOrder] lets the plan relabel them where that saves a round, and [Report].Columns says how.

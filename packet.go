@@ -53,13 +53,13 @@ func (p *Packet) validate(f field.Field, source, sink bool) error {
 
 // input returns the packet for the executor, which refuses symbols outside the field.
 func (p *Packet) input(f field.Field) executor.Input {
-	in := executor.Input{Memory: p.Data}
+	input := executor.Input{Memory: p.Data}
 	if p.Source != nil {
-		in.Reader = &packetReader{p.Source, p.Size}
+		input.Reader = &packetReader{p.Source, p.Size}
 	}
-	own := *p
-	in.Validate = func(part []byte, offset int64) error { return own.validateSymbols(f, part, offset) }
-	return in
+	packet := *p
+	input.Validate = func(part []byte, offset int64) error { return packet.validateSymbols(f, part, offset) }
+	return input
 }
 
 // validateSymbols returns a *[SymbolError] where a part of the packet, which begins at an offset, holds a symbol
@@ -113,25 +113,25 @@ func apart(packets []Packet, first int, n int64) error {
 		}
 	}
 	slices.SortFunc(rooms, func(a, b room) int { return cmp.Compare(a.start, b.start) })
-	var before, result room // those that end last
+	var latest, result room // those that end last
 	for _, x := range rooms {
-		other := result
+		neighbour := result
 		if x.written {
-			other = before
+			neighbour = latest
 		}
-		if x.start < other.end {
-			written, what := x, "packet"
+		if x.start < neighbour.end {
+			written, kind := x, "packet"
 			switch {
 			case !x.written:
-				written, other = other, x
-			case other.written:
-				what = "coded packet"
+				written, neighbour = neighbour, x
+			case neighbour.written:
+				kind = "coded packet"
 			}
 			return fmt.Errorf("the coded packet of processor %d and the %s of processor %d lie in one memory: give each coded packet memory of its own",
-				written.proc, what, other.proc)
+				written.proc, kind, neighbour.proc)
 		}
-		if x.end > before.end {
-			before = x
+		if x.end > latest.end {
+			latest = x
 		}
 		if x.written && x.end > result.end {
 			result = x
@@ -149,11 +149,11 @@ type SymbolError struct {
 }
 
 func (e *SymbolError) Error() string {
-	where := "packet"
+	name := "packet"
 	if e.Name != "" {
-		where = e.Name
+		name = e.Name
 	}
-	return fmt.Sprintf("%s: symbol %v at byte %d is outside the field %s", where, e.Value, e.Offset, e.Field)
+	return fmt.Sprintf("%s: symbol %v at byte %d is outside the field %s", name, e.Value, e.Offset, e.Field)
 }
 
 // packetReader reads the first size bytes of src, which are all there.
@@ -164,8 +164,8 @@ type packetReader struct {
 
 func (r *packetReader) ReadAt(p []byte, offset int64) (int, error) {
 	var end error
-	if left := max(0, r.size-offset); left < int64(len(p)) {
-		p, end = p[:left], io.EOF
+	if available := max(0, r.size-offset); available < int64(len(p)) {
+		p, end = p[:available], io.EOF
 	}
 	if len(p) == 0 {
 		return 0, end

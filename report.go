@@ -79,10 +79,10 @@ func (r *Report) count(traffic []executor.Traffic) {
 }
 
 // addRounds adds what others sent, round by round.
-func addRounds(all, rounds []plan.RoundTraffic) {
+func addRounds(sums, rounds []plan.RoundTraffic) {
 	for t, x := range rounds {
-		all[t].Largest = max(all[t].Largest, x.Largest)
-		all[t].Messages += x.Messages
+		sums[t].Largest = max(sums[t].Largest, x.Largest)
+		sums[t].Messages += x.Messages
 	}
 }
 
@@ -111,21 +111,21 @@ func (r *Report) BoundMinCut() (c2 int, ok bool) {
 
 // Merge returns the report of a whole run from those of its processors, of which there is at least one.
 func Merge(reports []*Report) *Report {
-	all := *reports[0]
-	all.Rounds = make([]plan.RoundTraffic, len(reports[0].Rounds))
+	merged := *reports[0]
+	merged.Rounds = make([]plan.RoundTraffic, len(reports[0].Rounds))
 	for _, r := range reports {
-		addRounds(all.Rounds, r.Rounds)
-		all.C3 = max(all.C3, r.C3)
-		all.BytesSentMax = max(all.BytesSentMax, r.BytesSentMax)
-		all.ControlBytes = max(all.ControlBytes, r.ControlBytes)
-		all.Verified = all.Verified && r.Verified
-		all.Seconds = max(all.Seconds, r.Seconds)
-		all.AgreeSeconds = max(all.AgreeSeconds, r.AgreeSeconds)
-		all.CompileSeconds = max(all.CompileSeconds, r.CompileSeconds)
-		all.CheckSeconds = max(all.CheckSeconds, r.CheckSeconds)
+		addRounds(merged.Rounds, r.Rounds)
+		merged.C3 = max(merged.C3, r.C3)
+		merged.BytesSentMax = max(merged.BytesSentMax, r.BytesSentMax)
+		merged.ControlBytes = max(merged.ControlBytes, r.ControlBytes)
+		merged.Verified = merged.Verified && r.Verified
+		merged.Seconds = max(merged.Seconds, r.Seconds)
+		merged.AgreeSeconds = max(merged.AgreeSeconds, r.AgreeSeconds)
+		merged.CompileSeconds = max(merged.CompileSeconds, r.CompileSeconds)
+		merged.CheckSeconds = max(merged.CheckSeconds, r.CheckSeconds)
 	}
-	all.total()
-	return &all
+	merged.total()
+	return &merged
 }
 
 func newReport(p plan.Plan, problem *algo.Problem) *Report {

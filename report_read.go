@@ -40,13 +40,13 @@ func ReadReport(r io.Reader) (*Report, error) {
 func (r *Report) check() error {
 	least := map[string]int64{"k": 1, "processors": 1, "ports": 1}
 	for f, v := range reflect.ValueOf(r).Elem().Fields() {
-		most := int64(1 << 60) // leaves room to add
+		limit := int64(1 << 60) // leaves room to add
 		if v.Kind() == reflect.Int {
-			most = math.MaxInt32
+			limit = math.MaxInt32
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if v.CanInt() && (v.Int() < least[name] || v.Int() > most) || v.CanFloat() && !(v.Float() >= 0 && v.Float() <= float64(most)) {
-			return fmt.Errorf("%s: %v: want %d to %d", name, v, least[name], most)
+		if v.CanInt() && (v.Int() < least[name] || v.Int() > limit) || v.CanFloat() && !(v.Float() >= 0 && v.Float() <= float64(limit)) {
+			return fmt.Errorf("%s: %v: want %d to %d", name, v, least[name], limit)
 		}
 	}
 	for i, c := range r.Columns {

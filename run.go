@@ -67,7 +67,7 @@ func (b *Bound) again(ctx context.Context, packets []Packet, seed uint64) (*Repo
 	b.report.AgreeSeconds, b.report.CompileSeconds = 0, 0
 	_, err := b.longest()
 	if err == nil {
-		err = b.replaced()
+		err = b.locatePackets()
 	}
 	if err != nil {
 		b.e.failed(b.t, err)
@@ -79,8 +79,8 @@ func (b *Bound) again(ctx context.Context, packets []Packet, seed uint64) (*Repo
 	return b.Report(), nil
 }
 
-// replaced is called with other packets: it looks where they lie, and makes room for results.
-func (b *Bound) replaced() error {
+// locatePackets is called with other packets: it looks where they lie, and makes room for results.
+func (b *Bound) locatePackets() error {
 	if err := apart(b.packets, b.first, b.shared.Bytes); err != nil {
 		return inputf("volley: %w", err)
 	}
@@ -89,7 +89,7 @@ func (b *Bound) replaced() error {
 			b.packets[i].output(b.shared.Bytes)
 		}
 	}
-	if w, ok := b.way.(*together); ok {
+	if w, ok := b.carrier.(*together); ok {
 		w.located = [4]int{-1}
 	}
 	return nil
@@ -108,16 +108,16 @@ type Bound struct {
 	shared  settings // what all have agreed on; Seed is that of the run
 	report  *Report
 	plan    [sha256.Size]byte // its hash
-	way     way
+	carrier carrier
 
 	began       time.Time     // the run, or the making of the Bound
 	check, took time.Duration // of the last run
 	pending     chan struct{} // a value for each run that Start begins
-	over        chan error    // and its end
+	ended       chan error    // and its end
 }
 
-// A way is how packets get from rank to rank.
-type way interface {
+// A carrier is how packets get from rank to rank.
+type carrier interface {
 	// run runs once. It returns once all coded packets are there and, unless that is left out, right.
 	run() error
 
@@ -148,10 +148,10 @@ func (b *Bound) Run() error {
 // Start begins a run beside the caller, which leaves packets and results alone until [Bound.Wait] returns.
 func (b *Bound) Start() {
 	if b.pending == nil {
-		b.pending, b.over = make(chan struct{}), make(chan error, 1)
+		b.pending, b.ended = make(chan struct{}), make(chan error, 1)
 		go func() {
 			for range b.pending {
-				b.over <- b.Run()
+				b.ended <- b.Run()
 			}
 		}()
 	}
@@ -159,7 +159,7 @@ func (b *Bound) Start() {
 }
 
 // Wait waits until the run that Start has begun is over, and returns its error.
-func (b *Bound) Wait() error { return <-b.over }
+func (b *Bound) Wait() error { return <-b.ended }
 
 // Close gives back what the Bound holds, when no run is under way. The transport, the packets and the windows are the
 // caller's.
@@ -168,14 +168,14 @@ func (b *Bound) Close() {
 		close(b.pending)
 		b.pending = nil
 	}
-	b.way.close()
+	b.carrier.close()
 }
 
 // Report says what the last run did.
 func (b *Bound) Report() *Report {
 	r := *b.report
 	r.Verified, r.CheckSeconds = b.e.options.check, b.check.Seconds()
-	r.count(b.way.traffic())
+	r.count(b.carrier.traffic())
 	r.ControlRounds += b.c.Rounds
 	r.ControlBytes += b.c.Bytes
 	r.Seconds = b.took.Seconds()
@@ -184,7 +184,7 @@ func (b *Bound) Report() *Report {
 
 // run runs, and ends the group where that fails.
 func (b *Bound) run() error {
-	if err := b.way.run(); err != nil {
+	if err := b.carrier.run(); err != nil {
 		b.e.failed(b.t, err)
 		return err
 	}
@@ -232,7 +232,7 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 		return nil, err
 	}
 	b.shared = shared
-	if err := b.replaced(); err != nil {
+	if err := b.locatePackets(); err != nil {
 		return nil, err
 	}
 	if err := b.ready(stage, windows, resume); err != nil {
@@ -271,9 +271,9 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 		return err
 	}
 	if stage != nil {
-		b.way, err = b.throughWindow(chosen, executable, stage, windows)
+		b.carrier, err = b.throughWindow(chosen, executable, stage, windows)
 	} else {
-		b.way, err = b.byMessages(chosen, executable, resume)
+		b.carrier, err = b.byMessages(chosen, executable, resume)
 	}
 	return err
 }
@@ -298,8 +298,8 @@ func (b *Bound) longest() (size int64, err error) {
 			return 0, inputf("volley: processor %d: %w", first+i, err)
 		}
 		size = max(size, p.bytes())
-		if most := e.options.packetBytes; most > 0 && size > most {
-			return 0, inputf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, most)
+		if limit := e.options.packetBytes; limit > 0 && size > limit {
+			return 0, inputf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, limit)
 		}
 	}
 	return size, nil
@@ -307,19 +307,19 @@ func (b *Bound) longest() (size int64, err error) {
 
 // phases returns a function that ends a phase, which the one before or this has begun, and says how long it took.
 func (b *Bound) phases() func(trace.Kind) time.Duration {
-	recorder, began, at := b.e.options.trace, b.e.options.trace.Now(), time.Now()
+	recorder, began, start := b.e.options.trace, b.e.options.trace.Now(), time.Now()
 	return func(kind trace.Kind) time.Duration {
 		recorder.End(trace.Event{Kind: kind, Rank: b.t.Rank(), Row: trace.RunRow, Start: began, First: b.first, Last: b.first + len(b.packets) - 1})
-		took := time.Since(at)
-		began, at = recorder.Now(), time.Now()
+		took := time.Since(start)
+		began, start = recorder.Now(), time.Now()
 		return took
 	}
 }
 
 // digest says what the ranks have agreed on for a run: no message of an earlier one, or of another agreement, has it.
-func (b *Bound) digest() (of [sha256.Size]byte) {
-	binary.LittleEndian.PutUint64(of[copy(of[:], b.plan[:len(of)-8]):], b.shared.Seed)
-	return of
+func (b *Bound) digest() (sum [sha256.Size]byte) {
+	binary.LittleEndian.PutUint64(sum[copy(sum[:], b.plan[:len(sum)-8]):], b.shared.Seed)
+	return sum
 }
 
 // disagreement is the error where a rank goes by another plan.
@@ -339,15 +339,15 @@ func (b *Bound) relate(p plan.Plan) (*runcheck.Relation, error) {
 type messages struct {
 	*Bound
 	*chosenPlan
-	bound  *executor.Bound
-	header [sha256.Size]byte
-	block  int                    // symbols, of fingerprints
-	prints *runcheck.Fingerprints // of one of several ranks
-	all    *runcheck.Relation     // of the only rank
+	bound    *executor.Bound
+	header   [sha256.Size]byte
+	block    int                    // symbols, of fingerprints
+	prints   *runcheck.Fingerprints // of one of several ranks
+	relation *runcheck.Relation     // of the only rank
 }
 
 // byMessages makes the way by messages ready.
-func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, resume []transport.SideExchange) (way, error) {
+func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, resume []transport.SideExchange) (carrier, error) {
 	e, t := b.e, b.t
 	m := &messages{Bound: b, chosenPlan: chosen}
 	m.block = verify.BlockSymbols(b.report.SymbolsPerPacket, chosen.Info().PieceCount())
@@ -379,10 +379,10 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 	}
 	switch {
 	case e.options.check && t.Size() == 1:
-		if m.all, err = b.relate(chosen); err != nil {
+		if m.relation, err = b.relate(chosen); err != nil {
 			return nil, err
 		}
-		job.ObserveAll = m.all.Observe
+		job.ObserveAll = m.relation.Observe
 	case e.options.check:
 		job.Observe = func(proc int, inputs, outputs [][]byte) error { return m.prints.Observe(proc, inputs, outputs) }
 	}
@@ -392,13 +392,13 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 
 func (m *messages) run() error {
 	m.header = m.digest()
-	if m.e.options.check && m.all == nil {
+	if m.e.options.check && m.relation == nil {
 		m.prints = m.e.checker.Fingerprints(m.t, m.c, m.Plan, m.shared.Seed, m.block)
 	}
 	if err := m.bound.Run(); err != nil {
 		return err
 	}
-	m.check = m.all.Took()
+	m.check = m.relation.Took()
 	if x := m.prints; x != nil {
 		phase := m.phases()
 		if err := x.Finish(m.ctx); err != nil {
@@ -422,16 +422,16 @@ func (m *messages) close() { m.bound.Close() }
 func (c *chosenPlan) segment(bytes, memory, align int64, ranks int, overlaps bool) (n int64, ahead bool, err error) {
 	pieces, slots := int64(c.Info().PieceCount()), int64(c.slots)
 	if ranks == 1 {
-		most := bytes
+		limit := bytes
 		if pieces == 1 { // pieces are short by themselves
-			most = min(most, maxSegment)
+			limit = min(limit, maxSegment)
 		}
-		n, err = executor.SegmentBytes(c, c.slots, most, memory, align)
+		n, err = executor.SegmentBytes(c, c.slots, limit, memory, align)
 		return n, n/pieces*(slots+2*pieces) <= memory, err
 	}
-	element, under := int64(minMessage), 2 // under way, each of which takes all slots
+	element, concurrent := int64(minMessage), 2 // under way, each of which takes all slots
 	if !overlaps {
-		element, under = cachedElement, 1
+		element, concurrent = cachedElement, 1
 	}
 	count := max(1, bytes/(pieces*element))
 	n, err = executor.SegmentBytes(c, c.slots, bytes, memory, align)
@@ -439,7 +439,7 @@ func (c *chosenPlan) segment(bytes, memory, align int64, ranks int, overlaps boo
 	if err != nil || count == 1 && n >= bytes || overlaps && !two {
 		return n, false, err
 	}
-	if part, err := executor.SegmentBytes(c, under*c.slots, (bytes+count-1)/count, memory, align); err == nil {
+	if part, err := executor.SegmentBytes(c, concurrent*c.slots, (bytes+count-1)/count, memory, align); err == nil {
 		return part, overlaps, nil
 	}
 	return n, false, nil // two are too much

@@ -357,7 +357,7 @@ func TestManyProcessors(t *testing.T) {
 	members[100].opts = []volley.Option{volley.WithPaperModel(3, volley.DefaultBeta, volley.DefaultTau)}
 	for j, r := range encode(t.Context(), members) {
 		var e *volley.DisagreementError
-		if !errors.As(r.err, &e) || len(e.Ranks) != 1 || e.Ranks[0] != 100 || e.In[0].Name != "ports" {
+		if !errors.As(r.err, &e) || len(e.Ranks) != 1 || e.Ranks[0] != 100 || e.Differences[0].Name != "ports" {
 			t.Fatalf("processor %d: %v, want that processor 100 differs in ports", j, r.err)
 		}
 	}

@@ -61,7 +61,7 @@ type hosts struct {
 // such a plan.
 func (e *Encoder) hosts(t transport.Transport) *hosts {
 	o := &e.options
-	named := o.plan != nil || o.algorithm != algo.Auto || o.paper || o.whole || o.order != algo.Natural || o.limits != algo.Limits{}
+	named := o.plan != nil || o.algorithm != algo.Auto || o.paper || o.wholePackets || o.order != algo.Natural || o.limits != algo.Limits{}
 	h := &hosts{on: transport.OnHost(t)}
 	if h.on == nil || named || transport.HostOf(h.on).Unshared != nil || e.problem.Processors() > mostTogether {
 		return nil
@@ -270,7 +270,7 @@ type together struct {
 }
 
 // throughWindow makes the way through shared memory ready.
-func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executable, stage *stage, windows []*transport.Window) (way, error) {
+func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executable, stage *stage, windows []*transport.Window) (carrier, error) {
 	e := b.e
 	symbol := e.matrix.Field().SymbolBytes()
 	w := &together{Bound: b, plan: chosen.Plan, stage: stage, alone: alone{stage.on}, unit: sliceUnit(symbol), scratch: make([][]byte, len(b.packets))}

@@ -36,9 +36,9 @@ type Decoding struct {
 
 // A Decoded says what [Decode] has done.
 type Decoded struct {
-	Report *volley.Report // of all ranks
-	Inputs int            // K
-	From   []string       // the coded files that were decoded from, one for each input that was lost
+	Report  *volley.Report // of all ranks
+	Inputs  int            // K
+	Sources []string       // the coded files that were decoded from, one for each input that was lost
 }
 
 // Decode decodes the inputs of an [Encode] into a directory, those that have survived too. Each gets the last part of
@@ -57,15 +57,15 @@ func Decode(ctx context.Context, t transport.Transport, d Decoding) (*Decoded, e
 		inputs: map[int]packetFile{}, coded: map[int]packetFile{}, scratch: map[int]disk.File{},
 	}
 	defer h.close()
-	result, err := h.do()
+	result, err := h.decode()
 	return result, h.fail(err)
 }
 
-func (h *filesAtHand) do() (*Decoded, error) {
+func (h *filesAtHand) decode() (*Decoded, error) {
 	if err := h.openManifest(); err != nil {
 		return nil, err
 	}
-	if err := h.together(func() error { return h.look(h.checkOutput) }); err != nil {
+	if err := h.atAllRanks(func() error { return h.look(h.checkOutput) }); err != nil {
 		return nil, err
 	}
 	if err := h.match(); err != nil {
@@ -75,13 +75,13 @@ func (h *filesAtHand) do() (*Decoded, error) {
 		return nil, err
 	}
 	m := h.Manifest
-	if err := h.together(h.compile); err != nil {
+	if err := h.atAllRanks(h.compile); err != nil {
 		return nil, err
 	}
 	result := &Decoded{Inputs: m.Processors}
 	for _, s := range h.procs {
 		if s.coded >= 0 {
-			result.From = append(result.From, string(m.Files[s.coded].Name))
+			result.Sources = append(result.Sources, string(m.Files[s.coded].Name))
 		}
 	}
 	var err error
@@ -99,12 +99,12 @@ func (h *filesAtHand) compile() error {
 	if err != nil {
 		return err
 	}
-	h.encoder, err = h.newDecoder(h.matrix.Field(), h.procs, h.by, options)
+	h.encoder, err = h.newDecoder(h.matrix.Field(), h.procs, h.decoding, options)
 	return err
 }
 
 func (h *filesAtHand) write() (*volley.Report, error) {
-	if there, err := os.Stat(h.Dir); err == nil && disk.Among(there, []string{h.path}) {
+	if info, err := os.Stat(h.Dir); err == nil && disk.Among(info, []string{h.path}) {
 		h.stored.Close() // or it would wait for itself
 	}
 	dir, err := h.open(h.names, h.checkOutput)
@@ -131,11 +131,11 @@ func (h *filesAtHand) checkOutput() error { return h.check(h.sources, h.names) }
 // openManifest reads the manifest, which all ranks have in common, and finds the survivors that this one names.
 func (h *filesAtHand) openManifest() error {
 	if h.d.Coded == "" {
-		return h.together(func() error { return inputf("no directory of coded files: name what volley encode -o has made") })
+		return h.atAllRanks(func() error { return inputf("no directory of coded files: name what volley encode -o has made") })
 	}
 	path := strings.ReplaceAll(h.d.Coded, rankWord, fmt.Sprint(h.t.Rank()))
 	var missing error // the manifest of this rank
-	err := h.together(func() (err error) {
+	err := h.atAllRanks(func() (err error) {
 		switch h.stored, err = openStored(h.disk, path, disk.HolderOf(h.verb, "")); {
 		case errors.As(err, new(*files.BusyError)):
 			return err
@@ -153,7 +153,7 @@ func (h *filesAtHand) openManifest() error {
 	if err != nil {
 		return err
 	}
-	return h.together(func() (err error) {
+	return h.atAllRanks(func() (err error) {
 		if h.matrix, err = h.Manifest.Code(); err != nil {
 			return inputf("%s: %w", filepath.Join(path, manifest.FileName), err)
 		}
@@ -182,61 +182,61 @@ func (h *filesAtHand) shareManifest(missing error) error {
 	type says struct {
 		Digests []string
 		Missing files.Name
-		Gone    bool
+		Absent  bool `json:"Gone"`
 	}
 	var mine says
 	var texts [][]byte
-	own := []*manifest.Manifest{h.Manifest, h.Copy}
+	manifests := []*manifest.Manifest{h.Manifest, h.Copy}
 	if missing != nil {
-		mine, own = says{Missing: files.Name(missing.Error()), Gone: errors.Is(missing, fs.ErrNotExist)}, nil
+		mine, manifests = says{Missing: files.Name(missing.Error()), Absent: errors.Is(missing, fs.ErrNotExist)}, nil
 	}
-	for _, m := range own {
+	for _, m := range manifests {
 		if m == nil {
 			continue
 		}
-		same := *m
-		same.SHA256 = "" // of another text
-		text, err := json.Marshal(same)
+		unsealed := *m
+		unsealed.SHA256 = "" // of another text
+		text, err := json.Marshal(unsealed)
 		if err != nil {
 			return err
 		}
 		mine.Digests, texts = append(mine.Digests, disk.Sum(text)), append(texts, text)
 	}
-	all, err := exchange(&h.run, mine)
+	answers, err := exchange(&h.run, mine)
 	if err != nil {
 		return err
 	}
-	has := slices.IndexFunc(all, func(s says) bool { return s.Missing == "" })
-	if has < 0 {
-		return h.alike(inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", all[0].Missing))
+	holder := slices.IndexFunc(answers, func(s says) bool { return s.Missing == "" })
+	if holder < 0 {
+		return h.failAll(inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", answers[0].Missing))
 	}
 	differs := -1
-	common := slices.IndexFunc(all[has].Digests, func(d string) bool {
-		differs = slices.IndexFunc(all, func(s says) bool { return s.Missing == "" && !slices.Contains(s.Digests, d) })
+	common := slices.IndexFunc(answers[holder].Digests, func(d string) bool {
+		differs = slices.IndexFunc(answers, func(s says) bool { return s.Missing == "" && !slices.Contains(s.Digests, d) })
 		return differs < 0
 	})
 	if common < 0 {
-		return h.alike(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", has, differs))
+		return h.failAll(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", holder, differs))
 	}
-	if missing == nil && slices.Index(mine.Digests, all[has].Digests[common]) > 0 {
+	if missing == nil && slices.Index(mine.Digests, answers[holder].Digests[common]) > 0 {
 		h.Manifest = h.Copy
 		h.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", h.File(manifest.FileName), manifest.CopyName)
 	}
-	if !slices.ContainsFunc(all, func(s says) bool { return s.Missing != "" }) {
+	if !slices.ContainsFunc(answers, func(s says) bool { return s.Missing != "" }) {
 		return nil
 	}
 	var text []byte
-	if h.t.Rank() == has {
+	if h.t.Rank() == holder {
 		text = texts[common]
 	}
-	given, err := collective.Allgatherv(h.ctx, h.t, text, h.Timeout)
+	received, err := collective.Allgatherv(h.ctx, h.t, text, h.Timeout)
 	if err != nil || missing == nil {
 		return err
 	}
-	if !mine.Gone {
-		h.warn("%v: the manifest of rank %d is used", missing, has)
+	if !mine.Absent {
+		h.warn("%v: the manifest of rank %d is used", missing, holder)
 	}
-	h.Manifest, err = manifest.Parse(given[has])
+	h.Manifest, err = manifest.Parse(received[holder])
 	return err
 }
 
@@ -252,8 +252,8 @@ func (c *stored) sources() []string {
 // outputNames returns the last parts of the inputs' names or, where these will not do, numbers, and which it was.
 func outputNames(inputs []manifest.Entry) (names []string, renamed bool) {
 	seen := map[string]bool{}
-	for _, in := range inputs {
-		name := filepath.Base(string(in.Name))
+	for _, input := range inputs {
+		name := filepath.Base(string(input.Name))
 		if seen[name] || !validName(name) {
 			renamed = true
 		}

@@ -35,7 +35,7 @@ type filesAtHand struct {
 	*stored
 	d         Decoding
 	matrix    matrix.Matrix // A, by the manifest
-	by        matrix.Matrix // how lost inputs come of what is decoded from, as [solver.Solve] says
+	decoding  matrix.Matrix // how lost inputs come of what is decoded from, as [solver.Solve] says
 	names     []string      // of the files to write, by input
 	survivors []string      // the files that this rank names
 	sources   []string      // the files that may be read
@@ -45,7 +45,7 @@ type filesAtHand struct {
 	coded   map[int]packetFile // coded files here that are decoded from
 	procs   []processor
 	first   int             // processor here
-	here    []processorHere // processors here
+	local   []processorHere // processors here
 	opened  []packetFile
 	scratch map[int]disk.File // packets of other ranks, by processor
 	unfit   []files.Name      // survivors that are left out, and why
@@ -61,12 +61,12 @@ type processorHere struct {
 func (h *filesAtHand) files() (names []string, err error) {
 	job := h.t.Size() > 1 || h.Job
 	for _, name := range h.d.Survivors {
-		some := []string{name}
+		paths := []string{name}
 		if strings.Contains(name, rankWord) && job {
 			first, end := executor.Hosted(h.Manifest.Processors, h.t.Rank(), h.t.Size())
-			some = numbered(name, first, end)
+			paths = numbered(name, first, end)
 		}
-		for _, name := range some {
+		for _, name := range paths {
 			files, err := expandDirectories([]string{name})
 			switch {
 			case err == nil:
@@ -103,7 +103,7 @@ func (h *filesAtHand) match() error {
 	if err != nil {
 		return err
 	}
-	err = h.together(func() error {
+	err = h.atAllRanks(func() error {
 		sums, errs := digests(h.ctx, found)
 		if h.ctx.Err() != nil {
 			return context.Cause(h.ctx)
@@ -113,19 +113,19 @@ func (h *filesAtHand) match() error {
 			sum   string
 		}
 		processors := map[content][]int{} // more than one where inputs are equal
-		for p, in := range h.Manifest.Inputs {
-			is := content{in.Bytes, in.SHA256}
-			processors[is] = append(processors[is], p)
+		for p, entry := range h.Manifest.Inputs {
+			expected := content{entry.Bytes, entry.SHA256}
+			processors[expected] = append(processors[expected], p)
 		}
 		for i, f := range found {
-			which := processors[content{f.bytes, sums[i]}]
+			matches := processors[content{f.bytes, sums[i]}]
 			switch {
 			case errs[i] != nil:
 				h.leaveOut("%s (%s)", f.Name(), reason(errs[i]))
-			case len(which) == 0:
+			case len(matches) == 0:
 				h.leaveOut("%s (%d bytes of SHA-256 %.12s…%s)", f.Name(), f.bytes, sums[i], h.namesake(f))
 			}
-			for _, p := range which {
+			for _, p := range matches {
 				h.inputs[p] = f
 			}
 		}
@@ -138,16 +138,16 @@ func (h *filesAtHand) match() error {
 		Fit   int
 		Unfit []files.Name
 	}
-	all, err := exchange(&h.run, tally{len(h.inputs), h.unfit})
+	tallies, err := exchange(&h.run, tally{len(h.inputs), h.unfit})
 	if err != nil {
 		return err
 	}
 	fit, unfit := 0, []files.Name(nil)
-	for _, t := range all {
+	for _, t := range tallies {
 		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
 	}
 	if len(unfit) > 0 && fit == 0 {
-		return h.alike(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.d.Coded, manifest.FileName), printable.List(unfit)))
+		return h.failAll(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.d.Coded, manifest.FileName), printable.List(unfit)))
 	}
 	h.unfit = unfit
 	return nil
@@ -159,24 +159,24 @@ func (h *filesAtHand) leaveOut(format string, args ...any) {
 }
 
 // mine returns the files that this rank is to read, of those that several see. Path, length and times tell a file.
-func (h *filesAtHand) mine(given []packetFile) ([]packetFile, error) {
+func (h *filesAtHand) mine(found []packetFile) ([]packetFile, error) {
 	if h.t.Size() == 1 {
-		return given, nil
+		return found, nil
 	}
-	own := make([]files.Name, len(given))
-	for i, f := range given {
+	identities := make([]files.Name, len(found))
+	for i, f := range found {
 		path, err := filepath.Abs(f.Name())
 		if err != nil {
 			path = f.Name()
 		}
-		own[i] = files.Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
+		identities[i] = files.Name(fmt.Sprint(path, " ", f.bytes, " ", f.info.ModTime().UnixNano(), " ", disk.Changed(f.info).UnixNano()))
 	}
-	all, err := exchange(&h.run, own)
+	listed, err := exchange(&h.run, identities)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[files.Name][]int{} // by whom
-	for rank, list := range all {
+	for rank, list := range listed {
 		for _, id := range list {
 			if !slices.Contains(seen[id], rank) {
 				seen[id] = append(seen[id], rank)
@@ -191,11 +191,11 @@ func (h *filesAtHand) mine(given []packetFile) ([]packetFile, error) {
 		}
 	}
 	var mine []packetFile
-	for i, f := range given {
-		ranks := seen[own[i]]
+	for i, f := range found {
+		ranks := seen[identities[i]]
 		reads, known := byName[filepath.Base(f.Name())]
 		if !known || !slices.Contains(ranks, reads) {
-			reads = ranks[slices.Index(all[ranks[0]], own[i])%len(ranks)]
+			reads = ranks[slices.Index(listed[ranks[0]], identities[i])%len(ranks)]
 		}
 		if reads == h.t.Rank() {
 			mine = append(mine, f)
@@ -206,9 +206,9 @@ func (h *filesAtHand) mine(given []packetFile) ([]packetFile, error) {
 
 // namesake tells of an input that has the name of the file.
 func (h *filesAtHand) namesake(f packetFile) string {
-	for _, in := range h.Manifest.Inputs {
-		if filepath.Base(string(in.Name)) == filepath.Base(f.Name()) {
-			return fmt.Sprintf("; %s had %d of %.12s…", in.Name, in.Bytes, in.SHA256)
+	for _, entry := range h.Manifest.Inputs {
+		if filepath.Base(string(entry.Name)) == filepath.Base(f.Name()) {
+			return fmt.Sprintf("; %s had %d of %.12s…", entry.Name, entry.Bytes, entry.SHA256)
 		}
 	}
 	return ""
@@ -217,18 +217,18 @@ func (h *filesAtHand) namesake(f packetFile) string {
 // absent says by rank and coded packet why it is not there, or not right as far as is known: "" where it is.
 type absent [][]string
 
-// why says why no rank has a coded packet: "" where one has.
-func (a absent) why(j int) string {
-	why := missing
+// reasonOf says why no rank has a coded packet: "" where one has.
+func (a absent) reasonOf(j int) string {
+	cause := missing
 	for _, list := range a {
 		if list[j] == "" {
 			return ""
 		}
-		if why == missing {
-			why = list[j]
+		if cause == missing {
+			cause = list[j]
 		}
 	}
-	return why
+	return cause
 }
 
 func (h *filesAtHand) stat() (absent, error) {
@@ -245,47 +245,47 @@ func (h *filesAtHand) stat() (absent, error) {
 			mine[j] = fmt.Sprintf("damaged: %d bytes, not %d", info.Size(), f.Bytes)
 		}
 	}
-	all, err := exchange(&h.run, mine)
+	states, err := exchange(&h.run, mine)
 	if err != nil {
 		return nil, err
 	}
-	for rank, list := range all {
+	for rank, list := range states {
 		if len(list) != n {
 			return nil, fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(list), n)
 		}
 	}
-	return all, nil
+	return states, nil
 }
 
 // pick decides what to decode from: the inputs at hand and, for lost ones, coded files whose SHA-256 is right.
 func (h *filesAtHand) pick() error {
 	k, ranks := h.Manifest.Processors, h.t.Size()
-	at := newInventory(ranks, k, h.Manifest.CodedPackets())
-	all, err := exchange(&h.run, slices.Sorted(maps.Keys(h.inputs)))
+	holders := newInventory(ranks, k, h.Manifest.CodedPackets())
+	answers, err := exchange(&h.run, slices.Sorted(maps.Keys(h.inputs)))
 	if err != nil {
 		return err
 	}
-	for rank, inputs := range all {
+	for rank, inputs := range answers {
 		for _, p := range inputs {
 			if p < 0 || p >= k {
 				return fmt.Errorf("rank %d says that it has input %d of %d", rank, p, k)
 			}
-			at.has(at.inputs, p, rank)
+			holders.note(holders.inputs, p, rank)
 		}
 	}
 	c, err := h.stat()
 	if err != nil {
 		return err
 	}
-	chosen, err := h.sufficient(at, c)
+	chosen, err := h.sufficient(holders, c)
 	if err != nil {
 		return err
 	}
-	h.procs = at.assign(chosen)
-	first, end := at.hosted(h.t.Rank())
+	h.procs = holders.assign(chosen)
+	first, end := holders.hosted(h.t.Rank())
 	h.first = first
 	for _, s := range h.procs[first:end] {
-		h.here = append(h.here, processorHere{processor: s})
+		h.local = append(h.local, processorHere{processor: s})
 	}
 	if h.t.Rank() > 0 {
 		return nil
@@ -294,44 +294,44 @@ func (h *filesAtHand) pick() error {
 		h.warn("survivor %s is left out: it is no input of %s", text, h.File(manifest.FileName))
 	}
 	for j, f := range h.Manifest.Files {
-		if why := c.why(j); why != "" {
-			h.warn("%s is left out: %s", h.File(f.Name), why)
+		if cause := c.reasonOf(j); cause != "" {
+			h.warn("%s is left out: %s", h.File(f.Name), cause)
 		}
 	}
 	return nil
 }
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
-// these can be told. It notes in at which rank has each coded packet.
-func (h *filesAtHand) sufficient(at *inventory, c absent) (chosen []int, _ error) {
-	kept, lost := at.split()
+// these can be told. It notes in holders which rank has each coded packet.
+func (h *filesAtHand) sufficient(holders *inventory, c absent) (chosen []int, _ error) {
+	kept, lost := holders.split()
 	if len(lost) == 0 {
 		return nil, nil
 	}
 	for {
-		for j := range at.coded {
-			at.coded[j] = -1
+		for j := range holders.coded {
+			holders.coded[j] = -1
 			for rank, list := range c {
 				if list[j] == "" {
-					at.has(at.coded, j, rank)
+					holders.note(holders.coded, j, rank)
 				}
 			}
 		}
-		usable := at.preferred()
-		err := h.together(func() (err error) {
-			chosen, h.by, err = solver.Solve(h.ctx, h.matrix, kept, lost, usable)
+		usable := holders.preferred()
+		err := h.atAllRanks(func() (err error) {
+			chosen, h.decoding, err = solver.Solve(h.ctx, h.matrix, kept, lost, usable)
 			return h.input(err)
 		})
 		if err != nil {
 			return nil, err
 		}
-		damaged, err := h.checkCoded(at, c, chosen)
+		damaged, err := h.checkCoded(holders, c, chosen)
 		switch {
 		case err != nil:
 			return nil, err
 		case damaged: // choose again without
 		case len(chosen) < len(lost):
-			return nil, h.alike(h.tooFew(c, lost, len(usable), len(chosen)))
+			return nil, h.failAll(h.tooFew(c, lost, len(usable), len(chosen)))
 		default:
 			return chosen, nil
 		}
@@ -339,13 +339,13 @@ func (h *filesAtHand) sufficient(at *inventory, c absent) (chosen []int, _ error
 }
 
 // checkCoded has every rank open its coded files of these, leaves out damaged ones, and reports whether there are any.
-func (h *filesAtHand) checkCoded(at *inventory, c absent, chosen []int) (damaged bool, err error) {
+func (h *filesAtHand) checkCoded(holders *inventory, c absent, chosen []int) (damaged bool, err error) {
 	mine := map[int]string{} // why it is left out
-	err = h.together(func() error {
-		var which []int
+	err = h.atAllRanks(func() error {
+		var indices []int
 		var files []packetFile
 		for _, j := range chosen {
-			if _, checked := h.coded[j]; checked || at.coded[j] != h.t.Rank() {
+			if _, checked := h.coded[j]; checked || holders.coded[j] != h.t.Rank() {
 				continue
 			}
 			f, err := h.openFile(h.File(h.Manifest.Files[j].Name))
@@ -353,13 +353,13 @@ func (h *filesAtHand) checkCoded(at *inventory, c absent, chosen []int) (damaged
 				mine[j] = reason(err)
 				continue
 			}
-			which, files = append(which, j), append(files, f)
+			indices, files = append(indices, j), append(files, f)
 		}
 		sums, errs := digests(h.ctx, files)
 		if h.ctx.Err() != nil {
 			return context.Cause(h.ctx)
 		}
-		for i, j := range which {
+		for i, j := range indices {
 			switch {
 			case errs[i] != nil:
 				mine[j] = reason(errs[i])
@@ -377,47 +377,47 @@ func (h *filesAtHand) checkCoded(at *inventory, c absent, chosen []int) (damaged
 	if err != nil {
 		return false, err
 	}
-	all, err := exchange(&h.run, mine)
+	reasons, err := exchange(&h.run, mine)
 	if err != nil {
 		return false, err
 	}
-	for rank, bad := range all {
-		for j, why := range bad {
-			if j < 0 || j >= len(at.coded) {
-				return false, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(at.coded))
+	for rank, bad := range reasons {
+		for j, cause := range bad {
+			if j < 0 || j >= len(holders.coded) {
+				return false, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(holders.coded))
 			}
-			damaged, c[rank][j] = true, why
+			damaged, c[rank][j] = true, cause
 		}
 	}
 	return damaged, nil
 }
 
 // tooFew says that the coded files have only that rank in the lost inputs.
-func (h *filesAtHand) tooFew(c absent, lost []int, there, rank int) error {
+func (h *filesAtHand) tooFew(c absent, lost []int, usable, rank int) error {
 	m := h.Manifest
-	more := len(lost) - rank
-	want := fmt.Sprintf("%d more inputs or coded files are", more)
-	if more == 1 {
+	lacking := len(lost) - rank
+	want := fmt.Sprintf("%d more inputs or coded files are", lacking)
+	if lacking == 1 {
 		want = "1 more input or coded file is"
 	}
 	var unknown []files.Name
-	var out []string
+	var excluded []string
 	for _, p := range lost {
 		unknown = append(unknown, m.Inputs[p].Name)
 	}
 	for j, f := range m.Files {
-		if why := c.why(j); why != "" {
-			out = append(out, fmt.Sprintf("%s (%s)", f.Name, why))
+		if cause := c.reasonOf(j); cause != "" {
+			excluded = append(excluded, fmt.Sprintf("%s (%s)", f.Name, cause))
 		}
 	}
 	text := fmt.Sprintf("cannot decode %s: %s needed. Unknown inputs: %s", h.d.Coded, want, printable.List(unknown))
-	if len(out) > 0 {
-		text += ". Coded files left out: " + printable.List(out)
+	if len(excluded) > 0 {
+		text += ". Coded files left out: " + printable.List(excluded)
 	}
 	if len(h.unfit) > 0 {
 		text += ". Survivors left out, as no input: " + printable.List(h.unfit)
 	}
-	if there > rank {
+	if usable > rank {
 		text += fmt.Sprintf(". For these inputs the other coded files tell no more than %d of them would, by the matrix %s", rank, m.Matrix.Family)
 	}
 	return inputf("%s", text)
@@ -425,25 +425,25 @@ func (h *filesAtHand) tooFew(c absent, lost []int, there, rank int) error {
 
 // perm returns what the files here that the inputs come from all allow.
 func (h *filesAtHand) perm() fs.FileMode {
-	all := fs.ModePerm
+	permissions := fs.ModePerm
 	for _, s := range h.procs {
-		if f, here := h.fileOf(s); here {
-			all &= disk.Permissions(f.info)
+		if f, present := h.fileOf(s); present {
+			permissions &= disk.Permissions(f.info)
 		}
 	}
-	return all
+	return permissions
 }
 
 // fileOf returns the file of a processor's packet where this rank has it.
-func (h *filesAtHand) fileOf(s processor) (f packetFile, here bool) {
+func (h *filesAtHand) fileOf(s processor) (f packetFile, present bool) {
 	switch {
-	case s.from != h.t.Rank():
+	case s.holder != h.t.Rank():
 	case s.coded >= 0:
-		f, here = h.coded[s.coded]
+		f, present = h.coded[s.coded]
 	default:
-		f, here = h.inputs[s.input]
+		f, present = h.inputs[s.input]
 	}
-	return f, here
+	return f, present
 }
 
 func (h *filesAtHand) bytes(s processor) int64 {
@@ -453,42 +453,42 @@ func (h *filesAtHand) bytes(s processor) int64 {
 	return h.Manifest.Inputs[s.input].Bytes
 }
 
-func (h *filesAtHand) source(p int, to *volley.Packet) {
-	s := h.here[p-h.first]
+func (h *filesAtHand) source(p int, packet *volley.Packet) {
+	s := h.local[p-h.first]
 	n := h.bytes(s.processor)
-	to.Source, to.Size = s.packet, n
+	packet.Source, packet.Size = s.packet, n
 	if s.coded < 0 && h.Manifest.BitsPerSymbol != 0 {
-		to.Source, to.Size = field.NewReaderAt(h.matrix.Field(), s.packet, n), field.PackingOf(h.matrix.Field()).Symbols(n)*int64(h.Manifest.SymbolBytes)
+		packet.Source, packet.Size = field.NewReaderAt(h.matrix.Field(), s.packet, n), field.PackingOf(h.matrix.Field()).Symbols(n)*int64(h.Manifest.SymbolBytes)
 	}
 }
 
-func (h *filesAtHand) sink(p int, to *volley.Packet) {
-	s := h.here[p-h.first]
-	in := h.Manifest.Inputs[s.result]
-	to.Coded = cutWriter{s.file, in.Bytes}
+func (h *filesAtHand) sink(p int, packet *volley.Packet) {
+	s := h.local[p-h.first]
+	entry := h.Manifest.Inputs[s.result]
+	packet.Coded = cutWriter{s.file, entry.Bytes}
 	if h.Manifest.BitsPerSymbol != 0 {
-		to.Coded = unpackingWriter{field.NewWriterAt(h.matrix.Field(), s.file, in.Bytes), string(in.Name)}
+		packet.Coded = unpackingWriter{field.NewWriterAt(h.matrix.Field(), s.file, entry.Bytes), string(entry.Name)}
 	}
 }
 
-func (h *filesAtHand) from(s processor) io.ReaderAt {
+func (h *filesAtHand) reader(s processor) io.ReaderAt {
 	f, _ := h.fileOf(s)
 	return f
 }
 
-func (h *filesAtHand) to(p int) io.WriterAt { return h.scratch[p] }
+func (h *filesAtHand) writer(p int) io.WriterAt { return h.scratch[p] }
 
 // create makes the files of the results here. Packets for processors at other ranks go there, into files without names.
 func (h *filesAtHand) create(dir *directory) error {
-	err := h.together(func() error {
-		for i := range h.here {
-			s := &h.here[i]
+	err := h.atAllRanks(func() error {
+		for i := range h.local {
+			s := &h.local[i]
 			f, err := dir.Create(h.names[s.result])
 			if err != nil {
 				return outputError(err)
 			}
 			s.file = f
-			if f, here := h.fileOf(s.processor); here {
+			if f, present := h.fileOf(s.processor); present {
 				s.packet = f
 				continue
 			}
@@ -539,17 +539,17 @@ func (w unpackingWriter) WriteAt(p []byte, offset int64) (int, error) {
 // finish returns a *WrongError where the inputs are not what they were.
 func (h *filesAtHand) finish() error {
 	var wrong []string
-	for _, s := range h.here {
-		in := h.Manifest.Inputs[s.result]
-		if size, sum := s.file.Sum(); size != in.Bytes || sum != in.SHA256 {
-			wrong = append(wrong, string(in.Name))
+	for _, s := range h.local {
+		entry := h.Manifest.Inputs[s.result]
+		if size, sum := s.file.Sum(); size != entry.Bytes || sum != entry.SHA256 {
+			wrong = append(wrong, string(entry.Name))
 		}
 	}
-	all, err := exchange(&h.run, len(wrong))
-	if err != nil || slices.Max(all) == 0 {
+	failures, err := exchange(&h.run, len(wrong))
+	if err != nil || slices.Max(failures) == 0 {
 		return err
 	}
-	return h.together(func() error {
+	return h.atAllRanks(func() error {
 		for _, f := range h.opened { // after its digest was right
 			if err := f.unchanged(); err != nil {
 				return err
@@ -577,16 +577,16 @@ func (h *filesAtHand) close() {
 // digests returns the SHA-256 of files, in hexadecimal, or why there is none.
 func digests(ctx context.Context, files []packetFile) ([]string, []error) {
 	sums, errs := make([]string, len(files)), make([]error, len(files))
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range files {
-		all.Go(func() error {
+		group.Go(func() error {
 			h := sha256.New()
 			_, errs[i] = io.CopyBuffer(poll.Writer{Context: ctx, Writer: h}, io.NewSectionReader(f, 0, f.bytes), make([]byte, 1<<18))
 			sums[i] = hex.EncodeToString(h.Sum(nil))
 			return nil
 		})
 	}
-	all.Wait()
+	group.Wait()
 	return sums, errs
 }

@@ -83,10 +83,10 @@ func (r *run) check(reads []string, o output) error {
 	defer dir.Close()
 	for _, name := range o.names() {
 		file := filepath.Join(r.Dir, name)
-		there, err := dir.Lstat(name)
+		info, err := dir.Lstat(name)
 		switch {
 		case err != nil:
-		case there.IsDir():
+		case info.IsDir():
 			return outputError(directoryError(file))
 		case !r.Replace && o == nil:
 			return inputf("%s %w", r.Dir, ErrExists)
@@ -100,7 +100,7 @@ func (r *run) check(reads []string, o output) error {
 		if !o.gives(e.Name()) {
 			continue
 		}
-		if there, err := os.Stat(path); err == nil && disk.Among(there, reads) {
+		if info, err := os.Stat(path); err == nil && disk.Among(info, reads) {
 			return inputf("%s is an input, and %s would lose it: choose another directory", path, r.Dir)
 		}
 		if o == nil && !r.Replace && !isHidden(e.Name()) { // its manifest may be elsewhere
@@ -161,7 +161,7 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 	}()
 	d.holder = disk.HolderOf(r.verb, runs[0])
 	d.holder.Rank = r.t.Rank()
-	err = r.together(func() error {
+	err = r.atAllRanks(func() error {
 		if _, err := disk.Make(r.disk, r.Dir, 0o777); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, r.together(func() error {
+	return d, r.atAllRanks(func() error {
 		if d.unlock == nil {
 			busy := new(files.BusyError)
 			if err := d.lock(); errors.As(err, &busy) && busy.Holder.Run == d.holder.Run {
@@ -213,7 +213,7 @@ func (d *directory) clean() error {
 	if err := d.dir.SyncDir("."); err != nil {
 		return err
 	}
-	listed, all := d.listed()
+	listed, complete := d.listed()
 	entries, err := d.dir.ReadDir(".")
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (d *directory) clean() error {
 	for _, e := range entries {
 		name := e.Name()
 		_, coded := manifest.RunOf(name)
-		unlisted := d.output == nil && all && coded && !listed[name]
+		unlisted := d.output == nil && complete && coded && !listed[name]
 		if !isHidden(name) && !unlisted || !e.Type().IsRegular() {
 			continue
 		}
@@ -234,19 +234,19 @@ func (d *directory) clean() error {
 }
 
 // listed returns the names of the files that the manifests there list, and whether all of these could be read.
-func (d *directory) listed() (names map[string]bool, all bool) {
-	names, all = map[string]bool{}, true
+func (d *directory) listed() (names map[string]bool, complete bool) {
+	names, complete = map[string]bool{}, true
 	for _, name := range manifests {
 		m, err := readManifest(d.dir, name, d.File(name))
 		if err != nil {
-			all = all && errors.Is(err, fs.ErrNotExist)
+			complete = complete && errors.Is(err, fs.ErrNotExist)
 			continue
 		}
 		for _, f := range m.Files {
 			names[string(f.Name)] = true
 		}
 	}
-	return names, all
+	return names, complete
 }
 
 // next returns a number for the names of coded files that are neither there nor listed: after all those, 0 without any.
@@ -257,7 +257,7 @@ func (d *directory) next() (number int64, err error) {
 		names[e.Name()] = true
 	}
 	for name := range names {
-		if n, is := manifest.RunOf(name); is {
+		if n, numbered := manifest.RunOf(name); numbered {
 			number = max(number, n+1)
 		}
 	}
@@ -304,7 +304,7 @@ func (d *directory) Scratch() (disk.File, error) {
 
 // free returns an error where a directory has the name.
 func (d *directory) free(name string) error {
-	if there, err := d.dir.Lstat(name); err == nil && there.IsDir() {
+	if info, err := d.dir.Lstat(name); err == nil && info.IsDir() {
 		return directoryError(d.File(name))
 	}
 	return nil
@@ -357,7 +357,7 @@ func (d *directory) Commit(m *manifest.Manifest, perm fs.FileMode) error {
 		})
 	}
 	for _, step := range steps {
-		if err := d.together(step); err != nil {
+		if err := d.atAllRanks(step); err != nil {
 			return err
 		}
 	}
@@ -368,12 +368,12 @@ func (d *directory) Commit(m *manifest.Manifest, perm fs.FileMode) error {
 
 // sync makes all files and their permissions last.
 func (d *directory) sync(perm fs.FileMode) error {
-	most, err := d.permissions()
+	permissions, err := d.permissions()
 	if err != nil {
 		return err
 	}
 	for _, f := range d.files {
-		if err := cmp.Or(d.free(f.name), f.Chmod(perm&most), f.Finish()); err != nil {
+		if err := cmp.Or(d.free(f.name), f.Chmod(perm&permissions), f.Finish()); err != nil {
 			return err
 		}
 	}

@@ -280,7 +280,7 @@ func TestSharedDirectory(t *testing.T) {
 			d, err := r.open(nil, func() error { return nil })
 			if err == nil {
 				_, err = d.Create(manifest.CodedName(tr.Rank(), 2, 0))
-				err = errors.Join(err, r.together(func() error { return nil }))
+				err = errors.Join(err, r.atAllRanks(func() error { return nil }))
 				d.Discard() // takes the directory away where it is the last
 			}
 			errs[tr.Rank()] = err

@@ -37,7 +37,7 @@ type Encoding struct {
 // volley.Encoder.Run and of the file system. The report is that of all ranks.
 func Encode(ctx context.Context, t transport.Transport, e Encoding) (*volley.Report, error) {
 	j := &encodeJob{run: newRun(ctx, t, e.Options, "encode"), e: e}
-	report, err := j.do()
+	report, err := j.encode()
 	return report, j.fail(err)
 }
 
@@ -49,8 +49,8 @@ type encodeJob struct {
 	packets *filePackets
 }
 
-func (j *encodeJob) do() (*volley.Report, error) {
-	err := j.together(j.prepare)
+func (j *encodeJob) encode() (*volley.Report, error) {
+	err := j.atAllRanks(j.prepare)
 	if j.packets != nil {
 		defer j.packets.close()
 	}
@@ -149,12 +149,12 @@ func (j *encodeJob) create(dir *directory) error {
 // gather puts the files of all ranks into a manifest that has those of this one.
 func (j *encodeJob) gather(m *manifest.Manifest) error {
 	type files struct{ Inputs, Files []manifest.Entry }
-	all, err := exchange(&j.run, files{m.Inputs, m.Files})
+	gathered, err := exchange(&j.run, files{m.Inputs, m.Files})
 	if err != nil {
 		return err
 	}
 	m.Inputs, m.Files = nil, nil
-	for _, f := range all {
+	for _, f := range gathered {
 		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
 	}
 	_, err = m.Validate() // what others have said

@@ -26,11 +26,11 @@ import (
 // open returns the packets that the caller names.
 func (j *encodeJob) open() (*filePackets, error) {
 	e := j.e
-	names, here, err := j.here()
+	names, local, err := j.localFiles()
 	if err != nil {
 		return nil, err
 	}
-	p := &filePackets{field: e.Field, span: here}
+	p := &filePackets{field: e.Field, span: local}
 	if !e.Symbols {
 		packing := field.PackingOf(e.Field)
 		p.packing = &packing
@@ -46,9 +46,9 @@ func (j *encodeJob) open() (*filePackets, error) {
 
 // A span is which packets, and which coded packets, are those of the processors that live at this rank.
 type span struct {
-	k, sinks   int // all there are
-	first, end int // packets here
-	to, toEnd  int // coded packets here
+	k, sinks           int // all there are
+	first, end         int // packets here
+	firstSink, endSink int // coded packets here
 }
 
 // mostPackets is more than a process can have files open.
@@ -72,15 +72,15 @@ func (j *encodeJob) span(k int) (span, error) {
 	}
 	first, end := executor.Hosted(processors, j.t.Rank(), j.t.Size())
 	s.first, s.end = min(first, k), min(end, k)
-	s.to, s.toEnd = min(max(first-firstSink, 0), s.sinks), min(max(end-firstSink, 0), s.sinks)
+	s.firstSink, s.endSink = min(max(first-firstSink, 0), s.sinks), min(max(end-firstSink, 0), s.sinks)
 	return s, nil
 }
 
 // rankWord stands in the name of a file for the number of a processor, or of a rank.
 const rankWord = "{rank}"
 
-// here returns the files of the packets here, and which packets these are.
-func (j *encodeJob) here() ([]string, span, error) {
+// localFiles returns the files of the packets here, and which packets these are.
+func (j *encodeJob) localFiles() ([]string, span, error) {
 	e, alone := j.e, j.t.Size() == 1 && !j.Job
 	pattern := len(e.Files) == 1 && strings.Contains(e.Files[0], rankWord)
 	k := e.Processors
@@ -122,15 +122,15 @@ func (j *encodeJob) here() ([]string, span, error) {
 			return nil, s, inputf("%s: the directory holds coded packets: want that of the initial packets, or name the files", name)
 		}
 	}
-	switch own, here := s.end-s.first, len(names); {
+	switch expected, named := s.end-s.first, len(names); {
 	case err != nil:
 		return nil, s, input(err)
-	case here == own:
+	case named == expected:
 		return names, s, nil
-	case here == k && !pattern:
+	case named == k && !pattern:
 		return names[s.first:s.end], s, nil
 	default:
-		return nil, s, inputf("%s named: want %d for the processors of this process, or all %d", printable.Count(here, "packet"), own, k)
+		return nil, s, inputf("%s named: want %d for the processors of this process, or all %d", printable.Count(named, "packet"), expected, k)
 	}
 }
 
@@ -158,7 +158,7 @@ func expandDirectories(args []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		before := len(names)
+		earlier := len(names)
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), ".") {
 				continue
@@ -172,7 +172,7 @@ func expandDirectories(args []string) ([]string, error) {
 				names = append(names, path)
 			}
 		}
-		if len(names) == before {
+		if len(names) == earlier {
 			return nil, fmt.Errorf("directory %s: no packets: want regular files in it, with names that do not begin with a dot", arg)
 		}
 	}
@@ -218,7 +218,7 @@ func openPacket(name string) (packetFile, error) {
 
 // unchanged returns a *ChangedError unless the file is as it was when opened, under its name: what was read counts.
 func (f packetFile) unchanged() error {
-	now, err := f.Stat()
+	current, err := f.Stat()
 	if err != nil {
 		return err
 	}
@@ -226,12 +226,12 @@ func (f packetFile) unchanged() error {
 	switch {
 	case err != nil:
 		return &ChangedError{f.Name(), fmt.Sprintf("its name is gone: %s", reason(err))}
-	case !os.SameFile(named, now):
+	case !os.SameFile(named, current):
 		return &ChangedError{f.Name(), "another file has its name"}
-	case now.Size() != f.bytes:
-		return &ChangedError{f.Name(), fmt.Sprintf("%d bytes at first and then %d", f.bytes, now.Size())}
-	case !now.ModTime().Equal(f.info.ModTime()), !disk.Changed(now).Equal(disk.Changed(f.info)):
-		return &ChangedError{f.Name(), fmt.Sprintf("changed at %s", disk.Changed(now).Format(time.TimeOnly))}
+	case current.Size() != f.bytes:
+		return &ChangedError{f.Name(), fmt.Sprintf("%d bytes at first and then %d", f.bytes, current.Size())}
+	case !current.ModTime().Equal(f.info.ModTime()), !disk.Changed(current).Equal(disk.Changed(f.info)):
+		return &ChangedError{f.Name(), fmt.Sprintf("changed at %s", disk.Changed(current).Format(time.TimeOnly))}
 	}
 	return nil
 }
@@ -259,72 +259,72 @@ func (p *filePackets) open(name string) error {
 	if err != nil {
 		return err
 	}
-	in := &inputFile{packetFile: f, digest: sha256.New()}
-	p.inputs = append(p.inputs, in)
+	file := &inputFile{packetFile: f, digest: sha256.New()}
+	p.inputs = append(p.inputs, file)
 	symbol := int64(p.field.SymbolBytes())
 	switch {
 	case p.packing != nil:
-		in.symbols = p.packing.Symbols(in.bytes)
-	case in.bytes%symbol != 0:
-		return fmt.Errorf("packet %s: %d bytes: a symbol of %s has %d", name, in.bytes, p.field.Name(), symbol)
+		file.symbols = p.packing.Symbols(file.bytes)
+	case file.bytes%symbol != 0:
+		return fmt.Errorf("packet %s: %d bytes: a symbol of %s has %d", name, file.bytes, p.field.Name(), symbol)
 	default:
-		in.symbols = in.bytes / symbol
+		file.symbols = file.bytes / symbol
 	}
 	return nil
 }
 
 func (p *filePackets) symbols() int64 {
-	most := int64(0)
-	for _, in := range p.inputs {
-		most = max(most, in.symbols)
+	longest := int64(0)
+	for _, file := range p.inputs {
+		longest = max(longest, file.symbols)
 	}
-	return most
+	return longest
 }
 
 // perm returns what the files of all packets here allow.
 func (p *filePackets) perm() fs.FileMode {
-	all := fs.ModePerm
-	for _, in := range p.inputs {
-		all &= disk.Permissions(in.info)
+	permissions := fs.ModePerm
+	for _, file := range p.inputs {
+		permissions &= disk.Permissions(file.info)
 	}
-	return all
+	return permissions
 }
 
-func (p *filePackets) source(k int, to *volley.Packet) {
-	in := p.inputs[k-p.first]
-	to.Source, to.Size = in, in.symbols*int64(p.field.SymbolBytes())
+func (p *filePackets) source(k int, packet *volley.Packet) {
+	file := p.inputs[k-p.first]
+	packet.Source, packet.Size = file, file.symbols*int64(p.field.SymbolBytes())
 	if p.packing != nil {
-		to.Source = field.NewReaderAt(p.field, in, in.bytes)
+		packet.Source = field.NewReaderAt(p.field, file, file.bytes)
 	}
 }
 
-func (p *filePackets) sink(s int, to *volley.Packet) { to.Coded = p.outputs[s-p.to] }
+func (p *filePackets) sink(s int, packet *volley.Packet) { packet.Coded = p.outputs[s-p.firstSink] }
 
 // ReadAt reads and digests what has not been read yet.
-func (in *inputFile) ReadAt(p []byte, offset int64) (int, error) {
-	n, err := in.packetFile.ReadAt(p, offset)
-	if end := offset + int64(n); offset <= in.read && in.read < end {
-		in.digest.Write(p[in.read-offset : n])
-		in.read = end
+func (f *inputFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.packetFile.ReadAt(p, offset)
+	if end := offset + int64(n); offset <= f.read && f.read < end {
+		f.digest.Write(p[f.read-offset : n])
+		f.read = end
 	}
 	return n, err
 }
 
-func shrunk(name string, bytes, now int64) error {
-	return &ChangedError{name, fmt.Sprintf("%d bytes at first and then %d", bytes, now)}
+func shrunk(name string, bytes, current int64) error {
+	return &ChangedError{name, fmt.Sprintf("%d bytes at first and then %d", bytes, current)}
 }
 
 // sources returns the files that the packets here come from.
 func (p *filePackets) sources() []string {
 	var names []string
-	for _, in := range p.inputs {
-		names = append(names, in.Name())
+	for _, file := range p.inputs {
+		names = append(names, file.Name())
 	}
 	return names
 }
 
 func (p *filePackets) create(dir *directory, number int64) error {
-	for s := p.to; s < p.toEnd; s++ {
+	for s := p.firstSink; s < p.endSink; s++ {
 		f, err := dir.Create(manifest.CodedName(s, p.sinks, number))
 		if err != nil {
 			return err
@@ -339,26 +339,26 @@ func (p *filePackets) finish(m *manifest.Manifest) error {
 	if p.packing != nil {
 		m.BitsPerSymbol = p.packing.Bits()
 	}
-	for i, in := range p.inputs {
-		if in.read != in.bytes {
-			return shrunk(in.Name(), in.bytes, in.read)
+	for i, file := range p.inputs {
+		if file.read != file.bytes {
+			return shrunk(file.Name(), file.bytes, file.read)
 		}
-		if err := in.unchanged(); err != nil {
+		if err := file.unchanged(); err != nil {
 			return err
 		}
 		m.Inputs = append(m.Inputs, manifest.Entry{
-			Name: files.Name(in.Name()), Processor: p.first + i, Bytes: in.bytes, SHA256: hex.EncodeToString(in.digest.Sum(nil)),
+			Name: files.Name(file.Name()), Processor: p.first + i, Bytes: file.bytes, SHA256: hex.EncodeToString(file.digest.Sum(nil)),
 		})
 	}
-	for i, out := range p.outputs {
-		size, sum := out.Sum()
-		m.Files = append(m.Files, manifest.Entry{Name: files.Name(out.name), Processor: p.to + i, Bytes: size, SHA256: sum})
+	for i, output := range p.outputs {
+		size, sum := output.Sum()
+		m.Files = append(m.Files, manifest.Entry{Name: files.Name(output.name), Processor: p.firstSink + i, Bytes: size, SHA256: sum})
 	}
 	return nil
 }
 
 func (p *filePackets) close() {
-	for _, in := range p.inputs {
-		in.Close()
+	for _, file := range p.inputs {
+		file.Close()
 	}
 }

@@ -62,7 +62,7 @@ func TestShrunkInput(t *testing.T) {
 			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in}, Symbols: symbols,
 		})
 		changed := new(ChangedError)
-		if !errors.As(err, &changed) || changed.Name != name || changed.How != "20 bytes at first and then 5" {
+		if !errors.As(err, &changed) || changed.Name != name || changed.Change != "20 bytes at first and then 5" {
 			t.Errorf("%v", err)
 		}
 		if _, err := os.Lstat(out); err == nil {

@@ -22,9 +22,9 @@ func (e *InputError) Unwrap() error { return e.Err }
 
 // ExitCode returns 2, that of bad input, unless Err has one of its own.
 func (e *InputError) ExitCode() int {
-	var own interface{ ExitCode() int }
-	if errors.As(e.Err, &own) {
-		return own.ExitCode()
+	var coder interface{ ExitCode() int }
+	if errors.As(e.Err, &coder) {
+		return coder.ExitCode()
 	}
 	return 2
 }
@@ -45,23 +45,23 @@ func option(name, format string, args ...any) error {
 
 // A ChangedError says that an input changed while it was read.
 type ChangedError struct {
-	Name string // of the file
-	How  string
+	Name   string // of the file
+	Change string
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("packet %s: %s: it changed while it was read; let nothing write to it until the run has ended", e.Name, e.How)
+	return fmt.Sprintf("packet %s: %s: it changed while it was read; let nothing write to it until the run has ended", e.Name, e.Change)
 }
 
 // A WrongError says that inputs were decoded wrong.
 type WrongError struct {
-	Names []string // of the inputs
-	Why   string
+	Names  []string // of the inputs
+	Reason string
 }
 
 func (e *WrongError) Error() string {
 	return fmt.Sprintf("%s: what is decoded is not what was encoded: %s. The files decoded from are as the manifest has them, so what it says of field, matrix or inputs is wrong",
-		printable.List(e.Names), e.Why)
+		printable.List(e.Names), e.Reason)
 }
 
 // ExitCode returns 3, that of a wrong result.

@@ -47,7 +47,7 @@ func Example() {
 			Coded:   filepath.Join(dir, "coded"),
 		})
 		if err == nil && t.Rank() == 0 {
-			fmt.Println(d.Inputs, "inputs from", d.From)
+			fmt.Println(d.Inputs, "inputs from", d.Sources)
 		}
 		return err
 	})

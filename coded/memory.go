@@ -41,7 +41,7 @@ func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding)
 	if d.Matrix == nil {
 		return nil, nil, h.fail(option("Matrix", "no matrix: give the one by which the packets were encoded"))
 	}
-	results, report, err := h.do()
+	results, report, err := h.decode()
 	return results, report, h.fail(err)
 }
 
@@ -56,33 +56,33 @@ type packetsAtHand struct {
 	results map[int][]byte // by input
 }
 
-func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
+func (h *packetsAtHand) decode() (map[int][]byte, *volley.Report, error) {
 	k, r := h.d.Matrix.Rows(), h.d.Matrix.Cols()
-	at := newInventory(h.t.Size(), k, r)
-	if err := h.gather(at); err != nil {
+	holders := newInventory(h.t.Size(), k, r)
+	if err := h.gather(holders); err != nil {
 		return nil, nil, err
 	}
-	kept, lost := at.split()
+	kept, lost := holders.split()
 	if len(lost) == 0 {
 		return nil, nil, nil
 	}
 	var encoder *volley.Encoder
-	err := h.together(func() error {
-		used, by, err := solver.Solve(h.ctx, h.d.Matrix, kept, lost, at.preferred())
+	err := h.atAllRanks(func() error {
+		used, decoding, err := solver.Solve(h.ctx, h.d.Matrix, kept, lost, holders.preferred())
 		if err != nil {
 			return h.input(err)
 		}
 		if len(used) < len(lost) {
 			return inputf("cannot decode: %s of %d lost, and the coded packets at hand tell no more than %d of them", printable.Count(len(lost), "packet"), k, len(used))
 		}
-		h.procs = at.assign(used)
-		encoder, err = h.newDecoder(h.d.Matrix.Field(), h.procs, by, append(slices.Clip(h.d.Options), volley.WithTimeout(h.Timeout)))
+		h.procs = holders.assign(used)
+		encoder, err = h.newDecoder(h.d.Matrix.Field(), h.procs, decoding, append(slices.Clip(h.d.Options), volley.WithTimeout(h.Timeout)))
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := h.distribute(at); err != nil {
+	if err := h.distribute(holders); err != nil {
 		return nil, nil, err
 	}
 	report, err := h.encode(encoder, h, h.length/int64(h.d.Matrix.Field().SymbolBytes()))
@@ -93,7 +93,7 @@ func (h *packetsAtHand) do() (map[int][]byte, *volley.Report, error) {
 }
 
 // gather says which rank has which packet, after a check that they fit each other.
-func (h *packetsAtHand) gather(at *inventory) error {
+func (h *packetsAtHand) gather(holders *inventory) error {
 	type lengths struct{ Inputs, Coded map[int]int64 }
 	mine := lengths{map[int]int64{}, map[int]int64{}}
 	for n, packet := range h.d.Inputs {
@@ -105,52 +105,52 @@ func (h *packetsAtHand) gather(at *inventory) error {
 	if err := volley.Greet(h.ctx, h.t, "decode", h.d.Timeout, collective.TermOf("matrix", h.d.Matrix.ID())); err != nil {
 		return err
 	}
-	all, err := exchange(&h.run, mine)
+	gathered, err := exchange(&h.run, mine)
 	if err != nil {
 		return err
 	}
 	h.lengths = map[int]int64{}
-	return h.together(func() error {
-		if err := h.checkRanks(len(at.inputs)); err != nil {
+	return h.atAllRanks(func() error {
+		if err := h.checkRanks(len(holders.inputs)); err != nil {
 			return err
 		}
 		f := h.d.Matrix.Field()
-		whole := func(what string, n, rank int, length int64) error {
+		checkSymbols := func(kind string, n, rank int, length int64) error {
 			if symbol := int64(f.SymbolBytes()); length%symbol != 0 {
-				return inputf("%s %d of rank %d has %d bytes: a symbol of %s has %d", what, n, rank, length, f.Name(), symbol)
+				return inputf("%s %d of rank %d has %d bytes: a symbol of %s has %d", kind, n, rank, length, f.Name(), symbol)
 			}
 			return nil
 		}
-		from := -1 // a rank that has a coded packet
-		for rank, l := range all {
+		holder := -1 // a rank that has a coded packet
+		for rank, l := range gathered {
 			for n, length := range l.Coded {
-				if n < 0 || n >= len(at.coded) {
-					return inputf("rank %d has coded packet %d: there are %d", rank, n, len(at.coded))
+				if n < 0 || n >= len(holders.coded) {
+					return inputf("rank %d has coded packet %d: there are %d", rank, n, len(holders.coded))
 				}
-				if from < 0 {
-					from, h.length = rank, length
+				if holder < 0 {
+					holder, h.length = rank, length
 				}
 				if length != h.length {
-					return inputf("the coded packets of ranks %d and %d have %d and %d bytes: want one length", from, rank, h.length, length)
+					return inputf("the coded packets of ranks %d and %d have %d and %d bytes: want one length", holder, rank, h.length, length)
 				}
-				if err := whole("coded packet", n, rank, length); err != nil {
+				if err := checkSymbols("coded packet", n, rank, length); err != nil {
 					return err
 				}
-				at.has(at.coded, n, rank)
+				holders.note(holders.coded, n, rank)
 			}
 		}
-		for rank, l := range all {
+		for rank, l := range gathered {
 			for n, length := range l.Inputs {
 				switch {
-				case n < 0 || n >= len(at.inputs), length < 0:
-					return inputf("rank %d has packet %d: there are %d", rank, n, len(at.inputs))
-				case from >= 0 && length > h.length:
+				case n < 0 || n >= len(holders.inputs), length < 0:
+					return inputf("rank %d has packet %d: there are %d", rank, n, len(holders.inputs))
+				case holder >= 0 && length > h.length:
 					return inputf("packet %d of rank %d has %d bytes: want at most %d, the length of a coded packet", n, rank, length, h.length)
 				}
-				if err := whole("packet", n, rank, length); err != nil {
+				if err := checkSymbols("packet", n, rank, length); err != nil {
 					return err
 				}
-				if at.has(at.inputs, n, rank); at.inputs[n] == rank {
+				if holders.note(holders.inputs, n, rank); holders.inputs[n] == rank {
 					h.lengths[n] = length
 				}
 			}
@@ -174,37 +174,37 @@ func (h *packetsAtHand) bytes(s processor) int64 {
 	return h.lengths[s.input]
 }
 
-func (h *packetsAtHand) from(s processor) io.ReaderAt { return bytes.NewReader(h.packet(s)) }
+func (h *packetsAtHand) reader(s processor) io.ReaderAt { return bytes.NewReader(h.packet(s)) }
 
-func (h *packetsAtHand) to(p int) io.WriterAt {
+func (h *packetsAtHand) writer(p int) io.WriterAt {
 	h.moved[p] = make([]byte, h.bytes(h.procs[p]))
 	return memory(h.moved[p])
 }
 
 // distribute sends packets to the ranks of their processors, and makes room for the results.
-func (h *packetsAtHand) distribute(at *inventory) error {
+func (h *packetsAtHand) distribute(holders *inventory) error {
 	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
-	for p, end := at.hosted(h.t.Rank()); p < end; p++ {
+	for p, end := holders.hosted(h.t.Rank()); p < end; p++ {
 		if s := h.procs[p]; s.coded >= 0 {
 			h.results[s.result] = make([]byte, h.length)
 		}
 	}
-	return h.move(at, h.procs, h)
+	return h.move(holders, h.procs, h)
 }
 
-func (h *packetsAtHand) source(p int, to *volley.Packet) {
+func (h *packetsAtHand) source(p int, target *volley.Packet) {
 	packet, ok := h.moved[p]
 	if !ok {
 		packet = h.packet(h.procs[p])
 	}
-	to.Data = packet
+	target.Data = packet
 }
 
-func (h *packetsAtHand) sink(p int, to *volley.Packet) {
-	to.Coded = nowhere{}
+func (h *packetsAtHand) sink(p int, target *volley.Packet) {
+	target.Coded = nowhere{}
 	if s := h.procs[p]; s.coded >= 0 {
 		result := h.results[s.result] // which has room
-		to.Result, to.Coded = &result, nil
+		target.Result, target.Coded = &result, nil
 	}
 }
 

@@ -16,8 +16,8 @@ type move struct {
 	processor int
 	rank      int // the other one
 	bytes     int64
-	from      io.ReaderAt // at the rank that has it
-	to        io.WriterAt // at that of its processor
+	reader    io.ReaderAt // at the rank that has it
+	writer    io.WriterAt // at that of its processor
 }
 
 // A message has moveBytes of a packet, or less of many packets: those of a rank have mostMoved together.
@@ -29,47 +29,47 @@ const (
 
 // A mover has the packets of this rank, by processor.
 type mover interface {
-	bytes(s processor) int64      // of the packet of a processor
-	from(s processor) io.ReaderAt // a packet that this rank has
-	to(p int) io.WriterAt         // takes the packet of a processor of this rank
+	bytes(s processor) int64        // of the packet of a processor
+	reader(s processor) io.ReaderAt // a packet that this rank has
+	writer(p int) io.WriterAt       // takes the packet of a processor of this rank
 }
 
 // A stream has messages of one tag from one rank to another: packets one after the other.
-type stream struct{ from, to, number int }
+type stream struct{ sender, receiver, number int }
 
 // streams is how many there are from a rank to another. So the tags are those of [transport.ControlRounds], which every
 // transport has, however many packets there are.
 const streams = transport.ControlRounds
 
 // move brings all packets to the ranks of their processors, those of different streams at once. All ranks call it.
-func (r *run) move(at *inventory, procs []processor, of mover) error {
-	most := min(len(procs), 2*at.ranks*streams) // streams of a rank that have a packet
-	size := int64(max(leastMove, min(moveBytes, mostMoved/most)))
+func (r *run) move(holders *inventory, procs []processor, packets mover) error {
+	concurrent := min(len(procs), 2*holders.ranks*streams) // streams of a rank that have a packet
+	size := int64(max(leastMove, min(moveBytes, mostMoved/concurrent)))
 	moves, between := map[stream][]move{}, map[stream]int{}
-	for rank := range at.ranks {
-		for p, end := at.hosted(rank); p < end; p++ {
+	for rank := range holders.ranks {
+		for p, end := holders.hosted(rank); p < end; p++ {
 			s := procs[p]
-			m := move{processor: p, bytes: of.bytes(s)}
+			m := move{processor: p, bytes: packets.bytes(s)}
 			switch {
-			case s.from == rank:
+			case s.holder == rank:
 				continue
 			case r.t.Rank() == rank:
-				m.rank, m.to = s.from, of.to(p)
-			case r.t.Rank() == s.from:
-				m.rank, m.from = rank, of.from(s)
+				m.rank, m.writer = s.holder, packets.writer(p)
+			case r.t.Rank() == s.holder:
+				m.rank, m.reader = rank, packets.reader(s)
 			default:
 				continue
 			}
-			pair := stream{from: s.from, to: rank}
+			pair := stream{sender: s.holder, receiver: rank}
 			l := pair
 			l.number = between[pair] % streams // at both ranks: they go through the processors in the same order
 			between[pair]++
 			moves[l] = append(moves[l], m)
 		}
 	}
-	var all errgroup.Group
+	var group errgroup.Group
 	for l, list := range moves {
-		all.Go(func() error {
+		group.Go(func() error {
 			for _, m := range list {
 				if err := r.moveOne(m, transport.Tag{Round: l.number}, size); err != nil {
 					return r.fail(err) // or others would wait
@@ -78,7 +78,7 @@ func (r *run) move(at *inventory, procs []processor, of mover) error {
 			return nil
 		})
 	}
-	return all.Wait()
+	return group.Wait()
 }
 
 func (r *run) moveOne(m move, tag transport.Tag, size int64) error {
@@ -86,17 +86,17 @@ func (r *run) moveOne(m move, tag transport.Tag, size int64) error {
 	for offset := int64(0); offset < m.bytes; offset += size {
 		part := buffer[:min(size, m.bytes-offset)]
 		pass := transport.Receive
-		if m.from != nil {
+		if m.reader != nil {
 			pass = transport.Send
-			if n, err := m.from.ReadAt(part, offset); n < len(part) {
+			if n, err := m.reader.ReadAt(part, offset); n < len(part) {
 				return err
 			}
 		}
 		if err := r.wait(func(ctx context.Context) error { return pass(ctx, r.t, m.rank, tag, part) }, m); err != nil {
 			return err
 		}
-		if m.to != nil {
-			if _, err := m.to.WriteAt(part, offset); err != nil {
+		if m.writer != nil {
+			if _, err := m.writer.WriteAt(part, offset); err != nil {
 				return err
 			}
 		}
@@ -105,11 +105,11 @@ func (r *run) moveOne(m move, tag transport.Tag, size int64) error {
 }
 
 // wait bounds the time of a message.
-func (r *run) wait(do func(ctx context.Context) error, m move) error {
+func (r *run) wait(transfer func(ctx context.Context) error, m move) error {
 	ctx, cancel := r.ctx, func() {}
 	if r.Timeout > 0 {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w: the packet of processor %d, between ranks %d and %d", executor.ErrTimeout, m.processor, r.t.Rank(), m.rank))
 	}
 	defer cancel()
-	return do(ctx)
+	return transfer(ctx)
 }

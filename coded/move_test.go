@@ -39,9 +39,9 @@ func packetOf(processor int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "%05d", processor), 1+processor%4000)
 }
 
-func (fromTo) bytes(s processor) int64      { return int64(len(packetOf(s.input))) }
-func (fromTo) from(s processor) io.ReaderAt { return bytes.NewReader(packetOf(s.input)) }
-func (n fromTo) to(p int) io.WriterAt {
+func (fromTo) bytes(s processor) int64        { return int64(len(packetOf(s.input))) }
+func (fromTo) reader(s processor) io.ReaderAt { return bytes.NewReader(packetOf(s.input)) }
+func (n fromTo) writer(p int) io.WriterAt {
 	n.got[p] = make(bytesAt, len(packetOf(p)))
 	return n.got[p]
 }
@@ -53,7 +53,7 @@ func TestMove(t *testing.T) {
 	procs := make([]processor, count)
 	for rank := range ranks {
 		for p, end := at.hosted(rank); p < end; p++ {
-			procs[p] = processor{input: p, coded: -1, from: (rank + p) % ranks}
+			procs[p] = processor{input: p, coded: -1, holder: (rank + p) % ranks}
 		}
 	}
 	err := local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
@@ -63,7 +63,7 @@ func TestMove(t *testing.T) {
 			return err
 		}
 		for p, end := at.hosted(tr.Rank()); p < end; p++ {
-			if procs[p].from != tr.Rank() && !bytes.Equal(of.got[p], packetOf(p)) {
+			if procs[p].holder != tr.Rank() && !bytes.Equal(of.got[p], packetOf(p)) {
 				t.Errorf("rank %d: the packet of processor %d is wrong", tr.Rank(), p)
 			}
 		}

@@ -22,7 +22,7 @@ type inventory struct {
 type processor struct {
 	input  int // that it has; -1: it has a coded packet
 	coded  int // that it has; -1: it has an input
-	from   int // rank that has the packet and, unless it is the processor's, sends it there
+	holder int // rank that has the packet and, unless it is the processor's, sends it there
 	result int // input that it obtains; its own, where it has one
 	row    int // of its packet among those kept and then those chosen
 }
@@ -32,8 +32,8 @@ func newInventory(ranks, k, r int) *inventory {
 	return &inventory{ranks, slices.Repeat([]int{-1}, k), slices.Repeat([]int{-1}, r)}
 }
 
-// has says that a rank has packet n of a list. Of several ranks the one counts that has the processor of that number.
-func (h *inventory) has(list []int, n, rank int) {
+// note says that a rank has packet n of a list. Of several ranks the one counts that has the processor of that number.
+func (h *inventory) note(list []int, n, rank int) {
 	if first, end := h.hosted(rank); list[n] < 0 || first <= n && n < end {
 		list[n] = rank
 	}
@@ -66,25 +66,25 @@ func (h *inventory) preferred() []int {
 			room[rank]--
 		}
 	}
-	var near, far []int
+	var kept, far []int
 	for c, rank := range h.coded {
 		switch {
 		case rank < 0:
 		case room[rank] > 0:
 			room[rank]--
-			near = append(near, c)
+			kept = append(kept, c)
 		default:
 			far = append(far, c)
 		}
 	}
-	return append(near, far...)
+	return append(kept, far...)
 }
 
 // assign deals inputs at hand and chosen coded packets out to processors, if possible at their ranks and results.
 func (h *inventory) assign(chosen []int) []processor {
 	procs := slices.Repeat([]processor{{-1, -1, -1, -1, -1}}, len(h.inputs))
 	put := func(p int, s processor) bool {
-		if procs[p].from >= 0 {
+		if procs[p].holder >= 0 {
 			return false
 		}
 		procs[p] = s
@@ -94,7 +94,7 @@ func (h *inventory) assign(chosen []int) []processor {
 	kept, lost := h.split()
 	for i, k := range kept {
 		s := processor{k, -1, h.inputs[k], k, i}
-		if first, end := h.hosted(s.from); k < first || k >= end || !put(k, s) {
+		if first, end := h.hosted(s.holder); k < first || k >= end || !put(k, s) {
 			packets = append(packets, s)
 		}
 	}
@@ -102,7 +102,7 @@ func (h *inventory) assign(chosen []int) []processor {
 		packets = append(packets, processor{-1, c, h.coded[c], -1, len(kept) + i})
 	}
 	packets = slices.DeleteFunc(packets, func(s processor) bool {
-		for p, end := h.hosted(s.from); p < end; p++ {
+		for p, end := h.hosted(s.holder); p < end; p++ {
 			if put(p, s) {
 				return true
 			}
@@ -131,7 +131,7 @@ func (h *inventory) assign(chosen []int) []processor {
 
 // newDecoder returns what encodes the packets of processors to their results, at each its own. By says how lost inputs
 // come of those kept and of coded packets chosen, as solver.Solve does.
-func (r *run) newDecoder(f field.Field, procs []processor, by matrix.Matrix, options []volley.Option) (*volley.Encoder, error) {
+func (r *run) newDecoder(f field.Field, procs []processor, decoding matrix.Matrix, options []volley.Option) (*volley.Encoder, error) {
 	options = append(slices.Clip(options), volley.WithOrder(algo.Natural))
 	var lost []int
 	ordered := true // all are lost
@@ -142,11 +142,11 @@ func (r *run) newDecoder(f field.Field, procs []processor, by matrix.Matrix, opt
 		ordered = ordered && s.coded >= 0 && s.row == p && s.result == p
 	}
 	if ordered {
-		return r.newEncoder(by, options...)
+		return r.newEncoder(decoding, options...)
 	}
 	err := matrix.CheckDense(f, len(procs), len(procs))
 	if err == nil {
-		err = matrix.StructureOf(by).Ready(r.ctx)
+		err = matrix.StructureOf(decoding).Ready(r.ctx)
 	}
 	if err != nil {
 		return nil, r.input(fmt.Errorf("cannot decode: %w", err))
@@ -160,7 +160,7 @@ func (r *run) newDecoder(f field.Field, procs []processor, by matrix.Matrix, opt
 		}
 		column, _ := slices.BinarySearch(lost, s.result)
 		for q, s := range procs {
-			d.Set(q, p, by.At(s.row, column))
+			d.Set(q, p, decoding.At(s.row, column))
 		}
 	}
 	return r.newEncoder(d, options...)

@@ -54,8 +54,8 @@ func (r *stored) Close() {
 }
 
 // share opens a directory with a shared lock, or returns a [*files.BusyError], unless the disk is for reading only.
-func share(on disk.Disk, path string, holder files.Holder) (dir disk.Dir, free func(), err error) {
-	dir, err = on.Open(path)
+func share(device disk.Disk, path string, holder files.Holder) (dir disk.Dir, free func(), err error) {
+	dir, err = device.Open(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,8 +73,8 @@ func share(on disk.Disk, path string, holder files.Holder) (dir disk.Dir, free f
 }
 
 // openStored is [read] of a directory that is shared until the caller closes it.
-func openStored(on disk.Disk, path string, holder files.Holder) (*stored, error) {
-	dir, free, err := share(on, path, holder)
+func openStored(device disk.Disk, path string, holder files.Holder) (*stored, error) {
+	dir, free, err := share(device, path, holder)
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +103,12 @@ const mostText = 1 << 30
 // readManifest reads a manifest of which errors say that it is at the path.
 func readManifest(dir disk.Dir, name, path string) (*manifest.Manifest, error) {
 	data, err := disk.ReadText(dir, name, mostText)
-	at := new(fs.PathError)
+	pathError := new(fs.PathError)
 	switch {
-	case errors.As(err, &at) && at.Op == "read": // it is there, and no manifest
-		return nil, fmt.Errorf("%s: %w", path, at.Err)
-	case errors.As(err, &at):
-		err = &fs.PathError{Op: "open", Path: path, Err: at.Err}
+	case errors.As(err, &pathError) && pathError.Op == "read": // it is there, and no manifest
+		return nil, fmt.Errorf("%s: %w", path, pathError.Err)
+	case errors.As(err, &pathError):
+		err = &fs.PathError{Op: "open", Path: path, Err: pathError.Err}
 	}
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ type Options struct {
 	Finish func() error
 
 	// Progress, unless nil, is called, also at once, with how many more bytes of the result are written, and are to be.
-	Progress func(done, more int64)
+	Progress func(finished, added int64)
 
 	// Warn, unless nil, is called with what the caller may want to know, such as that a coded
 	// file is damaged and left out. A text has one line, and names of files as they are.
@@ -110,8 +110,8 @@ func (r *run) fail(err error) error {
 	return err
 }
 
-// together does work here, such as syncing files, and returns when all ranks have done theirs, however long that takes.
-func (r *run) together(work func() error) error {
+// atAllRanks does work here, such as syncing files, and returns when all ranks have done theirs, however long that takes.
+func (r *run) atAllRanks(work func() error) error {
 	return collective.Steady(r.ctx, r.t, r.Timeout, func(context.Context) error { return work() })
 }
 
@@ -129,21 +129,21 @@ func (r *run) input(err error) error {
 	return input(err)
 }
 
-// alike returns an error that all ranks find in what they know of each other.
-func (r *run) alike(err error) error { return collective.New(r.t, r.Timeout).SharedError(r.ctx, err) }
+// failAll returns an error that all ranks find in what they know of each other.
+func (r *run) failAll(err error) error { return collective.New(r.t, r.Timeout).SharedError(r.ctx, err) }
 
 // exchange tells all ranks what each of them says.
 func exchange[T any](r *run, mine T) ([]T, error) {
 	return collective.AllgatherValues(r.ctx, r.t, mine, r.Timeout)
 }
 
-func (r *run) options(f field.Field, symbols int64) (all []volley.Option, err error) {
+func (r *run) options(f field.Field, symbols int64) (list []volley.Option, err error) {
 	if r.Encoder != nil {
-		if all, err = r.Encoder(f, symbols); err != nil {
+		if list, err = r.Encoder(f, symbols); err != nil {
 			return nil, err
 		}
 	}
-	return append(all, volley.WithTimeout(r.Timeout), volley.WithTrace(r.Trace)), nil
+	return append(list, volley.WithTimeout(r.Timeout), volley.WithTrace(r.Trace)), nil
 }
 
 // outputError says that the output directory cannot be written, unless that shows already.
@@ -193,12 +193,12 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 		Report *volley.Report
 		Events []trace.Event
 	}
-	all, err := exchange(r, account{report, r.Trace.Events()})
+	accounts, err := exchange(r, account{report, r.Trace.Events()})
 	if err != nil {
 		return nil, err
 	}
 	var reports []*volley.Report
-	for rank, x := range all {
+	for rank, x := range accounts {
 		if x.Report == nil || len(x.Report.Rounds) != len(report.Rounds) {
 			return nil, fmt.Errorf("rank %d has no report of this run", rank)
 		}
@@ -224,7 +224,7 @@ func (r *run) commit(d *directory, m *manifest.Manifest, perm fs.FileMode) error
 		return context.Cause(r.ctx)
 	}
 	if r.Finish != nil {
-		if err := r.together(r.Finish); err != nil {
+		if err := r.atAllRanks(r.Finish); err != nil {
 			return err
 		}
 	}

@@ -63,36 +63,36 @@ func Digest(terms ...Term) [sha256.Size]byte {
 
 // A DisagreementError says that ranks were started with different settings. All of a run return the same one.
 type DisagreementError struct {
-	Ranks []int        // who differ, ascending
-	With  int          // from this rank, with which the most agree
-	In    []Difference // what they differ in
+	Ranks       []int        // who differ, ascending
+	Reference   int          // from this rank, with which the most agree
+	Differences []Difference // what they differ in
 }
 
 // A Difference is a setting that ranks have in two ways.
 type Difference struct {
-	Term        // of the first rank that differs; without a value where that says nothing
-	With string // what DisagreementError.With has
+	Term            // of the first rank that differs; without a value where that says nothing
+	Expected string // what DisagreementError.Reference has
 }
 
 func (e *DisagreementError) Error() string {
-	who, verb := "rank", "differs"
+	subject, verb := "rank", "differs"
 	if len(e.Ranks) > 1 {
-		who, verb = "ranks", "differ"
+		subject, verb = "ranks", "differ"
 	}
 	var list []string
-	for _, x := range e.In {
+	for _, x := range e.Differences {
 		if x.Value == "" {
 			list = append(list, x.Name)
 		} else {
-			list = append(list, fmt.Sprintf("%s (%s, not %s)", x.Name, x.Value, x.With))
+			list = append(list, fmt.Sprintf("%s (%s, not %s)", x.Name, x.Value, x.Expected))
 		}
 	}
-	return fmt.Sprintf("volley: %s %s %s from rank %d in %s: give all the same", who, Numbers(e.Ranks), verb, e.With, strings.Join(list, ", "))
+	return fmt.Sprintf("volley: %s %s %s from rank %d in %s: give all the same", subject, Numbers(e.Ranks), verb, e.Reference, strings.Join(list, ", "))
 }
 
 // OtherPlan returns the error where a rank sends what another one does not expect.
-func OtherPlan(rank, with int) error {
-	return &DisagreementError{Ranks: []int{rank}, With: with, In: []Difference{{Term: Term{Name: "plan"}}}}
+func OtherPlan(rank, reference int) error {
+	return &DisagreementError{Ranks: []int{rank}, Reference: reference, Differences: []Difference{{Term: Term{Name: "plan"}}}}
 }
 
 // ExitCode returns 2: who started the ranks has to change something.
@@ -112,8 +112,8 @@ type Greeting struct {
 	Words         []uint64 // may differ, at most MostWords
 }
 
-// said is what ranks tell each other once they know that their programs and verbs are the same, but not all else.
-type said struct {
+// A declaration is what ranks tell each other once they know that their programs and verbs are the same, but not all else.
+type declaration struct {
 	Terms []Term
 	Words []uint64
 }
@@ -142,9 +142,9 @@ func (c *Comm) Greet(ctx context.Context, g Greeting, impossible func(words []ui
 		return nil, misheard(err)
 	}
 	if _, err = unseal(greetings); err == nil {
-		var all []said
-		if all, err = AllgatherValues(ctx, c.t, said{g.Terms, g.Words}, c.timeout); err == nil {
-			err = compare(all, impossible)
+		var declarations []declaration
+		if declarations, err = AllgatherValues(ctx, c.t, declaration{g.Terms, g.Words}, c.timeout); err == nil {
+			err = compare(declarations, impossible)
 		}
 	}
 	var found interface{ AtAllRanks() bool }
@@ -155,18 +155,18 @@ func (c *Comm) Greet(ctx context.Context, g Greeting, impossible func(words []ui
 }
 
 // compare returns what is wrong where ranks that have said something were not satisfied with the digests.
-func compare(all []said, impossible func(words []uint64) string) error {
-	votes, most := map[[sha256.Size]byte]int{}, 0
-	sums := make([][sha256.Size]byte, len(all))
-	for r, x := range all {
+func compare(declarations []declaration, impossible func(words []uint64) string) error {
+	votes, largest := map[[sha256.Size]byte]int{}, 0
+	sums := make([][sha256.Size]byte, len(declarations))
+	for r, x := range declarations {
 		sums[r] = Digest(x.Terms...)
 		votes[sums[r]]++
-		most = max(most, votes[sums[r]])
+		largest = max(largest, votes[sums[r]])
 	}
-	if most < len(all) {
-		return differing(all, slices.IndexFunc(sums, func(sum [sha256.Size]byte) bool { return votes[sum] == most }))
+	if largest < len(declarations) {
+		return differing(declarations, slices.IndexFunc(sums, func(sum [sha256.Size]byte) bool { return votes[sum] == largest }))
 	}
-	for r, x := range all {
+	for r, x := range declarations {
 		if impossible == nil {
 			break
 		}
@@ -178,18 +178,18 @@ func compare(all []said, impossible func(words []uint64) string) error {
 }
 
 // differing returns the error of ranks that differ from one of them. A setting counts that both have.
-func differing(all []said, with int) error {
-	e := &DisagreementError{With: with}
-	for r, x := range all {
-		if !slices.Equal(x.Terms, all[with].Terms) {
+func differing(declarations []declaration, reference int) error {
+	e := &DisagreementError{Reference: reference}
+	for r, x := range declarations {
+		if !slices.Equal(x.Terms, declarations[reference].Terms) {
 			e.Ranks = append(e.Ranks, r)
 		}
 	}
-	for _, want := range all[with].Terms {
-		for _, x := range all {
-			i := slices.IndexFunc(x.Terms, func(has Term) bool { return has.Name == want.Name && has.Value != want.Value })
+	for _, want := range declarations[reference].Terms {
+		for _, x := range declarations {
+			i := slices.IndexFunc(x.Terms, func(term Term) bool { return term.Name == want.Name && term.Value != want.Value })
 			if i >= 0 {
-				e.In = append(e.In, Difference{x.Terms[i], want.Value})
+				e.Differences = append(e.Differences, Difference{x.Terms[i], want.Value})
 				break
 			}
 		}

@@ -343,17 +343,17 @@ func TestImpossible(t *testing.T) {
 // TestCompare finds who differs from most ranks, and in what.
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	ports := func(p string) said { return said{Terms: []Term{{"model", "paper"}, {"ports", p}}} }
+	ports := func(p string) declaration { return declaration{Terms: []Term{{"model", "paper"}, {"ports", p}}} }
 	differ := func(value, with string) []Difference { return []Difference{{Term{"ports", value}, with}} }
-	network := said{Terms: []Term{{"model", "network"}}}
+	network := declaration{Terms: []Term{{"model", "network"}}}
 	for _, c := range []struct {
-		all  []said
+		all  []declaration
 		want *DisagreementError
 	}{
-		{[]said{ports("1"), ports("2")}, &DisagreementError{[]int{1}, 0, differ("2", "1")}},
-		{[]said{ports("1"), ports("2"), ports("2")}, &DisagreementError{[]int{0}, 1, differ("1", "2")}},
-		{[]said{ports("1"), ports("2"), ports("3")}, &DisagreementError{[]int{1, 2}, 0, differ("2", "1")}},
-		{[]said{ports("1"), network, ports("1")}, &DisagreementError{[]int{1}, 0, []Difference{{Term{"model", "network"}, "paper"}}}},
+		{[]declaration{ports("1"), ports("2")}, &DisagreementError{[]int{1}, 0, differ("2", "1")}},
+		{[]declaration{ports("1"), ports("2"), ports("2")}, &DisagreementError{[]int{0}, 1, differ("1", "2")}},
+		{[]declaration{ports("1"), ports("2"), ports("3")}, &DisagreementError{[]int{1, 2}, 0, differ("2", "1")}},
+		{[]declaration{ports("1"), network, ports("1")}, &DisagreementError{[]int{1}, 0, []Difference{{Term{"model", "network"}, "paper"}}}},
 	} {
 		if err := compare(c.all, nil); !reflect.DeepEqual(err, error(c.want)) {
 			t.Errorf("%v: got %v, want %v", c.all, err, c.want)
@@ -364,7 +364,7 @@ func TestCompare(t *testing.T) {
 		second uint64
 		want   string
 	}{{1, "volley: the digest of a greeting arrived damaged"}, {2, "volley: rank 1 says that it has many words"}} {
-		if err := compare([]said{{Words: []uint64{1}}, {Words: []uint64{c.second}}}, few); err == nil || err.Error() != c.want {
+		if err := compare([]declaration{{Words: []uint64{1}}, {Words: []uint64{c.second}}}, few); err == nil || err.Error() != c.want {
 			t.Errorf("%d: got %v, want %s", c.second, err, c.want)
 		}
 	}
@@ -376,11 +376,11 @@ func FuzzCompare(f *testing.F) {
 	f.Add([]byte(`null`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		defer fuzzlimit.Hold(t, len(a)+len(b))()
-		all, err := values[said]([][]byte{a, b, a})
+		all, err := values[declaration]([][]byte{a, b, a})
 		if err != nil {
 			return
 		}
-		if differ := new(DisagreementError); errors.As(compare(all, nil), &differ) && (!slices.Equal(differ.Ranks, []int{1}) || differ.With != 0) {
+		if differ := new(DisagreementError); errors.As(compare(all, nil), &differ) && (!slices.Equal(differ.Ranks, []int{1}) || differ.Reference != 0) {
 			t.Errorf("%q, %q: %v", a, b, differ)
 		}
 	})

@@ -7,7 +7,7 @@ func findKernels() []*kernels { return nil }
 
 const noKernels = "field: no kernels"
 
-func combineKernel(path, rows, layout int, out, in *[]byte, columns *uint32, count int, coefs *byte, from, to int, how uint8) {
+func combineKernel(path, rows, layout int, outputs, inputs *[]byte, columns *uint32, count int, coefs *byte, start, end int, mode uint8) {
 	panic(noKernels)
 }
 
@@ -15,8 +15,8 @@ func butterflyKernel(path, symbolBytes, inverse int, out0, out1, in0, in1, coef 
 	panic(noKernels)
 }
 
-func butterfliesKernel(path, symbolBytes, inverse int, out, in *[]byte, coefs *byte, n int) {
+func butterfliesKernel(path, symbolBytes, inverse int, outputs, inputs *[]byte, coefs *byte, n int) {
 	panic(noKernels)
 }
 
-func planesKernel(path, to int, dst, src *byte, n int) { panic(noKernels) }
+func planesKernel(path, direction int, dst, src *byte, n int) { panic(noKernels) }

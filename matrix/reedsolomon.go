@@ -69,13 +69,13 @@ func ReedSolomonPAR2(f field.Field, k, r int) (Matrix, error) {
 		return nil, err
 	}
 	var points []field.Element
-	units, one := pointset.UnitCount(f), big.NewInt(1)
-	for n := big.NewInt(1); len(points) < k; n.Add(n, one) {
+	units, unit := pointset.UnitCount(f), big.NewInt(1)
+	for n := big.NewInt(1); len(points) < k; n.Add(n, unit) {
 		if n.Cmp(units) > 0 {
 			return nil, fmt.Errorf("matrix: %s over %s: K = %d needs %[3]d numbers that are coprime to %v: want K <= %d, or a larger field",
 				id, f.Name(), k, units, len(points))
 		}
-		if new(big.Int).GCD(nil, nil, n, units).Cmp(one) == 0 {
+		if new(big.Int).GCD(nil, nil, n, units).Cmp(unit) == 0 {
 			points = append(points, field.Exp(f, f.Generator(), n.Uint64()))
 		}
 	}

@@ -115,8 +115,8 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 			}
 		}
 		p.Part = part
-		if n.set.others != nil {
-			p.Exclude = slices.Concat(n.set.others, p.Exclude)
+		if n.set.unnamed != nil {
+			p.Exclude = slices.Concat(n.set.unnamed, p.Exclude)
 		}
 		r, err := g.Protect(ctx, p)
 		if err != nil {

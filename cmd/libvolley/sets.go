@@ -24,7 +24,7 @@ type setOptions struct {
 	domain string // what fails together with this process; "": its host
 	force  bool   // sets of which nothing is left are given up
 
-	others []string // patterns of files that no node of the set names; nil: all are protected
+	unnamed []string // patterns of files that no node of the set names; nil: all are protected
 }
 
 func (o *setOptions) check() error {
@@ -60,16 +60,16 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 	if n.set.size != 0 {
 		mine.Identity = group.Identify(n.dir)
 	}
-	all, err := collective.AllgatherValues(ctx, e, &mine, n.options.Timeout)
+	sayings, err := collective.AllgatherValues(ctx, e, &mine, n.options.Timeout)
 	if err != nil {
 		return err
 	}
 	if n.set.size == 0 {
-		n.set.only(all)
+		n.set.noteUnnamed(sayings)
 		return work(ctx, e, protection.SetIndex{})
 	}
 	var members []sets.Member
-	for _, x := range all {
+	for _, x := range sayings {
 		members = append(members, x.Member)
 	}
 	list, err := sets.Choose(members, n.set.size, n.set.domain != "")
@@ -81,39 +81,39 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 		if s.Lost && !n.set.force {
 			return errUsage{fmt.Errorf("set %d of %d: none of its directories is named, or all are empty: name them; force in the options gives up what they had", i, len(list))}
 		}
-		if at := slices.Index(s.Members, e.Rank()); at >= 0 {
-			number, key = i, at
+		if index := slices.Index(s.Members, e.Rank()); index >= 0 {
+			number, key = i, index
 		}
 	}
-	var here []*saying
+	var setSayings []*saying
 	for _, r := range list[number].Members {
-		here = append(here, all[r])
+		setSayings = append(setSayings, sayings[r])
 	}
-	n.set.only(here)
+	n.set.noteUnnamed(setSayings)
 	t, err := e.Split(number, key)
 	if err != nil {
 		return err
 	}
 	n.opened = append(n.opened, t)
-	var own error
+	var failure error
 	outcomes, err := collective.SteadyValues(ctx, e, n.options.Timeout, func(ctx context.Context) (outcome, error) {
 		err := work(ctx, t, protection.SetIndex{Set: number, Sets: len(list)})
-		if own = cmp.Or(err, n.verdict); own == nil {
+		if failure = cmp.Or(err, n.verdict); failure == nil {
 			return outcome{}, nil
 		}
-		own = fmt.Errorf("set %d of %d: %w", number, len(list), own)
+		failure = fmt.Errorf("set %d of %d: %w", number, len(list), failure)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return outcome{}, own
+			return outcome{}, failure
 		case err != nil:
-			t.Abort(ended{own})
+			t.Abort(ended{failure})
 		}
-		return outcome{tell(own), numberOf(own)}, nil
+		return outcome{tell(failure), numberOf(failure)}, nil
 	})
 	if err != nil {
 		return err
 	}
-	n.verdict = own
+	n.verdict = failure
 	for _, x := range outcomes {
 		if x.Code != 0 {
 			n.verdict = cmp.Or(n.verdict, error(setError{errors.New(x.Text), x.Code}))
@@ -130,14 +130,14 @@ type setError struct {
 
 func (e setError) ExitCode() int { return e.code }
 
-// only notes which files are excluded, as no node of the set names them.
-func (o *setOptions) only(all []*saying) {
+// noteUnnamed notes which files are excluded, as no node of the set names them.
+func (o *setOptions) noteUnnamed(sayings []*saying) {
 	var files []string
 	named := false
-	for _, x := range all {
+	for _, x := range sayings {
 		files, named = append(files, x.Files...), named || x.Files != nil
 	}
 	if named {
-		o.others = patternsOf(files)
+		o.unnamed = patternsOf(files)
 	}
 }

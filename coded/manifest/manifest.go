@@ -92,7 +92,7 @@ func CodedName(proc, processors int, run int64) string {
 }
 
 // RunOf returns the number of the run in the name of a coded file, and whether the name is one.
-func RunOf(name string) (run int64, is bool) {
+func RunOf(name string) (run int64, valid bool) {
 	parts := codedName.FindStringSubmatch(name)
 	if parts == nil {
 		return 0, false
@@ -110,8 +110,8 @@ func (m *Manifest) Text() ([]byte, error) {
 		return nil, err
 	}
 	text = append(text, '\n')
-	at := sealOf.FindSubmatchIndex(text)
-	copy(text[at[2]:], disk.Sum(slices.Concat(text[:at[2]], text[at[3]:])))
+	bounds := sealOf.FindSubmatchIndex(text)
+	copy(text[bounds[2]:], disk.Sum(slices.Concat(text[:bounds[2]], text[bounds[3]:])))
 	return text, nil
 }
 
@@ -138,13 +138,13 @@ func Parse(data []byte) (*Manifest, error) {
 		return nil, atLine(data, err)
 	}
 	if m.SHA256 != "" {
-		at := sealOf.FindSubmatchIndex(data)
-		if at == nil || m.SHA256 != disk.Sum(slices.Concat(data[:at[2]], data[at[3]:])) {
+		bounds := sealOf.FindSubmatchIndex(data)
+		if bounds == nil || m.SHA256 != disk.Sum(slices.Concat(data[:bounds[2]], data[bounds[3]:])) {
 			return nil, errors.New("damaged: the text has another SHA-256 than it says; without the key sha256 it is not checked")
 		}
 	}
 	for _, f := range m.Files {
-		if _, is := RunOf(string(f.Name)); !is {
+		if _, valid := RunOf(string(f.Name)); !valid {
 			return nil, fmt.Errorf("file %q: want a name such as coded.0 or coded.0.1", string(f.Name))
 		}
 	}
@@ -201,20 +201,20 @@ func (m *Manifest) Validate() (field.Field, error) {
 		return nil, err
 	}
 	longest := int64(0)
-	err = validate("inputs", m.Inputs, m.Processors, func(in Entry) error {
-		if in.Bytes > packet {
-			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", in.Bytes, packet)
+	err = validate("inputs", m.Inputs, m.Processors, func(input Entry) error {
+		if input.Bytes > packet {
+			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", input.Bytes, packet)
 		}
-		symbols := in.Bytes / int64(m.SymbolBytes)
+		symbols := input.Bytes / int64(m.SymbolBytes)
 		if m.BitsPerSymbol != 0 {
-			symbols = packing.Symbols(in.Bytes)
+			symbols = packing.Symbols(input.Bytes)
 		}
 		longest = max(longest, symbols)
 		switch {
-		case m.BitsPerSymbol == 0 && in.Bytes%int64(m.SymbolBytes) != 0:
-			return fmt.Errorf("bytes: %d: a symbol of %s has %d", in.Bytes, m.Field, m.SymbolBytes)
+		case m.BitsPerSymbol == 0 && input.Bytes%int64(m.SymbolBytes) != 0:
+			return fmt.Errorf("bytes: %d: a symbol of %s has %d", input.Bytes, m.Field, m.SymbolBytes)
 		case symbols > m.SymbolsPerPacket:
-			return fmt.Errorf("bytes: %d: more than the %d symbols of a packet hold", in.Bytes, m.SymbolsPerPacket)
+			return fmt.Errorf("bytes: %d: more than the %d symbols of a packet hold", input.Bytes, m.SymbolsPerPacket)
 		}
 		return nil
 	})
@@ -225,7 +225,7 @@ func (m *Manifest) Validate() (field.Field, error) {
 }
 
 // validate returns an error unless the list has an entry for each processor in order.
-func validate(key string, list []Entry, processors int, more func(Entry) error) error {
+func validate(key string, list []Entry, processors int, check func(Entry) error) error {
 	if len(list) != processors {
 		return fmt.Errorf("%s: %d of them: want %d", key, len(list), processors)
 	}
@@ -239,7 +239,7 @@ func validate(key string, list []Entry, processors int, more func(Entry) error) 
 		case !digest.MatchString(f.SHA256):
 			err = fmt.Errorf("sha256: %q: want 64 lower-case hexadecimal digits", f.SHA256)
 		default:
-			err = more(f)
+			err = check(f)
 		}
 		if err != nil {
 			return fmt.Errorf("%s[%d].%w", key, k, err)

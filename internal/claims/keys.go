@@ -12,17 +12,17 @@ import (
 // Section returns a section of docs/format.md.
 func Section(t *testing.T, name string) string {
 	t.Helper()
-	at, err := os.Getwd()
+	dir, err := os.Getwd()
 	for err == nil {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			break
 		}
-		if at == filepath.Dir(at) {
+		if dir == filepath.Dir(dir) {
 			t.Fatal("no repository here")
 		}
-		at = filepath.Dir(at)
+		dir = filepath.Dir(dir)
 	}
-	text, err := os.ReadFile(filepath.Join(at, "docs", "format.md"))
+	text, err := os.ReadFile(filepath.Join(dir, "docs", "format.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,8 @@ var quotedKey = regexp.MustCompile("`([^`]+)`")
 
 // KeyTable returns the keys in the first column of a table, and for each those that the second
 // one names.
-func KeyTable(section string) (keys []string, within map[string][]string) {
-	within = map[string][]string{}
+func KeyTable(section string) (keys []string, inner map[string][]string) {
+	inner = map[string][]string{}
 	for line := range strings.Lines(section) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) != 4 {
@@ -49,11 +49,11 @@ func KeyTable(section string) (keys []string, within map[string][]string) {
 		for _, key := range quotedKey.FindAllStringSubmatch(cells[1], -1) {
 			keys = append(keys, key[1])
 			for _, m := range quotedKey.FindAllStringSubmatch(cells[2], -1) {
-				within[key[1]] = append(within[key[1]], m[1])
+				inner[key[1]] = append(inner[key[1]], m[1])
 			}
 		}
 	}
-	return keys, within
+	return keys, inner
 }
 
 // KeysOf returns the JSON keys of a struct, and for those inside, which are structs, theirs

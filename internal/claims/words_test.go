@@ -16,7 +16,7 @@ import (
 // mostWords is how many words the glossary may have: more of them nobody keeps in mind.
 const mostWords = 40
 
-// notProduct are folders of modules for which the glossary does not hold.
+// notProduct are folders whose names users do not meet, and for which neither the glossary nor plain names hold.
 var notProduct = []string{"examples", "bench", "deploy", "field/internal/gen"}
 
 // TestWords compares the names that the product declares, the documents and the help with the glossary of
@@ -26,13 +26,16 @@ func TestWords(t *testing.T) {
 	root := repository(t)
 	at, retired := glossary(t, root)
 	names := 0
-	declared(t, root, func(dir, name, where string) {
-		names++
-		for _, word := range wordsIn(name) {
-			folders, owned := at[word]
-			say, is := retired[word]
-			if is || owned && !slices.ContainsFunc(folders, func(f string) bool { return within(dir, f) }) {
-				t.Errorf("%s: %s: the glossary of CONTRIBUTING.md has %q for %s", where, name, word, cmp.Or(say, strings.Join(folders, ", ")+" alone"))
+	productSources(t, root, func(dir string, source *ast.File, position func(ast.Node) string) {
+		for _, declared := range declarations(source) {
+			names++
+			name, where := declared.Name, position(declared)
+			for _, word := range wordsIn(name) {
+				folders, owned := at[word]
+				say, is := retired[word]
+				if is || owned && !slices.ContainsFunc(folders, func(f string) bool { return within(dir, f) }) {
+					t.Errorf("%s: %s: the glossary of CONTRIBUTING.md has %q for %s", where, name, word, cmp.Or(say, strings.Join(folders, ", ")+" alone"))
+				}
 			}
 		}
 	})
@@ -94,55 +97,136 @@ func glossary(t *testing.T, root string) (at map[string][]string, retired map[st
 	return at, retired
 }
 
-// declared calls f with each name that the product's sources declare, the folder, and where that is.
-func declared(t *testing.T, root string, f func(dir, name, where string)) {
+// productSources calls visit with each source of the product, its folder, and what says where a node of it is.
+func productSources(t *testing.T, root string, visit func(dir string, source *ast.File, position func(ast.Node) string)) {
 	t.Helper()
 	set := token.NewFileSet()
+	position := func(x ast.Node) string { return strings.TrimPrefix(set.Position(x.Pos()).String(), root+"/") }
 	files(t, root, func(path string) {
 		dir := filepath.ToSlash(filepath.Dir(path))
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata/") ||
 			slices.ContainsFunc(notProduct, func(p string) bool { return within(dir, p) }) {
 			return
 		}
-		source, err := parser.ParseFile(set, filepath.Join(root, path), nil, parser.SkipObjectResolution)
+		source, err := parser.ParseFile(set, filepath.Join(root, path), nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
-		declare := func(of ...*ast.Ident) {
-			for _, x := range of {
-				f(dir, x.Name, strings.TrimPrefix(set.Position(x.Pos()).String(), root+"/"))
+		visit(dir, source, position)
+	})
+}
+
+// declarations returns the names that a source declares.
+func declarations(source *ast.File) []*ast.Ident {
+	list := []*ast.Ident{source.Name}
+	define := func(operator token.Token, defined ...ast.Expr) {
+		for _, x := range defined {
+			if name, ok := x.(*ast.Ident); ok && operator == token.DEFINE {
+				list = append(list, name)
 			}
 		}
-		define := func(of ...ast.Expr) {
-			for _, x := range of {
-				if is, ok := x.(*ast.Ident); ok {
-					declare(is)
-				}
+	}
+	ast.Inspect(source, func(x ast.Node) bool {
+		switch x := x.(type) {
+		case *ast.FuncDecl:
+			list = append(list, x.Name)
+		case *ast.TypeSpec:
+			list = append(list, x.Name)
+		case *ast.ValueSpec:
+			list = append(list, x.Names...)
+		case *ast.Field:
+			list = append(list, x.Names...)
+		case *ast.AssignStmt:
+			define(x.Tok, x.Lhs...)
+		case *ast.RangeStmt:
+			define(x.Tok, x.Key, x.Value)
+		}
+		return true
+	})
+	return list
+}
+
+// functionWords say nothing of what a name stands for.
+var functionWords = strings.Fields(`all also alike an and any are as at back been before being beside but by could did do does done each
+	either else elsewhere ever every for from given gone had has have here how if in into is it its just left like
+	made many may might more most much must near no none nor not now of off often on once one only onto or other
+	others our out over own said same shall should so some such than that the their them then there these they
+	this those though till to together too under until up upon was way were what when where whether which while
+	who whole whose why will with within without would yet`)
+
+// conventions are names that are function words all the same, as Go or mathematics has them: everywhere, or in a folder.
+var conventions = map[string]string{
+	"All":  "returns an iterator, as those of slices and maps",
+	"As":   "is called by errors.As",
+	"At":   "returns an entry of a matrix, or of what has indices, as in gonum and image",
+	"Do":   "runs what it is given, as that of sync.Once",
+	"Done": "is a method of context.Context",
+	"Is":   "is called by errors.Is",
+	"Must": "panics on an error, as that of text/template",
+	"Now":  "returns the time, as that of package time",
+	"Once": "has a value made once, as that of package sync",
+	"One":  "is the neutral element of a product",
+
+	"lab/draw.left": "is a side of a picture, beside right",
+}
+
+// TestPlainNames looks for function words among the names of the product, without generated sources. It logs how many functions and conditions are
+// hard to read, which it does not forbid.
+func TestPlainNames(t *testing.T) {
+	deep, wide, long := 0, 0, 0
+	productSources(t, repository(t), func(dir string, source *ast.File, position func(ast.Node) string) {
+		if ast.IsGenerated(source) {
+			return
+		}
+		for _, name := range declarations(source) {
+			if conventions[name.Name]+conventions[dir+"."+name.Name] == "" && slices.Contains(functionWords, strings.ToLower(name.Name)) {
+				t.Errorf("%s: %s is a function word: call it by what it is", position(name), name.Name)
 			}
 		}
-		declare(source.Name)
 		ast.Inspect(source, func(x ast.Node) bool {
 			switch x := x.(type) {
 			case *ast.FuncDecl:
-				declare(x.Name)
-			case *ast.TypeSpec:
-				declare(x.Name)
-			case *ast.ValueSpec:
-				declare(x.Names...)
-			case *ast.Field:
-				declare(x.Names...)
-			case *ast.AssignStmt:
-				if x.Tok == token.DEFINE {
-					define(x.Lhs...)
+				if x.Type.Params.NumFields() > 6 {
+					wide++
 				}
-			case *ast.RangeStmt:
-				if x.Tok == token.DEFINE {
-					define(x.Key, x.Value)
+				if x.Body != nil && depth(x.Body) >= 4 {
+					deep++
+				}
+			case *ast.IfStmt:
+				if operators(x.Cond) > 3 {
+					long++
 				}
 			}
 			return true
 		})
 	})
+	t.Logf("%d functions nest 4 deep or more, %d have more than 6 parameters, and %d conditions have more than 3 operators", deep, wide, long)
+}
+
+// depth returns how deep statements nest in one: 0 where it has no others.
+func depth(outer ast.Node) (deepest int) {
+	ast.Inspect(outer, func(x ast.Node) bool {
+		switch x.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
+			if x != outer {
+				deepest = max(deepest, 1+depth(x))
+				return false
+			}
+		}
+		return true
+	})
+	return deepest
+}
+
+// operators counts && and || of a condition.
+func operators(condition ast.Expr) (count int) {
+	ast.Inspect(condition, func(x ast.Node) bool {
+		if pair, ok := x.(*ast.BinaryExpr); ok && (pair.Op == token.LAND || pair.Op == token.LOR) {
+			count++
+		}
+		return true
+	})
+	return count
 }
 
 // wordsIn splits a name where its letters become capital, and makes words singular.

@@ -41,7 +41,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		cancel(exit.ErrInterrupted)
 	}()
 	s := session.New()
-	s.Own = true
+	s.OwnsProcess = true
 	return execute(ctx, s, args, stdout, stderr)
 }
 
@@ -67,14 +67,14 @@ func execute(ctx context.Context, s *session.Session, args []string, stdout, std
 // runSent runs the verb that a launch has sent to this rank, and returns the exit code.
 func runSent(ctx context.Context, s *session.Session, stderr io.Writer) int {
 	cmd := newCommand(s)
-	s.Begin(cmd, s.At, stderr)
+	s.Begin(cmd, s.LaunchRank, stderr)
 	set := func(f *pflag.FlagSet) (err error) {
-		for _, x := range s.At.Flags {
+		for _, x := range s.LaunchRank.Flags {
 			err = cmp.Or(err, f.Set(x.Name, x.Value))
 		}
 		return err
 	}
-	verb, rest, err := cmd.Find(strings.Fields(s.At.Start.Verb))
+	verb, rest, err := cmd.Find(strings.Fields(s.LaunchRank.Start.Verb))
 	if err = cmp.Or(err, session.NoArguments(verb, rest)); err == nil {
 		verb.SetContext(ctx)
 		verb.InheritedFlags() // are flags of the verb from now on
@@ -84,7 +84,7 @@ func runSent(ctx context.Context, s *session.Session, stderr io.Writer) int {
 			err = s.Settle(verb)
 		}
 		if err == nil {
-			err = verb.RunE(verb, s.At.Paths)
+			err = verb.RunE(verb, s.LaunchRank.Paths)
 		}
 		if err != nil {
 			ranks.JoinAnyhow(s, verb, groups.Nodes(s), func(f *pflag.FlagSet) { set(f) })
@@ -106,8 +106,8 @@ func newCommand(s *session.Session) *cobra.Command {
 		SilenceUsage:               true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-					return exit.Usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(like, " or "), session.CommandName())
+				if suggestions := cmd.SuggestionsFor(args[0]); len(suggestions) > 0 {
+					return exit.Usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(suggestions, " or "), session.CommandName())
 				}
 				return exit.Usagef("unknown verb %q: see %s --help", args[0], session.CommandName())
 			}

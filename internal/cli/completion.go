@@ -45,9 +45,9 @@ func completeValues(cmd *cobra.Command) {
 	}
 }
 
-func names[T any](of []T, name func(T) string) []string {
+func names[T any](entries []T, name func(T) string) []string {
 	var list []string
-	for _, x := range of {
+	for _, x := range entries {
 		list = append(list, name(x))
 	}
 	return list

@@ -39,7 +39,7 @@ func TestConfined(t *testing.T) {
 		return x
 	}
 	key := confined
-	key.Only = []string{in}
+	key.Permitted = []string{in}
 	for name, sent := range map[string]launch.Start{
 		"lies elsewhere":                   {Verb: "protect", Paths: []string{out}, Dir: in},
 		"lies elsewhere ":                  {Verb: "status", Paths: []string{in}, Dir: out},

@@ -163,7 +163,7 @@ func TestGroupCheckPairs(t *testing.T) {
 	got, r := f.checkGroup(t, args...)
 	failed := 0
 	for _, p := range got.Pairs {
-		if bad := strings.HasPrefix(p.To, "deaf:"); bad != (p.Error != "") {
+		if bad := strings.HasPrefix(p.TargetHost, "deaf:"); bad != (p.Error != "") {
 			t.Errorf("%+v", p)
 		}
 		if p.Error != "" {

@@ -59,7 +59,7 @@ func runLab(s *session.Session, cmd *cobra.Command, program string, args []strin
 		return nil
 	}
 	if ended := new(exec.ExitError); errors.As(err, &ended) && ended.Exited() {
-		return exit.With(exit.ErrSaid, ended.ExitCode())
+		return exit.WithCode(exit.ErrSaid, ended.ExitCode())
 	}
 	return err
 }
@@ -69,14 +69,14 @@ func findLab(ctx context.Context) (string, error) {
 	if path := session.InstalledLab(); path != "" {
 		return path, nil
 	}
-	own, err := os.Executable()
-	_, there := os.Stat("lab/cmd/volley-lab/main.go")
-	if err != nil || !strings.Contains(own, "go-build") || there != nil {
+	executable, err := os.Executable()
+	_, missing := os.Stat("lab/cmd/volley-lab/main.go")
+	if err != nil || !strings.Contains(executable, "go-build") || missing != nil {
 		return "", exit.Usagef("%s is not installed: %s", session.LabName, session.WhereLab)
 	}
-	path := filepath.Join(filepath.Dir(own), session.LabName)
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./lab/cmd/volley-lab").CombinedOutput(); err != nil {
-		return "", exit.Usagef("go build ./lab/cmd/volley-lab: %w: %s", err, strings.TrimSpace(string(out)))
+	path := filepath.Join(filepath.Dir(executable), session.LabName)
+	if output, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./lab/cmd/volley-lab").CombinedOutput(); err != nil {
+		return "", exit.Usagef("go build ./lab/cmd/volley-lab: %w: %s", err, strings.TrimSpace(string(output)))
 	}
 	return path, nil
 }

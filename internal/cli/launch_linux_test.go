@@ -310,7 +310,7 @@ func TestLaunchTune(t *testing.T) {
 	}
 	var got tuneText
 	r = f.run(append(args, "--json")...)
-	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].From != "host0" || got.Pairs[0].To != "host1" || got.Result == nil || got.Ranks != 3 {
+	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].SourceHost != "host0" || got.Pairs[0].TargetHost != "host1" || got.Result == nil || got.Ranks != 3 {
 		t.Errorf("%v: %+v", err, r)
 	}
 	if r := f.run(f.of("protect", "--tolerate", "1", "-v", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exit.OK || !strings.Contains(r.stdout, "the network that volley tune measured") {

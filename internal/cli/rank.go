@@ -27,21 +27,21 @@ var confined = launch.Confinement{
 
 // newRank returns the verb of one rank of a launch, which tells it on standard input what to do.
 func newRank(s *session.Session) *cobra.Command {
-	may := confined
+	confinement := confined
 	cmd := &cobra.Command{
 		Use:    launch.Verb,
 		Short:  "Be one rank of a run that volley starts elsewhere",
 		Hidden: true,
 		Args:   session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if may.Commands && may.Only == nil {
-				return exit.Usagef("--%s: it is beside --%s DIR, without which a key may do all", launch.AllowCommands, launch.Only)
+			if confinement.Commands && confinement.Permitted == nil {
+				return exit.Usagef("--%s: it is beside --%s DIR, without which a key may do all", launch.AllowCommandsFlag, launch.OnlyFlag)
 			}
-			if err := cmp.Or(ranks.Named(cmd.Flags(), may.Only), may.Asked(s.Getenv("SSH_ORIGINAL_COMMAND"))); err != nil {
+			if err := cmp.Or(ranks.Named(cmd.Flags(), confinement.Permitted), confinement.Asked(s.Getenv("SSH_ORIGINAL_COMMAND"))); err != nil {
 				return err
 			}
 			r := &launch.Rank{
-				In: s.Stdin, Out: cmd.OutOrStdout(), Environ: s.Environ, May: may, Every: s.Limits.Progress, Limit: s.Limits.End,
+				Input: s.Stdin, Output: cmd.OutOrStdout(), Environ: s.Environ, Confinement: confinement, Interval: s.Limits.Progress, Limit: s.Limits.End,
 				LogTo: s.LogTo, Say: s.CommandSays, Message: session.Message, Build: session.Build,
 				Verb: func(ctx context.Context, r *launch.Rank) string {
 					verb := s.RankOf(r)
@@ -50,14 +50,14 @@ func newRank(s *session.Session) *cobra.Command {
 					return cmp.Or(came, launch.ResultFailed)
 				},
 			}
-			if s.Own {
+			if s.OwnsProcess {
 				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write then fails, and the run ends in order
 				r.Exit = func() { os.Exit(exit.Failed) }
 			}
 			return r.Serve(cmd.Context())
 		},
 	}
-	cmd.Flags().StringSliceVar(&may.Only, launch.Only, nil, "refuse everything outside these `DIR`s and files, separated by commas")
-	cmd.Flags().BoolVar(&may.Commands, launch.AllowCommands, false, "beside --only, run pre and post of a group file")
+	cmd.Flags().StringSliceVar(&confinement.Permitted, launch.OnlyFlag, nil, "refuse everything outside these `DIR`s and files, separated by commas")
+	cmd.Flags().BoolVar(&confinement.Commands, launch.AllowCommandsFlag, false, "beside --only, run pre and post of a group file")
 	return cmd
 }

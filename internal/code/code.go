@@ -24,21 +24,21 @@ func Solve(ctx context.Context, a matrix.Matrix, kept, lost, parity []int) (used
 	}
 	// With S the packets kept, L those lost, P the parity used: y_P = x_S·A_SP + x_L·A_LP, x_L = (y_P - x_S·A_SP)·A_LP^-1.
 	f, steps := a.Field(), poll.New(ctx)
-	chosen, back, err := matrix.DenseOf(part{a, lost, parity, steps}).Basis(ctx)
+	chosen, decoding, err := matrix.DenseOf(part{a, lost, parity, steps}).Basis(ctx)
 	poll.Must(err)
 	for i, c := range chosen {
 		chosen[i] = parity[c]
 	}
-	if back == nil {
+	if decoding == nil {
 		return chosen, nil, nil
 	}
-	known, err := matrix.Mul(part{a, kept, chosen, steps}, back)
+	known, err := matrix.Mul(part{a, kept, chosen, steps}, decoding)
 	poll.Must(err)
 	return chosen, matrix.DenseFunc(f, len(kept)+len(chosen), len(lost), func(i, j int) field.Element {
 		if i < len(kept) {
 			return f.Sub(field.Element{}, known.At(i, j))
 		}
-		return back.At(i-len(kept), j)
+		return decoding.At(i-len(kept), j)
 	}), nil
 }
 

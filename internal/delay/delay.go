@@ -15,9 +15,9 @@ type delayed struct {
 	ctx   context.Context
 	delay func(*transport.Transfer) time.Duration
 
-	mu   sync.Mutex // guards what follows, and calls of delay
-	last map[stream]chan struct{}
-	all  sync.WaitGroup
+	mu      sync.Mutex // guards what follows, and calls of delay
+	last    map[stream]chan struct{}
+	sending sync.WaitGroup
 }
 
 // A stream is what keeps its order. The channel of its last message is closed when that is sent.
@@ -47,7 +47,7 @@ func Limit(ctx context.Context, t transport.Transport, rate int64) transport.Tra
 
 type queue struct {
 	transport.Queue
-	of *delayed
+	delayed *delayed
 }
 
 // Gather is as [transport.Gather] says.
@@ -56,7 +56,7 @@ func (q queue) Gather(receives int) { transport.Gather(q.Queue, receives) }
 func (l *delayed) NewQueue() transport.Queue { return queue{l.Transport.NewQueue(), l} }
 
 func (q queue) Post(transfers ...*transport.Transfer) {
-	l := q.of
+	l := q.delayed
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range transfers {
@@ -70,7 +70,7 @@ func (q queue) Post(transfers ...*transport.Transfer) {
 
 // send sends a message after the delay and after those ahead. The caller holds the lock.
 func (q queue) send(t *transport.Transfer, delay time.Duration) {
-	l, key := q.of, stream{t.Rank, t.Tag}
+	l, key := q.delayed, stream{t.Rank, t.Tag}
 	ahead := l.last[key]
 	if ahead == nil && delay == 0 {
 		q.Queue.Post(t)
@@ -78,7 +78,7 @@ func (q queue) send(t *transport.Transfer, delay time.Duration) {
 	}
 	sent := make(chan struct{})
 	l.last[key] = sent
-	l.all.Go(func() {
+	l.sending.Go(func() {
 		select {
 		case <-time.After(delay):
 		case <-l.ctx.Done():
@@ -97,6 +97,6 @@ func (q queue) send(t *transport.Transfer, delay time.Duration) {
 }
 
 func (l *delayed) Close() error {
-	l.all.Wait()
+	l.sending.Wait()
 	return l.Transport.Close()
 }

@@ -19,7 +19,7 @@ const (
 
 var (
 	// ErrInterrupted is the cause of a context that Ctrl-C has ended.
-	ErrInterrupted = With(errors.New("interrupted"), Interrupted)
+	ErrInterrupted = WithCode(errors.New("interrupted"), Interrupted)
 
 	// ErrSaid is that of a run that has said all about it.
 	ErrSaid = errors.New("")
@@ -27,12 +27,12 @@ var (
 
 // Code returns that of an error: its own, where it has a method for that.
 func Code(err error) int {
-	var own interface{ ExitCode() int }
+	var coder interface{ ExitCode() int }
 	switch {
 	case err == nil:
 		return OK
-	case errors.As(err, &own):
-		return own.ExitCode()
+	case errors.As(err, &coder):
+		return coder.ExitCode()
 	case volley.IsInputError(err):
 		return Usage
 	}
@@ -48,20 +48,20 @@ func (e coded) Unwrap() error { return e.error }
 
 func (e coded) ExitCode() int { return e.code }
 
-// With returns an error that has the code.
-func With(err error, code int) error { return coded{err, code} }
+// WithCode returns an error that has the code.
+func WithCode(err error, code int) error { return coded{err, code} }
 
 // AsUsage marks err, unless nil or with an exit code of its own, as the caller's to mend.
 func AsUsage(err error) error {
-	var own interface{ ExitCode() int }
-	if err == nil || errors.As(err, &own) {
+	var coder interface{ ExitCode() int }
+	if err == nil || errors.As(err, &coder) {
 		return err
 	}
-	return With(err, Usage)
+	return WithCode(err, Usage)
 }
 
 // Usagef is fmt.Errorf for errors that are the caller's to mend.
 func Usagef(format string, args ...any) error { return AsUsage(fmt.Errorf(format, args...)) }
 
 // Wrongf is fmt.Errorf for what is not what it has to be.
-func Wrongf(format string, args ...any) error { return With(fmt.Errorf(format, args...), Wrong) }
+func Wrongf(format string, args ...any) error { return WithCode(fmt.Errorf(format, args...), Wrong) }

@@ -16,15 +16,15 @@ const (
 
 // Hold begins to measure. What it returns fails the test where more was allocated than n bytes of input may take.
 func Hold(t testing.TB, n int) (end func()) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	var initial, after runtime.MemStats
+	runtime.ReadMemStats(&initial)
 	start := time.Now()
 	return func() {
 		t.Helper()
 		took := time.Since(start)
 		runtime.ReadMemStats(&after)
-		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(base)+perByte*uint64(n); got > most {
-			t.Errorf("%d bytes of input take %d bytes of memory: want at most %d", n, got, most)
+		if got, limit := after.TotalAlloc-initial.TotalAlloc, uint64(base)+perByte*uint64(n); got > limit {
+			t.Errorf("%d bytes of input take %d bytes of memory: want at most %d", n, got, limit)
 		}
 		if took > longest {
 			t.Errorf("%d bytes of input take %v: want at most %v", n, took, longest)

@@ -67,16 +67,16 @@ func parse(base string, text []byte) (*File, error) {
 	if err := d.Decode(&doc); err != nil && err != io.EOF {
 		return nil, fmt.Errorf(" %w", err)
 	}
-	var more yaml.Node
-	if err := d.Decode(&more); err != io.EOF {
-		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, more.Line))
+	var extra yaml.Node
+	if err := d.Decode(&extra); err != io.EOF {
+		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, extra.Line))
 	}
 	g := &File{Commands: map[string]launch.Commands{}, Flags: map[string][]string{}, Lines: map[string]int{}, doc: &doc}
 	if doc.Kind == 0 {
 		return nil, fmt.Errorf("1: nothing in it: want members")
 	}
 	limit := 10 * time.Minute // of a command
-	err := pairs(doc.Content[0], "the file", func(key string, at, value *yaml.Node) (err error) {
+	err := pairs(doc.Content[0], "the file", func(key string, keyNode, value *yaml.Node) (err error) {
 		switch {
 		case key == "members":
 			return g.addMembers(base, value)
@@ -86,13 +86,13 @@ func parse(base string, text []byte) (*File, error) {
 			}
 			return nil
 		case !slices.Contains(Keys, key):
-			return fmt.Errorf("%d: %s: want members, %s, or one of %s", at.Line, key, limitKey, strings.Join(Keys, ", "))
+			return fmt.Errorf("%d: %s: want members, %s, or one of %s", keyNode.Line, key, limitKey, strings.Join(Keys, ", "))
 		}
 		list := []*yaml.Node{value}
 		if value.Kind == yaml.SequenceNode && key == "exclude" {
 			list = value.Content
 		}
-		g.Lines[key] = at.Line
+		g.Lines[key] = keyNode.Line
 		for _, v := range list {
 			text := textOf(v)
 			if text == "" {
@@ -101,7 +101,7 @@ func parse(base string, text []byte) (*File, error) {
 			g.Flags[key] = append(g.Flags[key], text)
 		}
 		if (key == "key" && value.Value != "none" || key == "meta") && !filepath.IsAbs(value.Value) {
-			return fmt.Errorf("%d: %s: %q: want an absolute path", at.Line, key, value.Value)
+			return fmt.Errorf("%d: %s: %q: want an absolute path", keyNode.Line, key, value.Value)
 		}
 		return nil
 	})
@@ -127,18 +127,18 @@ func textOf(value *yaml.Node) (text string) {
 	return value.Value
 }
 
-func pairs(of *yaml.Node, what string, f func(key string, at, value *yaml.Node) error) error {
-	if of.Kind != yaml.MappingNode {
-		return fmt.Errorf("%d: %s: want lines KEY: VALUE", of.Line, what)
+func pairs(mapping *yaml.Node, subject string, f func(key string, keyNode, value *yaml.Node) error) error {
+	if mapping.Kind != yaml.MappingNode {
+		return fmt.Errorf("%d: %s: want lines KEY: VALUE", mapping.Line, subject)
 	}
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(of.Content); i += 2 {
-		at := of.Content[i]
-		if seen[at.Value] {
-			return fmt.Errorf("%d: %s: it is there twice", at.Line, at.Value)
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		keyNode := mapping.Content[i]
+		if seen[keyNode.Value] {
+			return fmt.Errorf("%d: %s: it is there twice", keyNode.Line, keyNode.Value)
 		}
-		seen[at.Value] = true
-		if err := f(at.Value, at, of.Content[i+1]); err != nil {
+		seen[keyNode.Value] = true
+		if err := f(keyNode.Value, keyNode, mapping.Content[i+1]); err != nil {
 			return err
 		}
 	}
@@ -157,13 +157,13 @@ func (g *File) addMembers(base string, list *yaml.Node) error {
 		}
 		var dir, domain string
 		var c launch.Commands
-		err := pairs(m, fmt.Sprint("member ", i), func(key string, at, value *yaml.Node) error {
-			to := map[string]*string{"dir": &dir, "domain": &domain, "pre": &c.Pre, "post": &c.Post}[key]
-			if to != nil {
-				*to = textOf(value)
+		err := pairs(m, fmt.Sprint("member ", i), func(key string, keyNode, value *yaml.Node) error {
+			target := map[string]*string{"dir": &dir, "domain": &domain, "pre": &c.Pre, "post": &c.Post}[key]
+			if target != nil {
+				*target = textOf(value)
 			}
-			if to == nil || *to == "" {
-				return wrong(at.Line, "%s: want dir: DIR, domain: what fails together, pre: and post: commands around protect", key)
+			if target == nil || *target == "" {
+				return wrong(keyNode.Line, "%s: want dir: DIR, domain: what fails together, pre: and post: commands around protect", key)
 			}
 			return nil
 		})
@@ -209,8 +209,8 @@ func memberNode(dir string) *yaml.Node {
 // Absolute returns a directory here by its whole path, as group files have it.
 func Absolute(dir string) string {
 	if a, err := ssh.Parse(dir); err == nil && a.Host == "" {
-		if whole, err := filepath.Abs(dir); err == nil {
-			return whole
+		if absolute, err := filepath.Abs(dir); err == nil {
+			return absolute
 		}
 	}
 	return dir
@@ -229,12 +229,12 @@ func Rewrite(name string, add, remove []string, tolerate string) error {
 	if err != nil {
 		return err
 	}
-	of := g.doc.Content[0]
+	mapping := g.doc.Content[0]
 	if tolerate != "" && g.Flags["tolerate"] == nil {
-		of.Content = append([]*yaml.Node{scalarNode("tolerate"), scalarNode(tolerate)}, of.Content...)
+		mapping.Content = append([]*yaml.Node{scalarNode("tolerate"), scalarNode(tolerate)}, mapping.Content...)
 	}
-	for i := 0; i+1 < len(of.Content); i += 2 {
-		switch value := of.Content[i+1]; of.Content[i].Value {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		switch value := mapping.Content[i+1]; mapping.Content[i].Value {
 		case "members":
 			var list []*yaml.Node
 			for n, member := range value.Content {
@@ -268,7 +268,7 @@ type Entry struct {
 
 // Text returns a group file. Directories here become absolute.
 func Text(entries []Entry, dirs []string) ([]byte, error) {
-	of := &yaml.Node{Kind: yaml.MappingNode}
+	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	for _, e := range entries {
 		value := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, x := range e.Values {
@@ -277,14 +277,14 @@ func Text(entries []Entry, dirs []string) ([]byte, error) {
 		if !e.List {
 			value = value.Content[0]
 		}
-		of.Content = append(of.Content, scalarNode(e.Key), value)
+		mapping.Content = append(mapping.Content, scalarNode(e.Key), value)
 	}
 	members := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, dir := range dirs {
 		members.Content = append(members.Content, memberNode(Absolute(dir)))
 	}
-	of.Content = append(of.Content, scalarNode("members"), members)
-	text, err := yaml.Marshal(of)
+	mapping.Content = append(mapping.Content, scalarNode("members"), members)
+	text, err := yaml.Marshal(mapping)
 	if err == nil {
 		_, err = parse("/", text)
 	}

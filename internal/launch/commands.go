@@ -33,9 +33,9 @@ const (
 )
 
 // resultOfAll returns what protect has come to by what ranks say, some of which may only have heard that it failed.
-func resultOfAll(all []string) string {
+func resultOfAll(results []string) string {
 	for _, result := range []string{ResultOK, ResultFailed} { // one that knows is enough
-		if slices.Contains(all, result) {
+		if slices.Contains(results, result) {
 			return result
 		}
 	}
@@ -47,7 +47,7 @@ type Commander struct {
 	Order
 	Dir     string // of the node, here
 	Environ []string
-	Say     func(c *Commander, which, line string) // hears what a command says
+	Say     func(c *Commander, command, line string) // hears what a command says
 
 	mu    sync.Mutex // is held while a command runs
 	began bool       // pre has begun, so that post is due
@@ -77,7 +77,7 @@ func (c *Commander) post(result string) error {
 }
 
 // run runs a command of a shell, and prints what it says.
-func (c *Commander) run(ctx context.Context, which, command string, more ...string) error {
+func (c *Commander) run(ctx context.Context, name, command string, environ ...string) error {
 	if command == "" {
 		return nil
 	}
@@ -94,12 +94,12 @@ func (c *Commander) run(ctx context.Context, which, command string, more ...stri
 			last = last[1:]
 		}
 		if !c.Quiet {
-			c.Say(c, which, line)
+			c.Say(c, name, line)
 		}
 	}}
 	x := exec.CommandContext(ctx, "sh", "-c", command)
 	x.Env = slices.DeleteFunc(slices.Clone(c.Environ), func(v string) bool { return strings.HasPrefix(v, engine.SecretVariable+"=") })
-	x.Env = append(append(x.Env, "VOLLEY_VERB=protect", "VOLLEY_COMMAND="+which, "VOLLEY_NODE="+c.Name, "VOLLEY_DIR="+dir, "VOLLEY_META="+c.Meta), more...)
+	x.Env = append(append(x.Env, "VOLLEY_VERB=protect", "VOLLEY_COMMAND="+name, "VOLLEY_NODE="+c.Name, "VOLLEY_DIR="+dir, "VOLLEY_META="+c.Meta), environ...)
 	x.Stdout, x.Stderr = lines, lines
 	kill := inGroup(x)
 	x.WaitDelay = commandGrace
@@ -117,26 +117,26 @@ func (c *Commander) run(ctx context.Context, which, command string, more ...stri
 	case cause != nil:
 		return cause
 	}
-	said := ""
+	output := ""
 	if last != nil {
-		said = ": " + strings.Join(last, "; ")
+		output = ": " + strings.Join(last, "; ")
 	}
 	// The code of the command is not that of this process.
-	return exit.With(fmt.Errorf("%s of %s failed: %q: %w%s", which, c.Name, shorten(command), err, said), exit.Failed)
+	return exit.WithCode(fmt.Errorf("%s of %s failed: %q: %w%s", name, c.Name, shorten(command), err, output), exit.Failed)
 }
 
 // shorten returns the beginning of a text, as a message has room for it.
 func shorten(text string) string {
-	const most = 200
-	if text = strings.TrimSpace(text); len(text) > most {
-		return text[:most] + "…"
+	const limit = 200
+	if text = strings.TrimSpace(text); len(text) > limit {
+		return text[:limit] + "…"
 	}
 	return text
 }
 
 // Between runs a verb between the commands of nodes here. The verb returns its result for post beside its error.
 func Between(ctx context.Context, list []*Commander, verb func() (result string, err error)) error {
-	all := func(f func(c *Commander) error) error {
+	runAll := func(f func(c *Commander) error) error {
 		errs := make([]error, len(list))
 		var wg sync.WaitGroup
 		for i, c := range list {
@@ -146,11 +146,11 @@ func Between(ctx context.Context, list []*Commander, verb func() (result string,
 		return inLine(errs...)
 	}
 	result := ResultFailed
-	err := all(func(c *Commander) error { return c.pre(ctx) })
+	err := runAll(func(c *Commander) error { return c.pre(ctx) })
 	if err == nil {
 		result, err = verb()
 	}
-	after := all(func(c *Commander) error { return c.post(result) })
+	after := runAll(func(c *Commander) error { return c.post(result) })
 	return afterwards(result, err, after)
 }
 
@@ -166,21 +166,21 @@ func afterwards(result string, err, after error) error {
 }
 
 // inLine is [errors.Join] in one line.
-func inLine(errs ...error) (all error) {
+func inLine(errs ...error) (joined error) {
 	for _, err := range errs {
 		switch {
-		case all == nil:
-			all = err
+		case joined == nil:
+			joined = err
 		case err != nil:
-			all = fmt.Errorf("%w; %w", all, err)
+			joined = fmt.Errorf("%w; %w", joined, err)
 		}
 	}
-	return all
+	return joined
 }
 
 // prepare has all ranks run what comes before the verb, and say anew who they are.
 func (l *Launch) prepare() {
-	l.each(func(_ int, x *Far) error {
+	l.forEach(func(_ int, x *Far) error {
 		if x.Order == nil || x.Absent != "" {
 			return nil
 		}
@@ -193,7 +193,7 @@ func (l *Launch) prepare() {
 		m, err := l.next(x)
 		switch {
 		case errors.Is(err, errEnd):
-			return exit.With(errors.New(x.ending.Text), x.ending.Code)
+			return exit.WithCode(errors.New(x.ending.Text), x.ending.Code)
 		case err == nil && m.Hello == nil:
 			err = errors.New("a message that does not belong here")
 		}
@@ -207,19 +207,19 @@ func (l *Launch) prepare() {
 // after has the ranks that have ended run what comes after the verb, and returns the error of that. Where the run was
 // stopped, they do so by themselves.
 func (l *Launch) after() (result string, err error) {
-	var said []string
+	var results []string
 	for _, x := range l.Ranks {
 		if x.ending != nil {
-			said = append(said, x.ending.Result)
+			results = append(results, x.ending.Result)
 		}
 	}
-	result = resultOfAll(said)
+	result = resultOfAll(results)
 	errs := make([]error, len(l.Ranks))
-	l.each(func(i int, x *Far) error {
-		if x.Order == nil || x.Absent != "" || x.ending == nil || l.over() {
+	l.forEach(func(i int, x *Far) error {
+		if x.Order == nil || x.Absent != "" || x.ending == nil || l.isStopped() {
 			return nil
 		}
-		before := x.ending
+		ending := x.ending
 		if err := x.Child.Send(outcome{result}); err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (l *Launch) after() (result string, err error) {
 		if x.ending.Text != "" {
 			errs[i] = errors.New(x.ending.Text)
 		}
-		x.ending = before
+		x.ending = ending
 		return nil
 	})
 	return result, inLine(errs...)
@@ -251,10 +251,10 @@ func (r *Rank) obey(ctx context.Context, dir string) (*Commander, error) {
 
 // settle runs what comes after the verb: with the result of all ranks, or that of this one where the launch has gone.
 func (r *Rank) settle(c *Commander, mine string) {
-	all := outcome{mine}
-	r.parent.Receive(&all)
-	last := Ending{Result: all.Result}
-	if err := c.post(all.Result); err != nil {
+	result := outcome{mine}
+	r.parent.Receive(&result)
+	last := Ending{Result: result.Result}
+	if err := c.post(result.Result); err != nil {
 		last.Text, last.Code = r.Message(err), exit.Failed
 	}
 	r.Report(last)

@@ -15,8 +15,8 @@ import (
 
 // A Confinement is what a key of ssh permits: authorized_keys has its flags, and what a launch sends is checked by it.
 type Confinement struct {
-	Only     []string // directories and files; nil: all
-	Commands bool     // of members
+	Permitted []string // directories and files; nil: all
+	Commands  bool     // of members
 
 	// Verbs and flags that a confined rank takes: every other one is refused. What a path names has to lie within. That
 	// of a key may be none.
@@ -26,7 +26,7 @@ type Confinement struct {
 // Asked returns an error where a user of the key has asked for another command: sshd runs this one all the same.
 func (c *Confinement) Asked(command string) error {
 	switch {
-	case c.Only == nil || command == "" || strings.HasSuffix(command, " "+Verb):
+	case c.Permitted == nil || command == "" || strings.HasSuffix(command, " "+Verb):
 		return nil
 	case strings.Contains(command, "sha256sum"):
 		return exit.Usagef("this key runs the volley that is here: leave --remote-path copy out")
@@ -37,11 +37,11 @@ func (c *Confinement) Asked(command string) error {
 // Admit returns what a launch has sent with paths that are resolved, or an error where it asks for more than it may. The
 // verb gets nothing but what was checked.
 func (c *Confinement) Admit(first Start) (Start, error) {
-	if c.Only == nil {
+	if c.Permitted == nil {
 		return first, nil
 	}
 	if first.Commanded && !c.Commands {
-		return first, exit.Usagef("this key does not run pre and post of a group file: --%s in authorized_keys permits them", AllowCommands)
+		return first, exit.Usagef("this key does not run pre and post of a group file: --%s in authorized_keys permits them", AllowCommandsFlag)
 	}
 	if first.Variable != "" {
 		return first, exit.Usagef("this key does not tell what %s is: write the domain of each member into the group file", first.Variable)
@@ -53,7 +53,7 @@ func (c *Confinement) Admit(first Start) (Start, error) {
 	paths := []*string{&first.Dir}
 	for i := range first.Paths {
 		if first.Absent != "" { // it stands for a node of another host, and its directory is not this host's
-			first.Paths[i] = filepath.Join(c.Only[0], "absent")
+			first.Paths[i] = filepath.Join(c.Permitted[0], "absent")
 		}
 		paths = append(paths, &first.Paths[i])
 	}
@@ -73,7 +73,7 @@ func (c *Confinement) Admit(first Start) (Start, error) {
 	}
 	var err error
 	for _, path := range paths {
-		if *path, err = c.within(*path); err != nil {
+		if *path, err = c.permittedPath(*path); err != nil {
 			return first, err
 		}
 	}
@@ -83,24 +83,24 @@ func (c *Confinement) Admit(first Start) (Start, error) {
 // Terms returns an error where a rank would read files elsewhere to listen.
 func (c *Confinement) Terms(run engine.Run) error {
 	for _, path := range []string{run.Certificate, run.Key, run.Authority} {
-		if _, err := c.within(path); err != nil {
+		if _, err := c.permittedPath(path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// within returns the path that a name leads to, or an error where that is not within what the key permits.
-func (c *Confinement) within(name string) (string, error) {
-	if c.Only == nil || name == "" {
+// permittedPath returns the path that a name leads to, or an error where that is not within what the key permits.
+func (c *Confinement) permittedPath(name string) (string, error) {
+	if c.Permitted == nil || name == "" {
 		return name, nil
 	}
 	path, err := resolve(name)
 	if err != nil {
-		return "", exit.Usagef("this key permits %s alone, and %s cannot be followed: %w", strings.Join(c.Only, ", "), name, err)
+		return "", exit.Usagef("this key permits %s alone, and %s cannot be followed: %w", strings.Join(c.Permitted, ", "), name, err)
 	}
-	for _, only := range c.Only {
-		dir, err := resolve(only)
+	for _, permitted := range c.Permitted {
+		dir, err := resolve(permitted)
 		if err != nil {
 			return "", err
 		}
@@ -112,7 +112,7 @@ func (c *Confinement) within(name string) (string, error) {
 	if path != name {
 		leads = " leads to " + path + ", which"
 	}
-	return "", exit.Usagef("this key permits %s alone: %s%s lies elsewhere", strings.Join(c.Only, ", "), name, leads)
+	return "", exit.Usagef("this key permits %s alone: %s%s lies elsewhere", strings.Join(c.Permitted, ", "), name, leads)
 }
 
 // resolve returns the path that a name leads to. Its last parts may be missing, and no link whose target is missing is
@@ -124,10 +124,10 @@ func resolve(name string) (string, error) {
 	}
 	for rest := ""; ; path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest) {
 		real, err := filepath.EvalSymlinks(path)
-		switch _, there := os.Lstat(path); {
+		switch _, missing := os.Lstat(path); {
 		case err == nil:
 			return filepath.Join(real, rest), nil
-		case !errors.Is(err, fs.ErrNotExist), there == nil:
+		case !errors.Is(err, fs.ErrNotExist), missing == nil:
 			return "", fmt.Errorf("%s: %w", path, err)
 		}
 	}

@@ -22,11 +22,11 @@ type Ending struct {
 }
 
 // Worst returns the exit code for all: that of the first who failed by himself.
-func Worst(all []*Ending) int {
+func Worst(endings []*Ending) int {
 	code := exit.OK
 	for _, heard := range []bool{true, false} {
-		for r := len(all) - 1; r >= 0; r-- {
-			if x := all[r]; x != nil && x.Code != exit.OK && x.Heard == heard {
+		for r := len(endings) - 1; r >= 0; r-- {
+			if x := endings[r]; x != nil && x.Code != exit.OK && x.Heard == heard {
 				code = x.Code
 			}
 		}
@@ -53,26 +53,26 @@ func (x Saying) String() string {
 }
 
 // Sayings returns what failed, each once, of one set after the other.
-func Sayings(all []*Ending) (list []Saying) {
+func Sayings(endings []*Ending) (list []Saying) {
 	var sets []string
-	for _, x := range all {
+	for _, x := range endings {
 		if x != nil && !slices.Contains(sets, x.Set) {
 			sets = append(sets, x.Set)
 		}
 	}
 	for _, set := range sets {
-		list = append(list, sayingsOf(set, all)...)
+		list = append(list, sayingsOf(set, endings)...)
 	}
 	return list
 }
 
-func sayingsOf(set string, all []*Ending) (list []Saying) {
-	others := 0 // ranks of other sets
+func sayingsOf(set string, endings []*Ending) (list []Saying) {
+	foreign := 0 // ranks of other sets
 	for _, heard := range []bool{false, true} {
-		others = 0
-		for r, x := range all {
+		foreign = 0
+		for r, x := range endings {
 			if x != nil && x.Set != set {
-				others++
+				foreign++
 			}
 			if x == nil || x.Set != set || x.Text == "" || x.Heard != heard {
 				continue
@@ -88,7 +88,7 @@ func sayingsOf(set string, all []*Ending) (list []Saying) {
 		}
 	}
 	for i := range list {
-		if len(list[i].Ranks) == len(all)-others {
+		if len(list[i].Ranks) == len(endings)-foreign {
 			list[i].Ranks = nil
 		}
 		if set != "" {

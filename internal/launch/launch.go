@@ -32,8 +32,8 @@ const Verb = "rank"
 
 // Flags of the verb.
 const (
-	Only          = "only"
-	AllowCommands = "allow-commands"
+	OnlyFlag          = "only"
+	AllowCommandsFlag = "allow-commands"
 )
 
 // A Launch is a run whose ranks this process starts at hosts.
@@ -46,11 +46,11 @@ type Launch struct {
 	Missing  bool          // it goes on where nodes cannot be reached
 	Down     bool          // and where their hosts do not answer: the verb says what that means
 	Recovers bool          // the verb is recover
-	To       *ssh.Address  // where files of lost nodes come; nil: where they were
+	Target   *ssh.Address  // where files of lost nodes come; nil: where they were
 	Patience time.Duration // with a rank, from the end of its run to that of its process
 
-	Out      io.Writer                       // gets what ranks print
-	Progress func(done, more int64)          // hears how far those are whose Watch is set
+	Output   io.Writer                       // gets what ranks print
+	Progress func(finished, added int64)     // hears how far those are whose Watch is set
 	Note     func(values map[string]float64) // gets the values of their reports
 	Say      func(Saying)                    // says what failed
 	Silent   bool                            // ends of ranks are not said: of a set, the report does
@@ -90,15 +90,15 @@ type Greeting struct {
 // Begin starts the ranks, and has those run whose nodes have commands what comes before the verb. End ends them.
 func (l *Launch) Begin(ctx context.Context) error {
 	l.GreetAll(ctx)
-	if l.Down && !l.over() {
+	if l.Down && !l.isStopped() {
 		if err := l.standIn(); err != nil {
 			return err
 		}
 	}
-	if !l.over() {
+	if !l.isStopped() {
 		l.prepare()
 	}
-	if l.over() {
+	if l.isStopped() {
 		return l.verdict(ctx)
 	}
 	return nil
@@ -107,8 +107,8 @@ func (l *Launch) Begin(ctx context.Context) error {
 // Order has the ranks be in this order.
 func (l *Launch) Order(order []int) {
 	ranks := make([]*Far, len(order))
-	for i, from := range order {
-		ranks[i] = l.Ranks[from]
+	for i, index := range order {
+		ranks[i] = l.Ranks[index]
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,30 +116,30 @@ func (l *Launch) Order(order []int) {
 }
 
 // Set returns a launch whose ranks are some of these, which have begun, and those alone meet.
-func (l *Launch) Set(ranks []*Far, part protection.SetIndex, out io.Writer) *Launch {
+func (l *Launch) Set(ranks []*Far, part protection.SetIndex, output io.Writer) *Launch {
 	return &Launch{Client: l.Client, Ranks: ranks, Terms: l.Terms, Part: part, Patience: l.Patience,
-		Out: out, Progress: l.Progress, Note: l.Note, Say: l.Say, Silent: true, JSON: l.JSON}
+		Output: output, Progress: l.Progress, Note: l.Note, Say: l.Say, Silent: true, JSON: l.JSON}
 }
 
 // End ends all ranks, and waits for that.
 func (l *Launch) End() {
 	l.release()
 	l.stop()
-	l.each(func(_ int, x *Far) error {
+	l.forEach(func(_ int, x *Far) error {
 		if x.Child != nil {
 			x.Child.End(l.Patience + x.patience)
 		}
 		return nil
 	})
 	for _, x := range l.Ranks {
-		if x.Child == nil || !x.Child.Left() || x.ending != nil || x.Hello.PID <= 0 {
+		if x.Child == nil || !x.Child.Abandoned() || x.ending != nil || x.Hello.PID <= 0 {
 			continue
 		}
-		text := fmt.Sprintf("volley at %s does not end: process %d there", x.At(), x.Hello.PID)
+		text := fmt.Sprintf("volley at %s does not end: process %d there", x.Label(), x.Hello.PID)
 		if x.Dir != "" {
 			text += fmt.Sprintf(" holds the lock of %s until it has, if it has come so far", x.Start.Name)
 		}
-		l.Say(Saying{Text: fmt.Sprintf("%s. A signal may have stopped it, or the host is cut off. To end it: %s", text, l.Line(x.Address, fmt.Sprintf("kill -KILL %d", x.Hello.PID))), Host: x.At()})
+		l.Say(Saying{Text: fmt.Sprintf("%s. A signal may have stopped it, or the host is cut off. To end it: %s", text, l.Line(x.Address, fmt.Sprintf("kill -KILL %d", x.Hello.PID))), Host: x.Label()})
 	}
 }
 
@@ -151,12 +151,12 @@ func (l *Launch) GreetAll(ctx context.Context) {
 		hangs error
 	}
 	logins := map[string]*login{}
-	at := func(x *Far) string { return x.Host + " " + x.Port }
+	hostPort := func(x *Far) string { return x.Host + " " + x.Port }
 	for _, x := range l.Ranks {
-		logins[at(x)] = new(login)
+		logins[hostPort(x)] = new(login)
 	}
-	l.each(func(_ int, x *Far) error {
-		host := logins[at(x)]
+	l.forEach(func(_ int, x *Far) error {
+		host := logins[hostPort(x)]
 		host.Lock() // an sshd refuses many at once
 		defer host.Unlock()
 		err := host.hangs
@@ -179,12 +179,12 @@ func (l *Launch) GreetAll(ctx context.Context) {
 
 // Meet has the ranks meet, and waits for their ends.
 func (l *Launch) Meet(ctx context.Context) error {
-	here, table := l.route(), table{SetIndex: l.Part}
-	l.each(func(rank int, x *Far) error {
+	route, table := l.route(), table{SetIndex: l.Part}
+	l.forEach(func(rank int, x *Far) error {
 		run := l.Terms
 		run.Rank, run.Size, run.Advertise = rank, len(l.Ranks), x.Hello.Address
 		if ip := net.ParseIP(x.Hello.Address); ip == nil || ip.IsLoopback() {
-			run.Advertise = here
+			run.Advertise = route
 		}
 		run.Bind = cmp.Or(run.Bind, run.Advertise)
 		if err := x.Child.Send(run); err != nil {
@@ -197,9 +197,9 @@ func (l *Launch) Meet(ctx context.Context) error {
 	for _, x := range l.Ranks {
 		table.Addresses = append(table.Addresses, x.address)
 	}
-	if !l.over() {
-		l.each(func(_ int, x *Far) error { return x.Child.Send(table) })
-		l.each(func(_ int, x *Far) error {
+	if !l.isStopped() {
+		l.forEach(func(_ int, x *Far) error { return x.Child.Send(table) })
+		l.forEach(func(_ int, x *Far) error {
 			if _, err := l.next(x); !errors.Is(err, errEnd) {
 				return cmp.Or(err, errors.New("a message that does not belong here"))
 			}
@@ -217,16 +217,16 @@ func (l *Launch) Meet(ctx context.Context) error {
 
 // standIn starts ranks in place of nodes that cannot be reached or are empty: where their files are to come, or at any host.
 func (l *Launch) standIn() error {
-	at := l.To
-	if at == nil {
+	address := l.Target
+	if address == nil {
 		i := slices.IndexFunc(l.Ranks, func(x *Far) bool { return x.Absent == "" })
 		if i < 0 {
 			return errors.New(l.Ranks[0].Absent)
 		}
-		at = &l.Ranks[i].Address
+		address = &l.Ranks[i].Address
 	}
-	l.each(func(_ int, x *Far) error {
-		if l.To != nil && x.Hello.Node.Empty {
+	l.forEach(func(_ int, x *Far) error {
+		if l.Target != nil && x.Hello.Node.Empty {
 			x.Absent = "it is empty"
 		}
 		if x.Absent == "" {
@@ -235,7 +235,7 @@ func (l *Launch) standIn() error {
 		if x.Child != nil {
 			x.Child.End(l.Patience)
 		}
-		x.Address, x.Dir = *at, ""
+		x.Address, x.Dir = *address, ""
 		return l.greet(x)
 	})
 	return nil
@@ -276,29 +276,29 @@ func (l *Launch) begin(x *Far, start func(ssh.Address) (*ssh.Child, error)) (err
 	if err != nil || x.Child == nil {
 		return err
 	}
-	var m said
+	var m message
 	if err = x.Child.Send(x.Start); err == nil {
 		m, err = l.next(x)
 	}
 	if errors.Is(err, errEnd) { // it refuses
-		err, x.ending = exit.With(fmt.Errorf("%s: %s", x.At(), x.ending.Text), x.ending.Code), nil
+		err, x.ending = exit.WithCode(fmt.Errorf("%s: %s", x.Label(), x.ending.Text), x.ending.Code), nil
 	}
 	if err != nil {
 		if missing := new(ssh.MissingError); errors.As(err, &missing) {
-			how := "--remote-path says where volley is there, --remote-path copy copies this one"
+			advice := "--remote-path says where volley is there, --remote-path copy copies this one"
 			if missing.Restricted {
-				how = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley"
+				advice = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley"
 			}
-			err = fmt.Errorf("%w; %s", err, how)
+			err = fmt.Errorf("%w; %s", err, advice)
 		}
 		return err
 	}
 	if m.Hello == nil {
-		return &VersionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --remote-path copy", x.At(), volley.Version)}
+		return &VersionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --remote-path copy", x.Label(), volley.Version)}
 	}
 	if m.Hello.Version != volley.Version {
-		here, _ := os.Hostname()
-		return &VersionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --remote-path copy", x.At(), m.Hello.Version, here, volley.Version)}
+		host, _ := os.Hostname()
+		return &VersionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --remote-path copy", x.Label(), m.Hello.Version, host, volley.Version)}
 	}
 	x.Hello, x.Took, x.Ahead = *m.Hello, time.Since(begun), time.Until(m.Hello.Clock)
 	return nil
@@ -313,9 +313,9 @@ func (e *VersionError) Error() string { return e.text }
 var errEnd = errors.New("the rank has ended")
 
 // next returns the next message of a rank which is not output.
-func (l *Launch) next(x *Far) (m said, err error) {
+func (l *Launch) next(x *Far) (m message, err error) {
 	for {
-		m = said{}
+		m = message{}
 		if err := x.Child.Receive(&m); err != nil {
 			return m, err
 		}
@@ -323,9 +323,9 @@ func (l *Launch) next(x *Far) (m said, err error) {
 		case m.End != nil:
 			x.ending = m.End
 			return m, errEnd
-		case m.Done != 0 || m.More != 0:
+		case m.Finished != 0 || m.Added != 0:
 			if x.Watch { // else nobody has asked
-				l.Progress(m.Done, m.More)
+				l.Progress(m.Finished, m.Added)
 			}
 			continue
 		case m.Text != nil:
@@ -333,11 +333,11 @@ func (l *Launch) next(x *Far) (m said, err error) {
 				return m, err
 			}
 			continue
-		case m.Out == nil:
+		case m.Output == nil:
 			return m, nil
 		}
 		l.mu.Lock()
-		err := printable.Fprintf(l.Out, "%s", printable.Lines(string(m.Out)))
+		err := printable.Fprintf(l.Output, "%s", printable.Lines(string(m.Output)))
 		l.mu.Unlock()
 		if err != nil {
 			return m, err
@@ -349,26 +349,26 @@ func (l *Launch) next(x *Far) (m said, err error) {
 func (l *Launch) gather(x *Far, text json.RawMessage) error {
 	l.mu.Lock()
 	x.text = text
-	var all []json.RawMessage
+	var texts []json.RawMessage
 	for _, y := range l.Ranks {
 		if y.text != nil {
-			all = append(all, y.text)
+			texts = append(texts, y.text)
 		}
 	}
 	l.mu.Unlock()
-	if len(all) < len(l.Ranks) {
+	if len(texts) < len(l.Ranks) {
 		return nil
 	}
 	for _, y := range l.Ranks {
-		if err := y.Child.Send(all); err != nil {
+		if err := y.Child.Send(texts); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// each calls f for all ranks at once. The first error is the cause for all to stop.
-func (l *Launch) each(f func(rank int, x *Far) error) {
+// forEach calls f for all ranks at once. The first error is the cause for all to stop.
+func (l *Launch) forEach(f func(rank int, x *Far) error) {
 	var wg sync.WaitGroup
 	for rank, x := range l.Ranks {
 		wg.Go(func() {
@@ -385,8 +385,8 @@ func (l *Launch) each(f func(rank int, x *Far) error) {
 	wg.Wait()
 }
 
-// over reports whether the ranks have to end.
-func (l *Launch) over() bool {
+// isStopped reports whether the ranks have to end.
+func (l *Launch) isStopped() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.stopped
@@ -427,11 +427,11 @@ func (l *Launch) verdict(ctx context.Context) error {
 	if code == exit.OK {
 		return nil
 	}
-	return exit.With(exit.ErrSaid, code)
+	return exit.WithCode(exit.ErrSaid, code)
 }
 
-// Said returns what ranks have said of their ends, in one line.
-func (l *Launch) Said() string {
+// EndingText returns what ranks have said of their ends, in one line.
+func (l *Launch) EndingText() string {
 	var texts []string
 	list, _ := l.ended()
 	for _, x := range list {
@@ -442,20 +442,20 @@ func (l *Launch) Said() string {
 
 // ended returns what ranks have said of their ends, and the exit code.
 func (l *Launch) ended() (list []Saying, code int) {
-	all := make([]*Ending, len(l.Ranks))
+	endings := make([]*Ending, len(l.Ranks))
 	for rank, x := range l.Ranks {
-		all[rank] = x.ending
+		endings[rank] = x.ending
 	}
-	for _, x := range Sayings(all) {
+	for _, x := range Sayings(endings) {
 		if x.Ranks != nil {
-			x.Host = l.Ranks[x.Ranks[0]].At()
+			x.Host = l.Ranks[x.Ranks[0]].Label()
 		}
 		if l.Silent || !l.JSON {
 			x = Saying{Text: l.named(x.String())}
 		}
 		list = append(list, x)
 	}
-	return list, Worst(all)
+	return list, Worst(endings)
 }
 
 var rankNumber = regexp.MustCompile(`\b(?:[Rr]ank|process) (\d+)\b`)
@@ -467,6 +467,6 @@ func (l *Launch) named(text string) string {
 		if err != nil || rank >= len(l.Ranks) {
 			return match
 		}
-		return fmt.Sprintf("%s (%s)", match, l.Ranks[rank].At())
+		return fmt.Sprintf("%s (%s)", match, l.Ranks[rank].Label())
 	})
 }

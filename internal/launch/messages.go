@@ -14,13 +14,13 @@ type Start struct {
 	Flags []Flag
 	Paths []string // that the verb is given
 
-	Dir    string          // of the node, "" where there is none
-	Roots  bool            // it is a root of snapshots
-	Name   string          // what the user calls it
-	Absent string          // why the node cannot be reached
-	From   string          // the host of the launch
-	Watch  bool            // somebody looks at the progress
-	Look   *site.Directory `json:",omitempty"` // it looks at that before it answers
+	Dir        string          // of the node, "" where there is none
+	Roots      bool            // it is a root of snapshots
+	Name       string          // what the user calls it
+	Absent     string          // why the node cannot be reached
+	LaunchHost string          `json:"From"` // the host of the launch
+	Watch      bool            // somebody looks at the progress
+	Look       *site.Directory `json:",omitempty"` // it looks at that before it answers
 
 	Commanded bool `json:",omitempty"` // an Order comes once it has answered
 
@@ -71,13 +71,13 @@ type table struct {
 	protection.SetIndex
 }
 
-// said is any message of a rank.
-type said struct {
-	Hello  *Hello
-	Listen string
-	Text   json.RawMessage `json:"Record,omitempty"` // for all ranks, which get the list of all texts once all have come
-	Out    []byte
-	End    *Ending
-	Done   int64 // bytes more
-	More   int64 // that have to be; fewer below 0
+// A message is any message of a rank.
+type message struct {
+	Hello    *Hello
+	Listen   string
+	Text     json.RawMessage `json:"Record,omitempty"` // for all ranks, which get the list of all texts once all have come
+	Output   []byte          `json:"Out"`
+	End      *Ending
+	Finished int64 `json:"Done"` // bytes more
+	Added    int64 `json:"More"` // that have to be; fewer below 0
 }

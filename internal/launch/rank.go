@@ -27,20 +27,20 @@ import (
 
 // A Rank is one rank of a launch, in the process that the launch has started for it.
 type Rank struct {
-	In      io.Reader // from the launch, and to it
-	Out     io.Writer
-	Environ []string
-	May     Confinement
-	Every   time.Duration // the launch hears of progress
+	Input       io.Reader // from the launch, and to it
+	Output      io.Writer
+	Environ     []string
+	Confinement Confinement
+	Interval    time.Duration // the launch hears of progress
 
 	// Exit, unless nil, ends the process where the launch has gone and the verb has not ended within Limit.
 	Exit  func()
 	Limit time.Duration
 
 	LogTo   func(verbose, json bool) *slog.Logger
-	Say     func(c *Commander, which, line string) // hears what commands of the node say
-	Message func(error) string                     // an error as the launch prints it
-	Build   func() string                          // of this program
+	Say     func(c *Commander, command, line string) // hears what commands of the node say
+	Message func(error) string                       // an error as the launch prints it
+	Build   func() string                            // of this program
 
 	// Verb runs the verb of Start, and returns what protect has come to.
 	Verb func(ctx context.Context, r *Rank) (result string)
@@ -52,7 +52,7 @@ type Rank struct {
 	due    atomic.Pointer[Commander] // it may have to run post
 
 	mu     sync.Mutex // guards what follows
-	untold said       // progress that the launch has not heard of
+	untold message    // progress that the launch has not heard of
 	told   time.Time
 }
 
@@ -60,7 +60,7 @@ type Rank struct {
 func (r *Rank) Serve(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r.parent, err = ssh.Greet(r.In, r.Out, func() {
+	r.parent, err = ssh.Greet(r.Input, r.Output, func() {
 		cancel(ssh.ErrGone)
 		if r.Exit == nil {
 			return
@@ -87,7 +87,7 @@ func (r *Rank) serve(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if r.Start, err = r.May.Admit(sent); err != nil {
+	if r.Start, err = r.Confinement.Admit(sent); err != nil {
 		return r.refuse(err)
 	}
 	log := r.LogTo(r.flag("verbose") == "true", r.flag("log-format") == "json")
@@ -103,7 +103,7 @@ func (r *Rank) serve(ctx context.Context) error {
 		h.Found, h.Build = &found, r.Build()
 	}
 	h.Clock = time.Now()
-	if err := r.parent.Send(said{Hello: &h}); err != nil {
+	if err := r.parent.Send(message{Hello: &h}); err != nil {
 		return err
 	}
 	result := func(string) {}
@@ -113,11 +113,11 @@ func (r *Rank) serve(ctx context.Context) error {
 			return r.refuse(err)
 		}
 		result = func(mine string) { r.settle(c, mine) }
-		if r.Start, err = r.May.Admit(sent); err != nil { // links may lead elsewhere now
+		if r.Start, err = r.Confinement.Admit(sent); err != nil { // links may lead elsewhere now
 			return r.refuse(afterwards(ResultFailed, err, c.post(ResultFailed)))
 		}
 		h.Node = Identify(r.Dir, r.Roots) // which pre may have made
-		if err := r.parent.Send(said{Hello: &h}); err != nil {
+		if err := r.parent.Send(message{Hello: &h}); err != nil {
 			result(ResultFailed)
 			return err
 		}
@@ -138,7 +138,7 @@ func Identify(dir string, root bool) protection.Identity {
 }
 
 func (r *Rank) refuse(err error) error {
-	return r.parent.Send(said{End: &Ending{Text: r.Message(err), Code: exit.Code(err)}})
+	return r.parent.Send(message{End: &Ending{Text: r.Message(err), Code: exit.Code(err)}})
 }
 
 func (r *Rank) getenv(name string) string { return Getenv(r.Environ, name) }
@@ -150,13 +150,13 @@ func (r *Rank) takePart(ctx context.Context, log *slog.Logger) (result string, e
 		return ResultFailed, err
 	}
 	terms.Log = log
-	if err = r.May.Terms(terms); err == nil {
+	if err = r.Confinement.Terms(terms); err == nil {
 		r.Listener, err = engine.Listen(terms)
 	}
 	if err != nil {
 		return ResultFailed, r.refuse(err)
 	}
-	if err := r.parent.Send(said{Listen: r.Address()}); err != nil {
+	if err := r.parent.Send(message{Listen: r.Address()}); err != nil {
 		return ResultFailed, err
 	}
 	if err := r.parent.Receive(&r.table); err != nil {
@@ -171,32 +171,32 @@ func (r *Rank) Join(limit time.Duration) (*tcp.Endpoint, error) {
 }
 
 // Progress tells the launch of more bytes that are done, and of more that have to be, from time to time.
-func (r *Rank) Progress(done, more int64) {
+func (r *Rank) Progress(finished, added int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.untold.Done, r.untold.More = r.untold.Done+done, r.untold.More+more
-	if (r.untold.Done != 0 || r.untold.More != 0) && time.Since(r.told) > r.Every {
+	r.untold.Finished, r.untold.Added = r.untold.Finished+finished, r.untold.Added+added
+	if (r.untold.Finished != 0 || r.untold.Added != 0) && time.Since(r.told) > r.Interval {
 		r.parent.Send(r.untold)
-		r.untold, r.told = said{}, time.Now()
+		r.untold, r.told = message{}, time.Now()
 	}
 }
 
 // Gather returns the texts of all ranks, by the launch.
-func (r *Rank) Gather(_ context.Context, text []byte, _ time.Duration) (all []json.RawMessage, err error) {
-	if err = r.parent.Send(said{Text: text}); err == nil {
-		err = r.parent.Receive(&all)
+func (r *Rank) Gather(_ context.Context, text []byte, _ time.Duration) (texts []json.RawMessage, err error) {
+	if err = r.parent.Send(message{Text: text}); err == nil {
+		err = r.parent.Receive(&texts)
 	}
-	return all, err
+	return texts, err
 }
 
 // Report tells the launch how this rank has ended.
-func (r *Rank) Report(mine Ending) { r.parent.Send(said{End: &mine}) }
+func (r *Rank) Report(mine Ending) { r.parent.Send(message{End: &mine}) }
 
 // Write sends what a verb prints.
 func (r *Rank) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		part := rest[:min(len(rest), 64<<10)]
-		if err := r.parent.Send(said{Out: part}); err != nil {
+		if err := r.parent.Send(message{Output: part}); err != nil {
 			return len(p) - len(rest), err
 		}
 		rest = rest[len(part):]

@@ -19,19 +19,19 @@ func TestLaunchProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Rank{parent: parent, Every: time.Hour}
+	p := &Rank{parent: parent, Interval: time.Hour}
 	p.Progress(0, 100)
 	p.Progress(8, 0)
-	p.Every = 0
+	p.Interval = 0
 	p.Progress(9, 10)
-	var heard []said
+	var heard []message
 	for line := range strings.Lines(out.String()) {
-		var m said
+		var m message
 		if json.Unmarshal([]byte(line), &m) == nil {
-			heard = append(heard, said{Done: m.Done, More: m.More})
+			heard = append(heard, message{Finished: m.Finished, Added: m.Added})
 		}
 	}
-	if want := []said{{More: 100}, {Done: 17, More: 10}}; !reflect.DeepEqual(heard, want) {
+	if want := []message{{Added: 100}, {Finished: 17, Added: 10}}; !reflect.DeepEqual(heard, want) {
 		t.Errorf("%+v, want %+v", heard, want)
 	}
 }

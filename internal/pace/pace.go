@@ -22,11 +22,11 @@ func New(rate int64) *Pace { return &Pace{rate: rate} }
 func (p *Pace) Take(bytes int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	if p.free.Before(now) {
-		p.free = now
+	current := time.Now()
+	if p.free.Before(current) {
+		p.free = current
 	}
-	delay := p.free.Sub(now)
+	delay := p.free.Sub(current)
 	p.free = p.free.Add(time.Duration(float64(bytes) / float64(p.rate) * float64(time.Second)))
 	return delay
 }

@@ -85,21 +85,21 @@ func (x *Fingerprints) Finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := fact == nil && x.checker.matrix.Rows()*x.checker.matrix.Cols() <= mostEntries
-	if !all {
-		var own []byte
+	everySink := fact == nil && x.checker.matrix.Rows()*x.checker.matrix.Cols() <= mostEntries
+	if !everySink {
+		var local []byte
 		var err error
-		if ended := executor.OnCore(ctx, func() { own, err = x.difference(ctx) }); ended != nil || err != nil {
+		if ended := executor.OnCore(ctx, func() { local, err = x.difference(ctx) }); ended != nil || err != nil {
 			return cmp.Or(ended, err)
 		}
-		sum, err := x.Comm.Sum(ctx, own, func(sum, more []byte) {
-			x.checker.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), more})
+		sum, err := x.Comm.Sum(ctx, local, func(sum, addend []byte) {
+			x.checker.matrix.Field().Combine(sum, []field.Element{field.One, field.One}, [][]byte{bytes.Clone(sum), addend})
 		})
 		if err != nil || bytes.Count(sum, []byte{0}) == len(sum) {
 			return err
 		}
 	}
-	return x.compare(ctx, all)
+	return x.compare(ctx, everySink)
 }
 
 // difference returns what the packets here add to the sum: the weighted fingerprints that all coded packets are to have
@@ -127,9 +127,9 @@ func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
 	n := len(weights) / a.Cols()
 	sum := make([]byte, n)
 	weigh := func(print, weights []byte, sign field.Element) {
-		for at := 0; at < n; at += f.SymbolBytes() {
-			product := f.Mul(sign, f.Mul(field.Symbol(f, print[at:]), field.Symbol(f, weights[at:])))
-			field.PutSymbol(f, sum[at:], f.Add(field.Symbol(f, sum[at:]), product))
+		for offset := 0; offset < n; offset += f.SymbolBytes() {
+			product := f.Mul(sign, f.Mul(field.Symbol(f, print[offset:]), field.Symbol(f, weights[offset:])))
+			field.PutSymbol(f, sum[offset:], f.Add(field.Symbol(f, sum[offset:]), product))
 		}
 	}
 	for i, ends := range x.ends {
@@ -156,14 +156,14 @@ func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
 
 // compare tells all ranks the fingerprints of the packets of all, and compares those of the coded packets here, or of all,
 // with what the initial packets make them. It returns nil where they are right.
-func (x *Fingerprints) compare(ctx context.Context, all bool) error {
+func (x *Fingerprints) compare(ctx context.Context, everySink bool) error {
 	n, k := len(x.ends[0][0]), x.checker.problem.Processors()
 	mine := make([]byte, (k+x.t.Size()-1)/x.t.Size()*2*n) // as long at all ranks
 	for i, ends := range x.ends {                         // of a source or a sink alone, one, which is both
 		copy(mine[2*i*n:], ends[0])
 		copy(mine[(2*i+1)*n:], ends[len(ends)-1])
 	}
-	said, err := x.Comm.Allgather(ctx, mine)
+	gathered, err := x.Comm.Allgather(ctx, mine)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (x *Fingerprints) compare(ctx context.Context, all bool) error {
 		return err
 	}
 	initial, coded := make([]byte, a.Rows()*n), make([][]byte, k)
-	for rank, theirs := range said {
+	for rank, theirs := range gathered {
 		first, end := executor.Hosted(k, rank, x.t.Size())
 		for proc := first; proc < end; proc++ {
 			both := theirs[2*(proc-first)*n:]
@@ -183,7 +183,7 @@ func (x *Fingerprints) compare(ctx context.Context, all bool) error {
 		}
 	}
 	first, end := x.first, x.end
-	if all {
+	if everySink {
 		first, end = 0, k
 	}
 	wrong := make([]bool, end-first)
@@ -197,15 +197,15 @@ func (x *Fingerprints) compare(ctx context.Context, all bool) error {
 	if err != nil {
 		return err
 	}
-	for i, is := range wrong {
-		if is && x.first <= first+i && first+i < x.end {
+	for i, bad := range wrong {
+		if bad && x.first <= first+i && first+i < x.end {
 			return &verify.CheckError{Proc: first + i}
 		}
 	}
 	if i := slices.Index(wrong, true); i >= 0 { // which its own rank says to all, too
 		return &transport.AbortError{Rank: executor.RankOf(i, k, x.t.Size()), Cause: &verify.CheckError{Proc: i}}
 	}
-	if all {
+	if everySink {
 		return nil
 	}
 	return x.Comm.Barrier(ctx) // who failed has aborted instead

@@ -57,11 +57,11 @@ func (c *Checker) relate(ctx context.Context, p plan.Plan) (*related, error) {
 	if err != nil {
 		return nil, err
 	}
-	pick := func(all [][]byte, list []int) (some [][]byte) {
+	pick := func(rows [][]byte, list []int) (picked [][]byte) {
 		for _, i := range list {
-			some = append(some, all[i])
+			picked = append(picked, rows[i])
 		}
-		return some
+		return picked
 	}
 	r.Relation = verify.NewRelation(r.a.Field(), pick(products, r.rows), pick(weights, r.columns))
 	c.related = r
@@ -97,18 +97,18 @@ func (r *related) check(packets, results [][]byte) error {
 			return &verify.CheckError{Proc: r.sinks[j]}
 		}
 	}
-	at := r.Wrong(packets, results)
-	if at < 0 {
+	offset := r.Wrong(packets, results)
+	if offset < 0 {
 		return nil
 	}
 	n := f.SymbolBytes()
 	initial := make([]byte, r.a.Rows()*n)
 	for i, row := range r.rows {
-		copy(initial[row*n:][:n], packets[i][at:])
+		copy(initial[row*n:][:n], packets[i][offset:])
 	}
 	for j, column := range r.columns {
 		want := combine(f, func(row int) field.Element { return r.a.At(row, column) }, initial, n)
-		if !bytes.Equal(want, results[j][at:][:n]) {
+		if !bytes.Equal(want, results[j][offset:][:n]) {
 			return &verify.CheckError{Proc: r.sinks[j]}
 		}
 	}
@@ -120,7 +120,7 @@ type Relation struct {
 	*related
 	cores int
 	took  atomic.Int64  // ns since it was asked last, of all goroutines together
-	made  time.Duration // what it took to make it, until it was asked
+	setup time.Duration // what it took to make it, until it was asked
 }
 
 // Relation returns the check of runs of p on so many cores. Its first run has taken the time to make it.
@@ -130,7 +130,7 @@ func (c *Checker) Relation(ctx context.Context, p plan.Plan, cores int) (*Relati
 	if err != nil {
 		return nil, err
 	}
-	return &Relation{related: r, cores: min(cores, runtime.GOMAXPROCS(0)), made: time.Since(began)}, nil
+	return &Relation{related: r, cores: min(cores, runtime.GOMAXPROCS(0)), setup: time.Since(began)}, nil
 }
 
 // Observe is [executor.Job].ObserveAll.
@@ -147,7 +147,7 @@ func (r *Relation) Took() time.Duration {
 	if r == nil {
 		return 0
 	}
-	took := time.Duration(r.took.Swap(0))/time.Duration(r.cores) + r.made
-	r.made = 0
+	took := time.Duration(r.took.Swap(0))/time.Duration(r.cores) + r.setup
+	r.setup = 0
 	return took
 }

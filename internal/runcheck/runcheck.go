@@ -124,11 +124,11 @@ func combine(f field.Field, coef func(i int) field.Element, packets []byte, n in
 
 // share does something, until the context ends, for all i below n, each of which takes so many entries, on all cores where
 // that pays.
-func share(ctx context.Context, n, entries int, do func(i int)) error {
+func share(ctx context.Context, n, entries int, run func(i int)) error {
 	var next atomic.Int64
 	work := func() {
 		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-			do(i)
+			run(i)
 		}
 	}
 	if n*entries <= mostEntries {

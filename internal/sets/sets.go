@@ -30,7 +30,7 @@ type Set struct {
 	Notes   []string // of members that are lost together
 
 	places  []int          // members by node; -1: free
-	domains map[string]int // members of each, those of c.in too
+	domains map[string]int // members of each, those of c.chosen too
 	room    int            // places for more
 }
 
@@ -40,7 +40,7 @@ type assignment struct {
 	free    []int // members that have no place: empty ones first, which may be in the place of lost ones
 	empty   int   // so many are empty
 	sets    []*Set
-	in      []*Set // of members that had no place; nil: none
+	chosen  []*Set // of members that had no place; nil: none
 }
 
 // Choose returns the sets of members. They keep the numbers that their groups have noted; others come in the order of
@@ -57,16 +57,16 @@ func Choose(members []Member, size int, apart bool) ([]Set, error) {
 	if size < 2 || len(members) < 2 {
 		return nil, group.Inputf("%d directories in sets of at most %d: want 2 or more of both", len(members), size)
 	}
-	c := &assignment{members: members, in: make([]*Set, len(members))}
+	c := &assignment{members: members, chosen: make([]*Set, len(members))}
 	if err := c.find(size); err != nil {
 		return nil, err
 	}
-	old, left := len(c.sets), len(c.free)
+	old, surplus := len(c.sets), len(c.free)
 	for _, s := range c.sets {
-		left -= s.room
+		surplus -= s.room
 	}
-	if left > 0 {
-		if err := c.cut(left, size); err != nil {
+	if surplus > 0 {
+		if err := c.cut(surplus, size); err != nil {
 			return nil, err
 		}
 	}
@@ -95,27 +95,27 @@ func numbered(members []Member, list []Set) []Set {
 			old = max(old, m.Sets)
 		}
 	}
-	all := make([]Set, max(old, len(list)))
+	positions := make([]Set, max(old, len(list)))
 	var rest []Set
 	for _, s := range list {
 		i := slices.IndexFunc(s.Members, func(i int) bool {
 			m := members[i]
-			return m.Group == s.Group && m.Sets > 0 && m.SetIndex.Valid() && all[m.Set].Members == nil
+			return m.Group == s.Group && m.Sets > 0 && m.SetIndex.Valid() && positions[m.Set].Members == nil
 		})
 		if i < 0 {
 			rest = append(rest, s)
 		} else {
-			all[members[s.Members[i]].Set] = s
+			positions[members[s.Members[i]].Set] = s
 		}
 	}
-	for i := range all {
-		if all[i].Members == nil && len(rest) > 0 {
-			all[i], rest = rest[0], rest[1:]
-			all[i].Lost = i < old && !slices.ContainsFunc(all[i].Members, func(i int) bool { return !members[i].Empty })
+	for i := range positions {
+		if positions[i].Members == nil && len(rest) > 0 {
+			positions[i], rest = rest[0], rest[1:]
+			positions[i].Lost = i < old && !slices.ContainsFunc(positions[i].Members, func(i int) bool { return !members[i].Empty })
 		}
-		all[i].Lost = all[i].Lost || all[i].Members == nil
+		positions[i].Lost = positions[i].Lost || positions[i].Members == nil
 	}
-	return all
+	return positions
 }
 
 // find finds the sets that members name, and the members that name none.
@@ -134,19 +134,19 @@ func (c *assignment) find(size int) error {
 			c.free = append(c.free, i)
 			continue
 		}
-		at := slices.IndexFunc(c.sets, func(s *Set) bool { return s.Group == m.Group })
-		if at < 0 {
-			at = len(c.sets)
+		index := slices.IndexFunc(c.sets, func(s *Set) bool { return s.Group == m.Group })
+		if index < 0 {
+			index = len(c.sets)
 			c.sets = append(c.sets, &Set{Group: m.Group, domains: map[string]int{}})
 		}
-		s := c.sets[at]
+		s := c.sets[index]
 		n := max(m.Nodes, m.Node+1)
 		if n > size {
 			return group.Inputf("%s is in a set of %d members, and sets of at most %d are asked for: a set keeps its members. To choose anew, move the .volley of all members away", m.Name, n, size)
 		}
 		s.add(n - len(s.places))
-		if other := s.places[m.Node]; other >= 0 {
-			return group.Inputf("%s and %s both say that they are node %d of a set: leave one of them out", c.members[other].Name, m.Name, m.Node)
+		if occupant := s.places[m.Node]; occupant >= 0 {
+			return group.Inputf("%s and %s both say that they are node %d of a set: leave one of them out", c.members[occupant].Name, m.Name, m.Node)
 		}
 		s.places[m.Node] = i
 		s.domains[m.Domain]++
@@ -178,7 +178,7 @@ func (c *assignment) cut(members, size int) error {
 
 // hint gives members without a place the sets that they would have if nobody had one, so lost ones come back there.
 func (c *assignment) hint(size int) {
-	first := &assignment{members: c.members, in: make([]*Set, len(c.members))}
+	first := &assignment{members: c.members, chosen: make([]*Set, len(c.members))}
 	if len(c.free) == len(c.members) || first.cut(len(c.members), size) != nil {
 		return
 	}
@@ -186,19 +186,19 @@ func (c *assignment) hint(size int) {
 		first.free = append(first.free, i)
 	}
 	first.deal()
-	now, before, most := map[*Set]*Set{}, map[*Set]*Set{}, len(c.members)
-	for i, s := range first.in {
-		at := slices.IndexFunc(c.sets, func(s *Set) bool { return slices.Contains(s.places, i) })
+	current, original, limit := map[*Set]*Set{}, map[*Set]*Set{}, len(c.members)
+	for i, s := range first.chosen {
+		index := slices.IndexFunc(c.sets, func(s *Set) bool { return slices.Contains(s.places, i) })
 		switch {
-		case at < 0:
-		case now[s] == nil && before[c.sets[at]] == nil:
-			now[s], before[c.sets[at]] = c.sets[at], s
-		case now[s] != c.sets[at]: // nobody comes where all are as they would be
-			most = 1
+		case index < 0:
+		case current[s] == nil && original[c.sets[index]] == nil:
+			current[s], original[c.sets[index]] = c.sets[index], s
+		case current[s] != c.sets[index]: // nobody comes where all are as they would be
+			limit = 1
 		}
 	}
 	for _, i := range c.free {
-		if s := now[first.in[i]]; c.in[i] == nil && s != nil && s.room > 0 && c.fits(i, s, most) {
+		if s := current[first.chosen[i]]; c.chosen[i] == nil && s != nil && s.room > 0 && c.fits(i, s, limit) {
 			c.take(i, s)
 		}
 	}
@@ -207,27 +207,27 @@ func (c *assignment) hint(size int) {
 // deal gives the members without a place their sets: as many as possible so that no domain has two in a set, as many of
 // the others so that none has three, and so on. It augments a flow from domains to sets (L. Ford, D. Fulkerson, 1956).
 func (c *assignment) deal() {
-	left := slices.DeleteFunc(slices.Clone(c.free), func(i int) bool { return c.in[i] != nil })
-	for most := 1; len(left) > 0; most++ {
-		left = slices.DeleteFunc(left, func(i int) bool { return c.place(i, most, map[*Set]bool{}) })
+	waiting := slices.DeleteFunc(slices.Clone(c.free), func(i int) bool { return c.chosen[i] != nil })
+	for limit := 1; len(waiting) > 0; limit++ {
+		waiting = slices.DeleteFunc(waiting, func(i int) bool { return c.place(i, limit, map[*Set]bool{}) })
 	}
 }
 
-// place gives a member a set in which its domain has fewer than most, for which another member may move.
-func (c *assignment) place(i, most int, seen map[*Set]bool) bool {
+// place gives a member a set in which its domain has fewer than limit, for which another member may move.
+func (c *assignment) place(i, limit int, seen map[*Set]bool) bool {
 	for _, s := range c.sets {
-		if s.room > 0 && c.fits(i, s, most) {
+		if s.room > 0 && c.fits(i, s, limit) {
 			c.take(i, s)
 			return true
 		}
 	}
 	for _, s := range c.sets {
-		if seen[s] || !c.fits(i, s, most) {
+		if seen[s] || !c.fits(i, s, limit) {
 			continue
 		}
 		seen[s] = true
-		for j, of := range c.in {
-			if of == s && c.place(j, most, seen) {
+		for j, assigned := range c.chosen {
+			if assigned == s && c.place(j, limit, seen) {
 				s.domains[c.members[j].Domain]--
 				s.room++
 				c.take(i, s)
@@ -238,13 +238,13 @@ func (c *assignment) place(i, most int, seen map[*Set]bool) bool {
 	return false
 }
 
-func (c *assignment) fits(i int, s *Set, most int) bool {
+func (c *assignment) fits(i int, s *Set, limit int) bool {
 	domain := c.members[i].Domain
-	return domain == "" || s.domains[domain] < most
+	return domain == "" || s.domains[domain] < limit
 }
 
 func (c *assignment) take(i int, s *Set) {
-	c.in[i] = s
+	c.chosen[i] = s
 	s.domains[c.members[i].Domain]++
 	s.room--
 }
@@ -258,7 +258,7 @@ func (c *assignment) sharing(sets []*Set) error {
 	count[worst] = 0 // members that are in none
 	for _, i := range c.free {
 		domain := c.members[i].Domain
-		if count[domain] > count[worst] && c.in[i].domains[domain] > 1 && slices.Contains(sets, c.in[i]) {
+		if count[domain] > count[worst] && c.chosen[i].domains[domain] > 1 && slices.Contains(sets, c.chosen[i]) {
 			worst = domain
 		}
 	}
@@ -274,8 +274,8 @@ func (c *assignment) sharing(sets []*Set) error {
 
 // finish gives the members of a set that had no place the free ones, in order.
 func (c *assignment) finish(s *Set) Set {
-	for i, of := range c.in {
-		if of == s {
+	for i, assigned := range c.chosen {
+		if assigned == s {
 			s.places[slices.Index(s.places, -1)] = i
 		}
 	}

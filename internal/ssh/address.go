@@ -26,12 +26,12 @@ func Parse(arg string) (Address, error) {
 	a := Address{Name: arg, Path: arg}
 	if rest, ok := strings.CutPrefix(arg, "ssh://"); ok {
 		authority, path, _ := strings.Cut(rest, "/")
-		at := strings.LastIndexByte(authority, '@') + 1
+		hostStart := strings.LastIndexByte(authority, '@') + 1
 		a.Host, a.Path = authority, "/"+path
-		if host, port, err := net.SplitHostPort(authority[at:]); err == nil {
-			a.Host, a.Port = authority[:at]+host, port
+		if host, port, err := net.SplitHostPort(authority[hostStart:]); err == nil {
+			a.Host, a.Port = authority[:hostStart]+host, port
 		}
-		if strings.Contains(authority[:at], ":") {
+		if strings.Contains(authority[:hostStart], ":") {
 			return a, fmt.Errorf("%q: ssh takes no password here: leave it out", arg)
 		}
 		if a.Path == "/" {
@@ -39,8 +39,8 @@ func Parse(arg string) (Address, error) {
 		}
 	} else {
 		colon := strings.IndexByte(arg, ':')
-		if at := strings.IndexByte(arg, '['); at >= 0 && at < colon {
-			if colon = at + strings.Index(arg[at:], "]:") + 1; colon == at {
+		if bracket := strings.IndexByte(arg, '['); bracket >= 0 && bracket < colon {
+			if colon = bracket + strings.Index(arg[bracket:], "]:") + 1; colon == bracket {
 				return a, fmt.Errorf("%q: %q has no end", arg, "[")
 			}
 		}
@@ -63,8 +63,8 @@ func Parse(arg string) (Address, error) {
 // String returns the address as it was given.
 func (a Address) String() string { return a.Name }
 
-// At returns what to call a host.
-func (a Address) At() string {
+// Label returns what to call a host.
+func (a Address) Label() string {
 	if a.Host == "" {
 		return "this machine"
 	}

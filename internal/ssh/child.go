@@ -22,10 +22,10 @@ import (
 
 // A Client starts programs.
 type Client struct {
-	Command []string // ssh, with arguments of the user's
-	Program string   // the program's name or path there, as a shell finds it; ~/ is the user's home
-	Here    []string // the program on this machine, for addresses without a host
-	Verb    string   // its only argument
+	Command      []string // ssh, with arguments of the user's
+	Program      string   // the program's name or path there, as a shell finds it; ~/ is the user's home
+	LocalProgram []string // the program on this machine, for addresses without a host
+	Verb         string   // its only argument
 
 	// Copy has Here[0] copied to a temporary file there for the time of the run, in place of Program.
 	Copy bool
@@ -49,18 +49,18 @@ type Client struct {
 type Child struct {
 	Address
 	sender
-	cmd     *exec.Cmd
-	in      io.Closer
-	out     *io.PipeReader
-	lines   *bufio.Scanner
-	said    string // the last line of stderr
-	stderr  func(host, line string)
-	greeted atomic.Bool
-	silence time.Duration // that ends it
-	mute    atomic.Bool   // it was killed as it said nothing
-	left    atomic.Bool   // its connection was ended, and nobody knows whether it has
-	ended   chan struct{}
-	status  error // once ended
+	cmd       *exec.Cmd
+	stdin     io.Closer
+	stdout    *io.PipeReader
+	lines     *bufio.Scanner
+	lastLine  string // the last line of stderr
+	stderr    func(host, line string)
+	greeted   atomic.Bool
+	silence   time.Duration // that ends it
+	mute      atomic.Bool   // it was killed as it said nothing
+	abandoned atomic.Bool   // its connection was ended, and nobody knows whether it has
+	ended     chan struct{}
+	status    error // once ended
 
 	try      string        // a command of a shell that shows whether it starts
 	copies   bool          // the program is copied
@@ -119,13 +119,13 @@ func (c *Client) Start(a Address) (*Child, error) { return c.start(a, false) }
 func (c *Client) Ask(a Address) (*Child, error) { return c.start(a, true) }
 
 func (c *Client) start(a Address, asks bool) (*Child, error) {
-	line := append(slices.Clone(c.Here), c.Verb)
+	line := append(slices.Clone(c.LocalProgram), c.Verb)
 	var program []byte
 	if a.Host != "" {
 		remote := quoteProgram(c.Program) + " " + c.Verb
 		if c.Copy {
 			var err error
-			if program, err = os.ReadFile(c.Here[0]); err != nil {
+			if program, err = os.ReadFile(c.LocalProgram[0]); err != nil {
 				return nil, err
 			}
 			remote = copying(program, c.Verb)
@@ -137,15 +137,15 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 		line = append(line, "--", a.Host, remote)
 	}
 	r, w := io.Pipe()
-	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), out: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{}),
+	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), stdout: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{}),
 		silence: min(silence, max(cmp.Or(c.Limit, silence), 3*Beat)),
 		try:     c.trial(a), copies: c.Copy && a.Host != "", asks: asks, holds: c.Asks && !asks, patience: cmp.Or(c.Greeting, math.MaxInt64/2)}
 	x.lines.Buffer(nil, mostLine)
-	in, err := x.cmd.StdinPipe()
+	stdin, err := x.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	x.in, x.to = in, in
+	x.stdin, x.output = stdin, stdin
 	stderr := &LineWriter{Line: x.hear}
 	x.cmd.Stdout, x.cmd.Stderr, x.cmd.Env = w, stderr, c.Env
 	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
@@ -178,7 +178,7 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	x.mu.Lock()
 	go func() {
 		for part := range slices.Chunk(program, copyBytes) {
-			if _, err := x.to.Write(part); err != nil {
+			if _, err := x.output.Write(part); err != nil {
 				break
 			}
 			if len(part) == copyBytes { // more than a pipe holds: ssh has read of it, so it is let in
@@ -194,7 +194,7 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 // trial returns the command that shows whether programs start.
 func (c *Client) trial(a Address) string {
 	if a.Host == "" {
-		return c.Here[0] + " version"
+		return c.LocalProgram[0] + " version"
 	}
 	return c.Line(a, "true")
 }
@@ -232,14 +232,14 @@ func (x *Child) hear(text string) {
 	case ours("Authenticated using "), ours("Transferred: sent "), ours("Bytes per second: sent "):
 		return
 	}
-	x.said = text
+	x.lastLine = text
 	x.holding.Lock()
 	defer x.holding.Unlock()
 	if x.holds {
 		x.kept = append(x.kept, text)
 		return
 	}
-	x.stderr(x.At(), text)
+	x.stderr(x.Label(), text)
 }
 
 // release passes on what was kept back, and what comes.
@@ -247,7 +247,7 @@ func (x *Child) release() {
 	x.holding.Lock()
 	defer x.holding.Unlock()
 	for _, text := range x.kept {
-		x.stderr(x.At(), text)
+		x.stderr(x.Label(), text)
 	}
 	x.holds, x.kept = false, nil
 }
@@ -283,12 +283,12 @@ func (x *Child) Receive(v any) error {
 	defer timer.Stop()
 	for x.lines.Scan() {
 		timer.Reset(x.silence)
-		said, greets := bytes.CutSuffix(x.lines.Bytes(), []byte(greeting)) // a login may say a line without an end
+		login, greets := bytes.CutSuffix(x.lines.Bytes(), []byte(greeting)) // a login may say a line without an end
 		switch text := x.lines.Bytes(); {
 		case x.greeted.Load() && len(text) == 0: // a beat
 		case x.greeted.Load():
 			if err := json.Unmarshal(text, v); err != nil {
-				return fmt.Errorf("%s says what volley does not say: %w", x.At(), err)
+				return fmt.Errorf("%s says what volley does not say: %w", x.Label(), err)
 			}
 			return nil
 		default: // what a shell says at login
@@ -297,13 +297,13 @@ func (x *Child) Receive(v any) error {
 				x.hangs.Stop()
 				x.release()
 			}
-			if !greets || len(said) > 0 {
-				x.stderr(x.At(), string(said))
+			if !greets || len(login) > 0 {
+				x.stderr(x.Label(), string(login))
 			}
 		}
 	}
 	if err := x.lines.Err(); err != nil && err != io.ErrClosedPipe { // which End closes
-		return fmt.Errorf("%s says what volley does not say: %w", x.At(), err)
+		return fmt.Errorf("%s says what volley does not say: %w", x.Label(), err)
 	}
 	return x.failed()
 }
@@ -311,40 +311,40 @@ func (x *Child) Receive(v any) error {
 // failed ends a program that does not talk any more, and returns the error that says how it ended.
 func (x *Child) failed() error {
 	x.End(Beat)
-	said := ""
-	if x.said != "" {
-		said = ": " + x.said
+	detail := ""
+	if x.lastLine != "" {
+		detail = ": " + x.lastLine
 	}
 	exit := new(exec.ExitError)
 	errors.As(x.status, &exit)
 	asks := exit.ProcessState != nil && exit.ExitCode() == 255 && !x.greeted.Load() && !x.asks &&
-		(strings.Contains(x.said, "Permission denied (") || strings.Contains(x.said, "Host key verification failed"))
+		(strings.Contains(x.lastLine, "Permission denied (") || strings.Contains(x.lastLine, "Host key verification failed"))
 	if asks && x.holds { // the user is asked
-		return &AskError{fmt.Errorf("no connection to %s%s", x.At(), said)}
+		return &AskError{fmt.Errorf("no connection to %s%s", x.Label(), detail)}
 	}
 	x.release()
 	switch {
 	case x.hung.Load() && x.let.Load():
-		return &HangError{fmt.Errorf("%s has let ssh in, and has not started volley within %v: a profile or a file system there may hang; try: %s", x.At(), x.patience, x.try)}
+		return &HangError{fmt.Errorf("%s has let ssh in, and has not started volley within %v: a profile or a file system there may hang; try: %s", x.Label(), x.patience, x.try)}
 	case x.hung.Load():
-		return &HangError{fmt.Errorf("volley has not started at %s within %v; try: %s", x.At(), x.first, x.try)}
+		return &HangError{fmt.Errorf("volley has not started at %s within %v; try: %s", x.Label(), x.first, x.try)}
 	case asks:
-		return &AskError{fmt.Errorf("no connection to %s%s; nobody can answer ssh here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: %s", x.At(), said, x.try)}
+		return &AskError{fmt.Errorf("no connection to %s%s; nobody can answer ssh here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: %s", x.Label(), detail, x.try)}
 	case x.mute.Load():
-		return fmt.Errorf("volley at %s has said nothing for %v%s", x.At(), x.silence, said)
+		return fmt.Errorf("volley at %s has said nothing for %v%s", x.Label(), x.silence, detail)
 	case exit.ProcessState == nil:
-		return fmt.Errorf("the connection to %s has ended%s", x.At(), said)
-	case exit.ExitCode() == 126, exit.ExitCode() == 127, !x.greeted.Load() && unstarted.MatchString(x.said):
+		return fmt.Errorf("the connection to %s has ended%s", x.Label(), detail)
+	case exit.ExitCode() == 126, exit.ExitCode() == 127, !x.greeted.Load() && unstarted.MatchString(x.lastLine):
 		// A restricted shell takes no / in the name of a program, and has the sh that a copy needs only in its PATH.
-		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.At(), said), x.copies || strings.Contains(x.said, "restricted")}
+		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.Label(), detail), x.copies || strings.Contains(x.lastLine, "restricted")}
 	case exit.ExitCode() == 255 && x.greeted.Load():
-		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.At(), said)
-	case exit.ExitCode() == 255 && strings.Contains(x.said, "timed out"):
-		return &HangError{fmt.Errorf("no connection to %s%s", x.At(), said)}
+		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.Label(), detail)
+	case exit.ExitCode() == 255 && strings.Contains(x.lastLine, "timed out"):
+		return &HangError{fmt.Errorf("no connection to %s%s", x.Label(), detail)}
 	case exit.ExitCode() == 255:
-		return &DownError{fmt.Errorf("no connection to %s%s", x.At(), said)}
+		return &DownError{fmt.Errorf("no connection to %s%s", x.Label(), detail)}
 	}
-	return fmt.Errorf("volley at %s ended: %v%s", x.At(), x.status, said)
+	return fmt.Errorf("volley at %s ended: %v%s", x.Label(), x.status, detail)
 }
 
 // unstarted is what shells say of a program that they do not start where their exit code does not tell: csh, and bash as
@@ -369,26 +369,26 @@ type MissingError struct {
 // End stops the program, and waits until it has ended.
 func (x *Child) End(patience time.Duration) {
 	x.Stop(patience)
-	x.out.Close() // what comes yet is not read
+	x.stdout.Close() // what comes yet is not read
 	<-x.ended
 }
 
 // Stop closes the standard input of the program, which ends it, and does not wait. After a time it ends the connection.
 func (x *Child) Stop(patience time.Duration) {
-	x.in.Close()
+	x.stdin.Close()
 	time.AfterFunc(patience, x.kill)
 }
 
 // kill kills a program here, or the ssh that has started one elsewhere.
 func (x *Child) kill() {
 	if x.cmd.Process.Kill() == nil && x.Host != "" && x.greeted.Load() {
-		x.left.Store(true)
+		x.abandoned.Store(true)
 	}
 }
 
-// Left reports whether a program on another host has not ended when it was told to: a signal may have stopped it, or its
+// Abandoned reports whether a program on another host has not ended when it was told to: a signal may have stopped it, or its
 // host be cut off.
-func (x *Child) Left() bool { return x.left.Load() }
+func (x *Child) Abandoned() bool { return x.abandoned.Load() }
 
 // quote returns text as one word of a shell. Within quotes csh still takes a ! for its history.
 func quote(text string) string {
@@ -433,15 +433,15 @@ type LineWriter struct {
 func (w *LineWriter) Write(p []byte) (int, error) {
 	w.rest = append(w.rest, p...)
 	for {
-		at := bytes.IndexByte(w.rest, '\n')
-		if at < 0 && len(w.rest) < mostLine {
+		newline := bytes.IndexByte(w.rest, '\n')
+		if newline < 0 && len(w.rest) < mostLine {
 			return len(p), nil
 		}
-		if at < 0 {
-			at = len(w.rest) - 1
+		if newline < 0 {
+			newline = len(w.rest) - 1
 		}
-		w.Line(strings.TrimRight(string(w.rest[:at]), "\r"))
-		w.rest = w.rest[at+1:]
+		w.Line(strings.TrimRight(string(w.rest[:newline]), "\r"))
+		w.rest = w.rest[newline+1:]
 	}
 }
 

@@ -32,7 +32,7 @@ func FuzzMessages(f *testing.F) {
 		close(ended)
 		r, w := io.Pipe()
 		w.Close()
-		x := &Child{lines: bufio.NewScanner(bytes.NewReader(data)), stderr: func(string, string) {}, ended: ended, in: w, out: r, silence: time.Minute, hangs: time.NewTimer(time.Hour)}
+		x := &Child{lines: bufio.NewScanner(bytes.NewReader(data)), stderr: func(string, string) {}, ended: ended, stdin: w, stdout: r, silence: time.Minute, hangs: time.NewTimer(time.Hour)}
 		x.lines.Buffer(nil, mostLine)
 		for range len(data) + 1 {
 			var m message
@@ -182,7 +182,7 @@ func TestStubborn(t *testing.T) {
 		func(x *Child) { x.End(10 * time.Millisecond) },
 		func(x *Child) { x.Stop(10 * time.Millisecond); x.Receive(new(message)) },
 	} {
-		client := Client{Here: []string{"sleep"}, Verb: "1000", Stderr: func(string, string) {}}
+		client := Client{LocalProgram: []string{"sleep"}, Verb: "1000", Stderr: func(string, string) {}}
 		x, err := client.Start(Address{})
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestStubborn(t *testing.T) {
 // TestSilence awaits messages of a program that is stopped.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	client := Client{Here: []string{"sh", "-c"}, Verb: "echo " + greeting + "; kill -STOP $$", Stderr: func(string, string) {}}
+	client := Client{LocalProgram: []string{"sh", "-c"}, Verb: "echo " + greeting + "; kill -STOP $$", Stderr: func(string, string) {}}
 	x, err := client.Start(Address{Host: ""})
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestLoginShells(t *testing.T) {
 				{Client{Program: "here"}, true},
 				{Client{Program: there}, !restricted},
 				{Client{Program: "none"}, false},
-				{Client{Copy: true, Here: []string{there}}, !few},
+				{Client{Copy: true, LocalProgram: []string{there}}, !few},
 			} {
 				c.Command, c.Verb, c.Env, c.Stderr = []string{ssh}, "rank", append(os.Environ(), path), func(string, string) {}
 				x, err := c.Start(Address{Host: "far"})

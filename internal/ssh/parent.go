@@ -18,17 +18,17 @@ type Parent struct {
 // ErrGone says that the program that has started this one has ended, or its connection.
 var ErrGone = errors.New("the connection to where volley was started has ended")
 
-// Greet tells the parent that messages follow. Gone is called once, when the parent has ended or is silent for a minute.
-func Greet(in io.Reader, out io.Writer, gone func()) (*Parent, error) {
-	p := &Parent{&sender{to: out}, make(chan []byte, 4)}
-	once := sync.OnceFunc(gone)
-	timer := time.AfterFunc(silence, once)
+// Greet tells the parent that messages follow. lost is called once, when the parent has ended or is silent for a minute.
+func Greet(input io.Reader, output io.Writer, lost func()) (*Parent, error) {
+	p := &Parent{&sender{output: output}, make(chan []byte, 4)}
+	report := sync.OnceFunc(lost)
+	timer := time.AfterFunc(silence, report)
 	end := make(chan struct{})
 	go func() {
 		defer close(end)
-		defer once()
+		defer report()
 		defer close(p.lines)
-		lines := bufio.NewScanner(in)
+		lines := bufio.NewScanner(input)
 		lines.Buffer(nil, mostLine)
 		for lines.Scan() {
 			timer.Reset(silence)
@@ -53,8 +53,8 @@ func (p *Parent) Receive(v any) error {
 
 // A sender writes messages, a line for each.
 type sender struct {
-	mu sync.Mutex
-	to io.Writer
+	mu     sync.Mutex
+	output io.Writer
 }
 
 // Send sends a message. Goroutines may call it at once.
@@ -69,6 +69,6 @@ func (s *sender) Send(v any) error {
 func (s *sender) write(line []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.to.Write(line)
+	_, err := s.output.Write(line)
 	return err
 }

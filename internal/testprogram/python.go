@@ -82,18 +82,18 @@ func Python(t *testing.T, script, stdin string, arguments ...string) (stdout, st
 	if interpreter.calls == nil {
 		cmd := exec.Command("python3", "-c", loop)
 		cmd.Stderr = os.Stderr
-		in, err := cmd.StdinPipe()
+		stdin, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := cmd.StdoutPipe()
+		stdout, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		interpreter.calls, interpreter.results = json.NewEncoder(in), json.NewDecoder(out)
+		interpreter.calls, interpreter.results = json.NewEncoder(stdin), json.NewDecoder(stdout)
 	}
 	var r result
 	if err := interpreter.calls.Encode(call{script, arguments, directory, stdin}); err != nil {

@@ -106,25 +106,25 @@ func (w shape) gap(cell int32) (t int, ok bool) {
 // is nil where an offset is left over or the coding would depend on itself. The stride
 // may be any.
 func (w shape) cells() cells {
-	own := make(cells, w.size)
+	owners := make(cells, w.size)
 	for l := 0; l <= w.c; l++ {
 		if l > 0 && w.offset(l, 0) == 0 {
 			return nil
 		}
-		w.take(own, l, 0, w.m, w.rowCell(l))
+		w.take(owners, l, 0, w.m, w.rowCell(l))
 	}
 	for t := 1; t <= w.extra; t++ {
 		if w.offset(-t, t) == 0 {
 			return nil
 		}
-		w.take(own, -t, t, t+w.m, w.windowCell(t))
+		w.take(owners, -t, t, t+w.m, w.windowCell(t))
 	}
 	for t := w.extra; t >= 1; t-- {
 		for l := 1; l <= w.c; l++ {
-			w.take(own, l-t, w.m+t-1, w.m+t, w.gapCell(l, t))
+			w.take(owners, l-t, w.m+t-1, w.m+t, w.gapCell(l, t))
 		}
 	}
-	if slices.Contains(own, noCell) {
+	if slices.Contains(owners, noCell) {
 		return nil
 	}
 	// What a multiplied window spills over the rest of its m offsets must be for rows to
@@ -132,14 +132,14 @@ func (w shape) cells() cells {
 	for t := 1; t <= w.extra; t++ {
 		for l := 1; l <= w.c; l++ {
 			mine := w.gapCell(l, t)
-			if own[w.offset(l-t, w.m+t-1)] != mine {
+			if owners[w.offset(l-t, w.m+t-1)] != mine {
 				continue
 			}
-			at := w.offset(l-t, t)
+			offset := w.offset(l-t, t)
 			for range w.m {
-				cell := own[at]
-				if at++; at == w.size {
-					at = 0
+				cell := owners[offset]
+				if offset++; offset == w.size {
+					offset = 0
 				}
 				if cell < 0 && int(-cell) >= t {
 					return nil
@@ -150,18 +150,18 @@ func (w shape) cells() cells {
 			}
 		}
 	}
-	return own
+	return owners
 }
 
-// take gives the places from … to-1 of slot s to the cell, but for those taken.
-func (w shape) take(own cells, s, from, to int, cell int32) {
-	at := w.offset(s, from)
-	for range to - from {
-		if own[at] == noCell {
-			own[at] = cell
+// take gives the places start … end-1 of slot s to the cell, but for those taken.
+func (w shape) take(owners cells, s, start, end int, cell int32) {
+	offset := w.offset(s, start)
+	for range end - start {
+		if owners[offset] == noCell {
+			owners[offset] = cell
 		}
-		if at++; at == w.size {
-			at = 0
+		if offset++; offset == w.size {
+			offset = 0
 		}
 	}
 }
@@ -176,13 +176,13 @@ func shapes(size, ports, c1, c2 int, yield func(shape) bool) {
 	fewer := min(ports, mostFewer)
 	for extra := 1; extra < min(c1, c2); extra++ { // rounds
 		for strides := 1; strides <= c2-extra; strides++ {
-			most := shape{size: size, m: 1 + ports*(c2-extra-strides), extra: ports * extra, c: ports * strides}
-			if most.capacity() < size {
+			largest := shape{size: size, m: 1 + ports*(c2-extra-strides), extra: ports * extra, c: ports * strides}
+			if largest.capacity() < size {
 				continue
 			}
-			for b := most.extra - fewer + 1; b <= most.extra; b++ {
-				for m := most.m; m > max(0, most.m-fewer); m-- {
-					for c := most.c; c > most.c-fewer; c-- {
+			for b := largest.extra - fewer + 1; b <= largest.extra; b++ {
+				for m := largest.m; m > max(0, largest.m-fewer); m-- {
+					for c := largest.c; c > largest.c-fewer; c-- {
 						w := shape{size: size, m: m, extra: b, c: c}
 						if w.capacity() < size {
 							break
@@ -200,8 +200,8 @@ func shapes(size, ports, c1, c2 int, yield func(shape) bool) {
 // tunedFront returns the C2 of the tuned universal step by the rounds that it may
 // take above the fewest possible; more rounds than listed are of no use.
 func tunedFront(size, ports int) []int {
-	c2 := func(over int) int {
-		m, n := universal.Tune(size, ports, over)
+	c2 := func(excess int) int {
+		m, n := universal.Tune(size, ports, excess)
 		return universal.Cost(m, n, ports).C2
 	}
 	best, list := c2(size), []int{c2(0)}
@@ -212,14 +212,14 @@ func tunedFront(size, ports int) []int {
 }
 
 // front returns the shapes that no other one, nor the tuned universal step,
-// beats in C1 and C2, fewest rounds first. They have at most over rounds more than
+// beats in C1 and C2, fewest rounds first. They have at most excess rounds more than
 // the fewest possible, any number if over is negative.
-func front(size, ports, over int) []shape {
+func front(size, ports, excess int) []shape {
 	tuned := tunedFront(size, ports)
 	least := schedule.Clog(size, ports)
 	c1 := size // more rounds than any has
-	if over >= 0 {
-		c1 = min(c1, least+over)
+	if excess >= 0 {
+		c1 = min(c1, least+excess)
 	}
 	var list []shape
 	for c2 := 2; c2 < tuned[0]; c2++ {
@@ -251,13 +251,13 @@ func (w shape) alternatives(ports int) iter.Seq[shape] {
 	return func(yield func(shape) bool) {
 		c, tuned := w.cost(ports), tunedFront(w.size, ports)
 		universal := tuned[min(c.C1-schedule.Clog(w.size, ports), len(tuned)-1)]
-		more := yield(w)
-		for c2 := c.C2; more && c2 < universal; c2++ {
-			shapes(w.size, ports, c.C1, c2, func(other shape) bool {
-				if other != w && other.cells() != nil {
-					more = yield(other)
+		wanted := yield(w)
+		for c2 := c.C2; wanted && c2 < universal; c2++ {
+			shapes(w.size, ports, c.C1, c2, func(candidate shape) bool {
+				if candidate != w && candidate.cells() != nil {
+					wanted = yield(candidate)
 				}
-				return more
+				return wanted
 			})
 		}
 	}

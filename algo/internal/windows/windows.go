@@ -112,8 +112,8 @@ func (s *Step) Least() sim.Cost {
 	for _, st := range s.prepare {
 		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(st.Ranges), Elements: st.End - st.Start})
 	}
-	for left := s.extra; left > 0; left -= s.ports {
-		n := min(left, s.ports)
+	for unsent := s.extra; unsent > 0; unsent -= s.ports {
+		n := min(unsent, s.ports)
 		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: n, Elements: n})
 	}
 	for _, st := range slices.Backward(s.shoot) {
@@ -122,26 +122,26 @@ func (s *Step) Least() sim.Cost {
 	return c
 }
 
-func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.Slot {
+func (s *Step) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
 	if g.Size != s.size {
 		panic(fmt.Sprintf("algo: windows for groups of %d in a group of %d", s.size, g.Size))
 	}
 	code := newCoding(s, b.Field, g.At)
-	have := schedule.Gather(b, g, s.prepare, 1, s.m, []plan.Slot{in})
+	gathered := schedule.Gather(b, g, s.prepare, 1, s.m, []plan.Slot{input})
 
 	extra := make([]plan.Slot, 1+s.extra) // by t
 	for first := 1; first <= s.extra; first += s.ports {
 		last := min(first+s.ports-1, s.extra)
 		for t := first; t <= last; t++ {
-			to := g.Around(s.offset(-t, t))
+			receiver := g.Around(s.offset(-t, t))
 			element := b.Compute(len(s.windows[t]), func() plan.Combination {
 				c := make(schedule.Sum, 0, len(s.windows[t]))
 				for _, i := range s.windows[t] {
-					c.Add(have[i], code.window(t, to, i))
+					c.Add(gathered[i], code.window(t, receiver, i))
 				}
 				return plan.Combination(c)
 			})
-			b.Send(t-first, g.Processor(to), []plan.Slot{element})
+			b.Send(t-first, g.Processor(receiver), []plan.Slot{element})
 		}
 		for t := first; t <= last; t++ {
 			extra[t] = b.Receive(t-first, g.Processor(g.Around(-s.offset(-t, t))), 1)[0]
@@ -153,13 +153,13 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.
 	for l := range sums {
 		terms := len(s.rows[l]) + len(s.passed[l])
 		sums[l] = schedule.Combined(terms, func() plan.Combination {
-			to := g.Around(s.offset(l, 0))
+			receiver := g.Around(s.offset(l, 0))
 			c := make(schedule.Sum, 0, terms)
 			for _, i := range s.rows[l] {
-				c.Add(have[i], code.left(s.offset(l, i), to))
+				c.Add(gathered[i], code.uncovered(s.offset(l, i), receiver))
 			}
 			for _, t := range s.passed[l] {
-				c.Add(extra[t], code.factor(l, t, to))
+				c.Add(extra[t], code.factor(l, t, receiver))
 			}
 			return plan.Combination(c)
 		})
@@ -174,18 +174,18 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, in plan.Slot) plan.
 type coding struct {
 	*Step
 	f       field.Field
-	at      func(i, j int) field.Element
+	entry   func(i, j int) field.Element
 	entries map[piece]field.Element // of windows, by processor in place of l
 	factors map[piece]field.Element // by l, t and processor; inverses of pivots for l = 0
 }
 
-func newCoding(s *Step, f field.Field, at func(i, j int) field.Element) *coding {
-	return &coding{s, f, at, map[piece]field.Element{}, map[piece]field.Element{}}
+func newCoding(s *Step, f field.Field, entry func(i, j int) field.Element) *coding {
+	return &coding{s, f, entry, map[piece]field.Element{}, map[piece]field.Element{}}
 }
 
-// left returns what the places of windows at an offset of j leave to what covers it.
-func (c *coding) left(offset, j int) field.Element {
-	e := c.at(c.wrap(j-offset), j)
+// uncovered returns what the places of windows at an offset of j leave to what covers it.
+func (c *coding) uncovered(offset, j int) field.Element {
+	e := c.entry(c.wrap(j-offset), j)
 	for _, p := range c.overlaps[offset] {
 		e = c.f.Sub(e, c.f.Mul(c.factor(p.l, p.t, j), c.window(p.t, c.wrap(j-c.offset(p.l, 0)), p.index)))
 	}
@@ -201,7 +201,7 @@ func (c *coding) window(t, k, i int) field.Element {
 	key := piece{k, t, i}
 	e, ok := c.entries[key]
 	if !ok {
-		e = c.left(c.offset(-t, t+i), k)
+		e = c.uncovered(c.offset(-t, t+i), k)
 		c.entries[key] = e
 	}
 	return e
@@ -224,7 +224,7 @@ func (c *coding) factor(l, t, j int) field.Element {
 			inverse = c.f.Inv(c.pivot(t, k))
 			c.factors[piece{0, t, k}] = inverse
 		}
-		e = c.f.Mul(c.left(c.offset(l-t, c.m+t-1), j), inverse)
+		e = c.f.Mul(c.uncovered(c.offset(l-t, c.m+t-1), j), inverse)
 		c.factors[key] = e
 	}
 	return e
@@ -232,8 +232,8 @@ func (c *coding) factor(l, t, j int) field.Element {
 
 // vanishing returns a pivot that is zero, pivot t of processor k; ok is false where there
 // is none.
-func (s *Step) vanishing(task schedule.Task, at func(i, j int) field.Element) (t, k int, ok bool) {
-	code := newCoding(s, task.Matrix.Field(), at)
+func (s *Step) vanishing(task schedule.Task, entry func(i, j int) field.Element) (t, k int, ok bool) {
+	code := newCoding(s, task.Matrix.Field(), entry)
 	for last := range s.size { // of processors whose pivots have much in common
 		if task.Ended() != nil {
 			break
@@ -259,10 +259,10 @@ const (
 )
 
 // Plans returns the plans that need fewer packets than any other with as few rounds, and than universal, in at most
-// over rounds more than the fewest, or any number if that is negative. It leaves out those of a hopeless cost. Where
+// excess rounds more than the fewest, or any number if that is negative. It leaves out those of a hopeless cost. Where
 // pivots of A are zero, the processors are numbered anew, in orders that all know, then other parameters are tried. The
 // error is an [schedule.ErrStructure] where that does not help, or where nothing beats universal.
-func Plans(task schedule.Task, over int, hopeless func(sim.Cost) bool) ([]plan.Plan, error) {
+func Plans(task schedule.Task, excess int, hopeless func(sim.Cost) bool) ([]plan.Plan, error) {
 	if err := task.MustBeSquare("windows"); err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func Plans(task schedule.Task, over int, hopeless func(sim.Cost) bool) ([]plan.P
 	if size > mostSize {
 		return nil, schedule.Misfit(say("parameters are searched up to K = %d only", mostSize))
 	}
-	list := front(size, task.Ports, over)
+	list := front(size, task.Ports, excess)
 	if len(list) == 0 {
 		return nil, schedule.Misfit(say("universal has as few packets"))
 	}

@@ -353,18 +353,18 @@ func (m *compactMap) Apply(outputs, inputs [][]byte, _ bool) {
 	entries := make([]field.Element, 0, rows*columns)
 	for top := 0; top < len(outputs); top += rows {
 		bottom := min(top+rows, len(outputs))
-		for left := 0; left < len(inputs); left += columns {
-			right := min(left+columns, len(inputs))
+		for firstColumn := 0; firstColumn < len(inputs); firstColumn += columns {
+			endColumn := min(firstColumn+columns, len(inputs))
 			entries = entries[:0]
 			for row := top; row < bottom; row++ {
-				for symbol := range slices.Chunk(m.entries[(row*len(inputs)+left)*n:(row*len(inputs)+right)*n], n) {
+				for symbol := range slices.Chunk(m.entries[(row*len(inputs)+firstColumn)*n:(row*len(inputs)+endColumn)*n], n) {
 					entries = append(entries, field.Symbol(f, symbol))
 				}
 			}
 			if short {
 				f.Combine(outputs[top], entries, inputs)
 			} else {
-				m.x.newMap(func(int) {}, entries, right-left).Apply(outputs[top:bottom], inputs[left:right], left > 0)
+				m.x.newMap(func(int) {}, entries, endColumn-firstColumn).Apply(outputs[top:bottom], inputs[firstColumn:endColumn], firstColumn > 0)
 			}
 		}
 	}

@@ -82,19 +82,19 @@ func NewBuffers(s *session.Session) *cobra.Command {
 }
 
 // onBuffers does with the memory of this rank what the caller asks for.
-func (o *groupOptions) onBuffers(cmd *cobra.Command, what string, m *buffersList, lost bool, p buffers.Options) (any, error) {
+func (o *groupOptions) onBuffers(cmd *cobra.Command, verb string, m *buffersList, lost bool, p buffers.Options) (any, error) {
 	ctx, t := cmd.Context(), o.Party.Transport
-	switch needs := what == "protect" || what == "recover"; {
+	switch needs := verb == "protect" || verb == "recover"; {
 	case needs && m.Parity == nil:
-		return nil, exit.Usagef("the list of memory has no parity, which %s needs", what)
-	case m.Room && what != "protect":
-		return nil, exit.Usagef("the list of memory asks for room, which %s does not make", what)
+		return nil, exit.Usagef("the list of memory has no parity, which %s needs", verb)
+	case m.Room && verb != "protect":
+		return nil, exit.Usagef("the list of memory asks for room, which %s does not make", verb)
 	}
-	data, err := mapSpans(m.Buffers, what == "recover")
+	data, err := mapSpans(m.Buffers, verb == "recover")
 	if err != nil {
 		return nil, exit.Usagef("buffers: %w", err)
 	}
-	if m.Room || what == "parity-bytes" {
+	if m.Room || verb == "parity-bytes" {
 		sizes := make([]int64, len(m.Buffers))
 		for i, s := range m.Buffers {
 			sizes[i] = s.Bytes
@@ -109,13 +109,13 @@ func (o *groupOptions) onBuffers(cmd *cobra.Command, what string, m *buffersList
 	}
 	var parity []byte
 	if m.Parity != nil {
-		shared, err := mapSpans([]span{*m.Parity}, what != "sizes")
+		shared, err := mapSpans([]span{*m.Parity}, verb != "sizes")
 		if err != nil {
 			return nil, exit.Usagef("parity: %w", err)
 		}
 		parity = shared[0]
 	}
-	switch what {
+	switch verb {
 	case "protect":
 		return buffersReport{ParityBytes: int64(len(parity))}, buffers.Protect(ctx, t, data, parity, p)
 	case "sizes":

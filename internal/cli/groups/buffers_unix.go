@@ -10,11 +10,11 @@ import (
 
 // duplicate returns another descriptor of the same file.
 func duplicate(fd int) (int, error) {
-	other, err := syscall.Dup(fd)
+	copied, err := syscall.Dup(fd)
 	if err == nil {
-		syscall.CloseOnExec(other)
+		syscall.CloseOnExec(copied)
 	}
-	return other, err
+	return copied, err
 }
 
 // grow makes a file so long.
@@ -27,7 +27,7 @@ func grow(fd int, bytes int64) error {
 
 // mapSpans maps parts of files, each file once. They stay mapped until the process ends: others may be reading yet.
 func mapSpans(spans []span, write bool) (list [][]byte, err error) {
-	type extent struct{ from, to int64 }
+	type extent struct{ start, end int64 }
 	files := map[int]extent{}
 	page := int64(os.Getpagesize())
 	for i, s := range spans {
@@ -42,10 +42,10 @@ func mapSpans(spans []span, write bool) (list [][]byte, err error) {
 			continue
 		}
 		x, known := files[s.FD]
-		if from := s.Offset / page * page; !known || from < x.from {
-			x.from = from
+		if start := s.Offset / page * page; !known || start < x.start {
+			x.start = start
 		}
-		x.to = max(x.to, s.Offset+s.Bytes)
+		x.end = max(x.end, s.Offset+s.Bytes)
 		files[s.FD] = x
 	}
 	access := syscall.PROT_READ
@@ -54,15 +54,15 @@ func mapSpans(spans []span, write bool) (list [][]byte, err error) {
 	}
 	memory := map[int][]byte{}
 	for fd, x := range files {
-		if memory[fd], err = syscall.Mmap(fd, x.from, int(x.to-x.from), access, syscall.MAP_SHARED); err != nil {
+		if memory[fd], err = syscall.Mmap(fd, x.start, int(x.end-x.start), access, syscall.MAP_SHARED); err != nil {
 			return nil, fmt.Errorf("descriptor %d: not mapped: %w", fd, err)
 		}
 	}
 	for _, s := range spans {
 		part := []byte{}
 		if s.Bytes > 0 {
-			at := s.Offset - files[s.FD].from
-			part = memory[s.FD][at : at+s.Bytes : at+s.Bytes]
+			offset := s.Offset - files[s.FD].start
+			part = memory[s.FD][offset : offset+s.Bytes : offset+s.Bytes]
 		}
 		list = append(list, part)
 	}

@@ -139,8 +139,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 		return nil, options, exit.Usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
 	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, int64(o.step)
-	if s := o.Session; s.At != nil {
-		options.Names, options.Absent, options.Origin = []string{s.At.Start.Name}, []string{s.At.Absent}, s.At.From
+	if s := o.Session; s.LaunchRank != nil {
+		options.Names, options.Absent, options.Origin = []string{s.LaunchRank.Start.Name}, []string{s.LaunchRank.Absent}, s.LaunchRank.LaunchHost
 	}
 	if o.dir != "" {
 		return []string{o.dir}, options, nil
@@ -160,7 +160,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 // nodes, or as many as processes.
 func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options protection.Settings, err error) {
 	s := o.Session
-	if s.Own && o.Party.Job() { // beside what else runs here; garbage would take more than half of the memory
+	if s.OwnsProcess && o.Party.Job() { // beside what else runs here; garbage would take more than half of the memory
 		debug.SetGCPercent(50)
 	}
 	memory, err := o.MemoryBytes()
@@ -196,11 +196,11 @@ var waysOn = map[protection.Option]string{
 
 // wayOn adds to an error what the command line can do about it.
 func wayOn(err error) error {
-	var way protection.Option
+	var advice protection.Option
 	if input := new(protection.RefusedError); errors.As(err, &input) {
-		way = input.Option
+		advice = input.Option
 	}
-	text := waysOn[way]
+	text := waysOn[advice]
 	if down := new(protection.UnreachableError); errors.As(err, &down) && !down.Since.IsZero() {
 		text = fmt.Sprintf("or take it out, and give its files up: volley resize --remove %s --force, with the same nodes", strings.Join(down.Nodes, " --remove "))
 	}
@@ -221,7 +221,7 @@ type groupVerb[R any] func(g *group.Group, ctx context.Context) (R, error)
 
 // onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
 // It prints the reports. verdict, unless nil, says after that what a report comes to.
-func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
+func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) error {
 	args, err := o.directories(cmd, args)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 }
 
 // onSetsHere is onSets for the nodes here.
-func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, all bool) error, verdict func(R) error) error {
+func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) error {
 	dirs, options, err := o.begin(cmd, args)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb 
 }
 
 // finish prints the report of a verb at rank 0, as JSON if asked, or what can be done about the error that ended it.
-func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, err error, print func(w io.Writer, r R, all bool) error) error {
+func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, err error, print func(w io.Writer, r R, verbose bool) error) error {
 	switch {
 	case err != nil:
 		return wayOn(err)
@@ -264,7 +264,7 @@ const strictHelp = "end with exit code 3 where files in use are protected torn, 
 func newProtect(s *session.Session) *cobra.Command {
 	o := newOptions(s)
 	p := group.ProtectOptions{}
-	one := false
+	oneFileSystem := false
 	cmd := &cobra.Command{
 		Use:   "protect [--tolerate R] [flags] DIR...",
 		Short: "Protect the files of a group of nodes by parity at each of them",
@@ -277,14 +277,14 @@ func newProtect(s *session.Session) *cobra.Command {
 			if !p.DryRun { // the other verbs read what was protected
 				o.ordered()
 			}
-			return o.Spread(cmd, dirs, func() error { return o.protect(cmd, dirs, p, one) })
+			return o.Spread(cmd, dirs, func() error { return o.protect(cmd, dirs, p, oneFileSystem) })
 		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
 	f.StringVar(&p.Digest, "digest", "", "`DIGEST` of files and parity: sha256, blake3, or xxh3 against accidents only (default: that of the last run, or sha256)")
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
-	f.BoolVar(&one, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
+	f.BoolVar(&oneFileSystem, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
 	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
 	f.BoolVar(&p.Strict, "strict", false, strictHelp)
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
@@ -299,7 +299,7 @@ func newProtect(s *session.Session) *cobra.Command {
 }
 
 // protect protects the nodes here.
-func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.ProtectOptions, one bool) error {
+func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.ProtectOptions, oneFileSystem bool) error {
 	dirs, options, err := o.begin(cmd, args)
 	if err != nil {
 		return err
@@ -314,11 +314,11 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 		p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
 	}
 	if cmd.Flags().Changed("one-file-system") {
-		p.OneFileSystem = &one
+		p.OneFileSystem = &oneFileSystem
 	}
-	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, of protection.SetIndex, w io.Writer) error {
+	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, part protection.SetIndex, w io.Writer) error {
 		p := p
-		p.Part = of
+		p.Part = part
 		var r *group.ProtectReport
 		err := launch.Between(cmd.Context(), o.commanders(dirs), func() (string, error) {
 			var err error
@@ -332,8 +332,8 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 		if err == nil && o.Assumed != "" && (o.json || p.DryRun || session.Verbose(cmd)) {
 			r.Notes = append(r.Notes, o.Assumed)
 		}
-		if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, all bool) error {
-			return grouptext.Protect(w, r, p.DryRun, all)
+		if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
+			return grouptext.Protect(w, r, p.DryRun, verbose)
 		}); err != nil {
 			return err
 		}
@@ -413,8 +413,8 @@ func newRecover(s *session.Session) *cobra.Command {
 				return exit.Usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
 			}
 			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
-			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, all bool) error {
-				return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", all)
+			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
+				return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
 			}, (*group.RecoverReport).Incomplete)
 		},
 	}
@@ -447,8 +447,8 @@ func (o *groupOptions) ordered() {
 // commanders returns those of directories here that have commands.
 func (o *groupOptions) commanders(dirs []string) (list []*launch.Commander) {
 	for _, dir := range dirs {
-		if of := o.orders[dir]; of != nil {
-			list = append(list, &launch.Commander{Order: *of, Dir: dir, Environ: o.Session.Environ, Say: o.Session.CommandSays})
+		if order := o.orders[dir]; order != nil {
+			list = append(list, &launch.Commander{Order: *order, Dir: dir, Environ: o.Session.Environ, Say: o.Session.CommandSays})
 		}
 	}
 	return list
@@ -532,8 +532,8 @@ func newUnprotect(s *session.Session) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.DryRun = !yes
 			run := func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) { return g.Unprotect(ctx, u) }
-			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, all bool) error {
-				return grouptext.Unprotect(w, r, yes, all)
+			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
+				return grouptext.Unprotect(w, r, yes, verbose)
 			}, func(r *group.UnprotectReport) error {
 				if !yes && r.Protected {
 					return exit.Usagef("nothing is removed: --yes removes the protection")

@@ -39,8 +39,8 @@ const (
 type groupCheck struct {
 	*groupOptions
 	site.Options
-	exclude []string
-	one     *bool // see site.Directory
+	exclude       []string
+	oneFileSystem *bool // see site.Directory
 
 	ssh     []string // what reaches hosts
 	program string   // of volley there
@@ -82,7 +82,7 @@ type nodeReport struct {
 
 // A wrong is why a group cannot work, and what to do next.
 type wrong struct {
-	At string `json:"at"`
+	Subject string `json:"at"`
 	site.Fault
 	Next string `json:"next"`
 }
@@ -97,16 +97,16 @@ const (
 
 func newGroupCheck(s *session.Session) *cobra.Command {
 	o := &groupCheck{groupOptions: newOptions(s)}
-	var one bool
+	var oneFileSystem bool
 	cmd := &cobra.Command{
 		Use:   "check [flags] DIR...",
 		Short: "Say whether the hosts of a group can work, and change nothing",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if s.At != nil {
+			if s.LaunchRank != nil {
 				return o.beRank(cmd)
 			}
 			if cmd.Flags().Changed("one-file-system") {
-				o.one = &one
+				o.oneFileSystem = &oneFileSystem
 			}
 			dirs, err := o.directories(cmd, args)
 			if err != nil {
@@ -118,16 +118,16 @@ func newGroupCheck(s *session.Session) *cobra.Command {
 			case err != nil:
 				return err
 			case l != nil:
-				return o.there(l, cmd)
+				return o.checkHosts(l, cmd)
 			}
-			return o.here(cmd, dirs)
+			return o.checkHere(cmd, dirs)
 		},
 	}
 	session.ForOperators(cmd)
 	f := cmd.Flags()
 	f.IntVar(&o.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
 	f.StringArrayVar(&o.exclude, "exclude", nil, "`PATTERN` of what is not protected, once for each (default: those of the last run)")
-	f.BoolVar(&one, "one-file-system", false, "leave out what is mounted below a node (default: as in the last run)")
+	f.BoolVar(&oneFileSystem, "one-file-system", false, "leave out what is mounted below a node (default: as in the last run)")
 	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node")
 	new(step).addStep(f, "the newest is looked at")
 	f.IntVar(&o.Size, "group-size", 0, "the nodes are to be cut into sets of at most `N`")
@@ -152,7 +152,7 @@ func newGroupCheck(s *session.Session) *cobra.Command {
 
 // directory returns how a directory is looked at.
 func (o *groupCheck) directory(dir string) *site.Directory {
-	return &site.Directory{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.one}
+	return &site.Directory{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.oneFileSystem}
 }
 
 // check refuses what no group can have.
@@ -166,8 +166,8 @@ func (o *groupCheck) check(dirs int) error {
 	return exit.AsUsage(o.directory("").Validate())
 }
 
-// here checks nodes that all are directories of this machine.
-func (o *groupCheck) here(cmd *cobra.Command, dirs []string) error {
+// checkHere checks nodes that all are directories of this machine.
+func (o *groupCheck) checkHere(cmd *cobra.Command, dirs []string) error {
 	for _, name := range []string{"rank", "size", "meet", "secret", "advertise"} {
 		if cmd.Flags().Changed(name) {
 			return exit.Usagef("--%s: check reaches hosts by ssh, which settles that: leave the flag out", name)
@@ -189,13 +189,13 @@ func (o *groupCheck) here(cmd *cobra.Command, dirs []string) error {
 	return o.conclude(cmd)
 }
 
-// there checks nodes on hosts: each rank looks before it answers, and those that have answered connect.
-func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
+// checkHosts checks nodes on hosts: each rank looks before it answers, and those that have answered connect.
+func (o *groupCheck) checkHosts(l *launch.Launch, cmd *cobra.Command) error {
 	if err := o.check(len(l.Ranks)); err != nil {
 		return err
 	}
 	l.Missing, l.Greeting = true, l.Limit
-	o.ssh, o.program, o.self = l.Command, l.Program, l.Here[0]
+	o.ssh, o.program, o.self = l.Command, l.Program, l.LocalProgram[0]
 	for _, x := range l.Ranks {
 		x.Watch, x.Look = false, o.directory(x.Dir)
 	}
@@ -205,7 +205,7 @@ func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
 	var ranks []*launch.Far
 	for _, x := range l.Ranks {
 		if err := x.Found.Validate(); err != nil && x.Refused == nil {
-			x.Refused = fmt.Errorf("%s does not say what it has: %w", x.At(), err)
+			x.Refused = fmt.Errorf("%s does not say what it has: %w", x.Label(), err)
 		}
 		if x.Refused != nil {
 			x.Found = nil
@@ -219,10 +219,10 @@ func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
 		return context.Cause(cmd.Context())
 	}
 	if len(ranks) > 1 {
-		all := l.Set(ranks, protection.SetIndex{}, &body)
-		err := all.Meet(cmd.Context())
+		joint := l.Set(ranks, protection.SetIndex{}, &body)
+		err := joint.Meet(cmd.Context())
 		if errors.Is(err, exit.ErrSaid) {
-			err = errors.New(all.Said())
+			err = errors.New(joint.EndingText())
 		}
 		if err == nil {
 			err = json.Unmarshal(body.Bytes(), &o.report.Pairs)
@@ -231,7 +231,7 @@ func (o *groupCheck) there(l *launch.Launch, cmd *cobra.Command) error {
 			return context.Cause(cmd.Context())
 		}
 		if err != nil {
-			o.wrong("all", noConnection, "the connections could not be tried: "+session.Message(err), "mend that, and run volley group check again")
+			o.addFault("all", noConnection, "the connections could not be tried: "+session.Message(err), "mend that, and run volley group check again")
 		}
 	}
 	return o.conclude(cmd)
@@ -249,12 +249,12 @@ func (o *groupCheck) beRank(cmd *cobra.Command) error {
 	return json.NewEncoder(cmd.OutOrStdout()).Encode(o.Pairs)
 }
 
-func (o *groupCheck) wrong(at string, kind site.Kind, what, next string) {
-	o.report.Wrong = append(o.report.Wrong, wrong{at, site.Fault{Kind: kind, Text: what}, next})
+func (o *groupCheck) addFault(subject string, kind site.Kind, text, next string) {
+	o.report.Wrong = append(o.report.Wrong, wrong{subject, site.Fault{Kind: kind, Text: text}, next})
 }
 
-// on returns a command as it is typed here to run at a host.
-func (o *groupCheck) on(a ssh.Address, words ...string) string {
+// commandAt returns a command as it is typed here to run at a host.
+func (o *groupCheck) commandAt(a ssh.Address, words ...string) string {
 	line := shellLine(words)
 	if a.Host == "" {
 		return line
@@ -279,7 +279,7 @@ func shellLine(words []string) string {
 func (o *groupCheck) conclude(cmd *cobra.Command) error {
 	var list []site.Member
 	for _, x := range o.members {
-		list = append(list, site.Member{Name: x.Name, Host: x.At(), Node: x.Node})
+		list = append(list, site.Member{Name: x.Name, Host: x.Label(), Node: x.Node})
 	}
 	var err error
 	if o.report.Judgement, err = site.Judge(list, o.Options); err != nil {
@@ -298,26 +298,26 @@ func (o *groupCheck) conclude(cmd *cobra.Command) error {
 		err = printCheck(cmd.OutOrStdout(), &o.report)
 	}
 	if err == nil && !o.report.Well {
-		err = exit.With(exit.ErrSaid, exit.Wrong)
+		err = exit.WithCode(exit.ErrSaid, exit.Wrong)
 	}
 	return err
 }
 
 // host returns the report of a host, and whether it is the first time.
 func (o *groupCheck) host(a ssh.Address) (h *hostReport, first bool) {
-	at := a.At()
+	name := a.Label()
 	if a.Port != "" {
-		at += ":" + a.Port
+		name += ":" + a.Port
 	}
-	i := slices.IndexFunc(o.report.Hosts, func(h hostReport) bool { return h.Host == at })
+	i := slices.IndexFunc(o.report.Hosts, func(h hostReport) bool { return h.Host == name })
 	if first = i < 0; first {
-		i, o.report.Hosts = len(o.report.Hosts), append(o.report.Hosts, hostReport{Host: at})
+		i, o.report.Hosts = len(o.report.Hosts), append(o.report.Hosts, hostReport{Host: name})
 	}
 	return &o.report.Hosts[i], first
 }
 
-// is notes what is wrong with a host, and reports whether that is new.
-func (h *hostReport) is(kind site.Kind) bool {
+// addState notes what is wrong with a host, and reports whether that is new.
+func (h *hostReport) addState(kind site.Kind) bool {
 	if slices.Contains(h.State, kind) {
 		return false
 	}
@@ -342,48 +342,48 @@ func (o *groupCheck) add(x member) {
 		}
 	}
 	if h.Nodes = append(h.Nodes, nodeReport{x.Name, x.Node}); x.Refused != nil {
-		if kind, next := o.refusal(x); h.is(kind) { // not once more for each node
-			o.wrong(h.Host, kind, x.Refused.Error(), next)
+		if kind, next := o.refusal(x); h.addState(kind) { // not once more for each node
+			o.addFault(h.Host, kind, x.Refused.Error(), next)
 		}
 		return
 	}
 	for _, f := range x.Faults {
-		h.is(f.Kind)
-		o.wrong(x.Name, f.Kind, f.Text, o.remedy(x, f.Kind))
+		h.addState(f.Kind)
+		o.addFault(x.Name, f.Kind, f.Text, o.remedy(x, f.Kind))
 	}
 }
 
 // refusal returns why a host has not answered, and the next command.
 func (o *groupCheck) refusal(x member) (site.Kind, string) {
-	to := o.program
-	if !strings.Contains(to, "/") {
-		to = "/usr/local/bin/" + to
+	target := o.program
+	if !strings.Contains(target, "/") {
+		target = "/usr/local/bin/" + target
 	}
 	line := []string{"scp"}
 	if x.Port != "" {
 		line = append(line, "-P", x.Port)
 	}
-	copying := shellLine(append(line, o.self, x.Host+":"+to))
+	copying := shellLine(append(line, o.self, x.Host+":"+target))
 	switch {
 	case errors.As(x.Refused, new(*launch.VersionError)):
 		return otherVersion, copying
 	case errors.As(x.Refused, new(*ssh.MissingError)):
 		return noVolley, copying
 	}
-	return noSSH, o.on(x.Address, "true")
+	return noSSH, o.commandAt(x.Address, "true")
 }
 
 // remedy returns the next command where a directory has a fault.
 func (o *groupCheck) remedy(x member, kind site.Kind) string {
 	switch kind {
 	case site.NoDirectory:
-		return o.on(x.Address, "mkdir", "-p", x.Path)
+		return o.commandAt(x.Address, "mkdir", "-p", x.Path)
 	case site.NoMount:
-		return o.on(x.Address, "mount", x.Path)
+		return o.commandAt(x.Address, "mount", x.Path)
 	case site.NoRoom:
-		return o.on(x.Address, "df", "-h", x.Path)
+		return o.commandAt(x.Address, "df", "-h", x.Path)
 	}
-	return o.on(x.Address, "ls", "-la", x.Path)
+	return o.commandAt(x.Address, "ls", "-la", x.Path)
 }
 
 // addPairs adds the pairs of hosts that cannot connect, each once.
@@ -398,10 +398,10 @@ func (o *groupCheck) addPairs() {
 		if p.Error == "" {
 			continue
 		}
-		if way := [2]*hostReport{host(p.From), host(p.To)}; !seen[way] {
-			seen[way] = true
-			way[1].is(noConnection)
-			o.wrong(p.From+" to "+p.To, noConnection, fmt.Sprintf("%s to %s: %s", p.Source, p.Address, p.Error), p.Open)
+		if pair := [2]*hostReport{host(p.SourceHost), host(p.TargetHost)}; !seen[pair] {
+			seen[pair] = true
+			pair[1].addState(noConnection)
+			o.addFault(p.SourceHost+" to "+p.TargetHost, noConnection, fmt.Sprintf("%s to %s: %s", p.Source, p.Address, p.Error), p.Open)
 		}
 	}
 }
@@ -425,8 +425,8 @@ func printCheck(w io.Writer, r *checkReport) error {
 		}
 		return free
 	}
-	known := func(is bool, text func() string) any {
-		if is {
+	known := func(measured bool, text func() string) any {
+		if measured {
 			return text()
 		}
 		return "-"
@@ -442,13 +442,13 @@ func printCheck(w io.Writer, r *checkReport) error {
 		}},
 		{Name: "nodes", Value: func(h hostReport) any { return len(h.Nodes) }},
 		{Name: "data", Value: func(h hostReport) any {
-			sum, some := int64(0), false
+			sum, found := int64(0), false
 			for _, n := range h.Nodes {
 				if n.Node != nil {
-					sum, some = sum+n.Bytes, true
+					sum, found = sum+n.Bytes, true
 				}
 			}
-			return known(some, func() string { return bytes(sum) })
+			return known(found, func() string { return bytes(sum) })
 		}},
 		{Name: "least free", Value: func(h hostReport) any {
 			free := least(h)
@@ -492,7 +492,7 @@ func printCheck(w io.Writer, r *checkReport) error {
 	}
 	grouptext.Notes(w, r.Notes)
 	for _, x := range r.Wrong {
-		printable.Fprintf(w, "%-10s %s: %s; next: %s\n", "wrong", x.At, x.Text, x.Next)
+		printable.Fprintf(w, "%-10s %s: %s; next: %s\n", "wrong", x.Subject, x.Text, x.Next)
 	}
 	if r.Well {
 		return printable.Fprintf(w, "all is well\n")

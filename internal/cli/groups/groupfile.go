@@ -68,7 +68,7 @@ func groupText(f *pflag.FlagSet, dirs []string) ([]byte, error) {
 			continue
 		}
 		e := groupfile.Entry{Key: key, Values: []string{flag.Value.String()}}
-		if list, many := flag.Value.(pflag.SliceValue); many {
+		if list, repeatable := flag.Value.(pflag.SliceValue); repeatable {
 			e.Values, e.List = list.GetSlice(), true
 		}
 		entries = append(entries, e)

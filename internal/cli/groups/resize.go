@@ -30,7 +30,7 @@ func newResize(s *session.Session) *cobra.Command {
 				return err
 			}
 			end := o.Spread(cmd, dirs, func() error { return o.resize(cmd, dirs) })
-			if s.At != nil || o.FileName == "" || x.DryRun || end != nil && !s.Gauges.InForce() {
+			if s.LaunchRank != nil || o.FileName == "" || x.DryRun || end != nil && !s.Gauges.InForce() {
 				return end
 			}
 			tolerate := ""
@@ -64,7 +64,7 @@ func newResize(s *session.Session) *cobra.Command {
 // name them as the file does.
 func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, error) {
 	dirs, err := o.directories(cmd, args)
-	if err != nil || o.Session.At != nil { // the launch has done this
+	if err != nil || o.Session.LaunchRank != nil { // the launch has done this
 		return dirs, err
 	}
 	if o.sets.size != 0 {
@@ -77,10 +77,10 @@ func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, err
 		}
 		for i, name := range x.Remove {
 			_, err := strconv.Atoi(name)
-			switch whole := groupfile.Absolute(name); {
+			switch absolute := groupfile.Absolute(name); {
 			case slices.Contains(dirs, name):
-			case slices.Contains(dirs, whole):
-				x.Remove[i] = whole
+			case slices.Contains(dirs, absolute):
+				x.Remove[i] = absolute
 			case err != nil: // it is no number either
 				return nil, exit.Usagef("--remove %s: want a directory as %s names it, or the number of a node", name, o.FileName)
 			}
@@ -113,7 +113,7 @@ func (o *groupOptions) resize(cmd *cobra.Command, dirs []string) error {
 		strict, o.removed = err, r.Removed
 		return r, nil
 	}
-	return onSetsHere(o, cmd, dirs, run, func(w io.Writer, r *group.ResizeReport, all bool) error {
-		return grouptext.Resize(w, r, o.resizing.DryRun, all)
+	return onSetsHere(o, cmd, dirs, run, func(w io.Writer, r *group.ResizeReport, verbose bool) error {
+		return grouptext.Resize(w, r, o.resizing.DryRun, verbose)
 	}, func(*group.ResizeReport) error { return strict })
 }

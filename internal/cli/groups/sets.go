@@ -151,15 +151,15 @@ func (r *setReport) print(w io.Writer, asJSON bool) error {
 }
 
 // inSets runs a verb on the nodes here: on each set of them side by side, or with the other ranks of this rank's set.
-func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t transport.Transport, dirs []string, of protection.SetIndex, w io.Writer) error) error {
-	out := cmd.OutOrStdout()
+func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t transport.Transport, dirs []string, part protection.SetIndex, w io.Writer) error) error {
+	stdout := cmd.OutOrStdout()
 	switch mine := o.sets.mine; {
 	case o.sets.size == 0:
 		part := protection.SetIndex{}
-		if at := o.Session.At; at != nil {
-			part = at.SetIndex
+		if rank := o.Session.LaunchRank; rank != nil {
+			part = rank.SetIndex
 		}
-		return verb(o.Party.Transport, dirs, part, out)
+		return verb(o.Party.Transport, dirs, part, stdout)
 	case mine != nil:
 		o.Party.Apart(func() {
 			if mine.err == nil {
@@ -170,10 +170,10 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 			mine.Error = session.Message(mine.err)
 		}
 		if o.Party.Rank() == 0 {
-			mine.err = errors.Join(mine.err, mine.print(out, o.json))
+			mine.err = errors.Join(mine.err, mine.print(stdout, o.json))
 		}
 		if o.rank == 0 {
-			return cmp.Or(mine.err, o.printSets(cmd.Context(), out, o.sets.lost))
+			return cmp.Or(mine.err, o.printSets(cmd.Context(), stdout, o.sets.lost))
 		}
 		return mine.err
 	}
@@ -198,21 +198,21 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	if err != nil {
 		return err
 	}
-	return o.runSets(cmd.Context(), out, reports, runtime.GOMAXPROCS(0), func(_ int, r *setReport) error {
+	return o.runSets(cmd.Context(), stdout, reports, runtime.GOMAXPROCS(0), func(_ int, r *setReport) error {
 		return verb(local.New(1)[0], r.Dirs, r.part(), &r.body)
 	})
 }
 
 // runSets runs the sets that are there side by side, so many at a time, and prints their reports.
 func (o *groupOptions) runSets(ctx context.Context, stdout io.Writer, reports []*setReport, limit int, run func(n int, r *setReport) error) error {
-	var all errgroup.Group
-	all.SetLimit(limit)
+	var running errgroup.Group
+	running.SetLimit(limit)
 	for n, r := range reports {
 		if r.err == nil {
-			all.Go(func() error { r.err = run(n, r); return nil })
+			running.Go(func() error { r.err = run(n, r); return nil })
 		}
 	}
-	all.Wait()
+	running.Wait()
 	return o.printSets(ctx, stdout, reports)
 }
 
@@ -242,11 +242,11 @@ func (o *groupOptions) printSets(ctx context.Context, stdout io.Writer, reports 
 	if code == exit.OK {
 		return nil
 	}
-	return exit.With(exit.ErrSaid, code)
+	return exit.WithCode(exit.ErrSaid, code)
 }
 
 // Deal gives each rank a node.
-func (o *groupOptions) Deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, at []ssh.Address) error {
+func (o *groupOptions) Deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, addresses []ssh.Address) error {
 	if err := o.sets.check(cmd); err != nil {
 		return err
 	}
@@ -261,10 +261,10 @@ func (o *groupOptions) Deal(l *launch.Launch, cmd *cobra.Command, start launch.S
 		if err != nil || a.Host == ranks.HostWord {
 			return exit.Usagef("--to %s: want a directory here, or HOST:DIR", f.Value)
 		}
-		l.Missing, l.Down, l.To = true, true, &a
+		l.Missing, l.Down, l.Target = true, true, &a
 		start.Flags = append(start.Flags, launch.Flag{Name: "to", Value: a.Path})
 	}
-	for _, a := range at {
+	for _, a := range addresses {
 		if a.Host == ranks.HostWord {
 			return exit.Usagef("%s: name the hosts", ranks.HostWord)
 		}
@@ -359,19 +359,19 @@ func (o *groupOptions) Says(rank, size int) []byte {
 }
 
 // Share returns the ranks of each set, or of all as one, by what ranks have said, in the order of their nodes.
-func (o *groupOptions) Share(said [][]byte, rank int) (ranks [][]int) {
-	all, members, ids := make([]rankSays, len(said)), make([]sets.Member, len(said)), make([]protection.Identity, len(said))
-	for r, text := range said {
-		if json.Unmarshal(text, &all[r]) != nil {
-			all[r].Node = -1
+func (o *groupOptions) Share(texts [][]byte, rank int) (ranks [][]int) {
+	answers, members, ids := make([]rankSays, len(texts)), make([]sets.Member, len(texts)), make([]protection.Identity, len(texts))
+	for r, text := range texts {
+		if json.Unmarshal(text, &answers[r]) != nil {
+			answers[r].Node = -1
 		}
-		x := all[r]
+		x := answers[r]
 		members[r], ids[r] = x.Member, x.Identity
 		switch {
 		case o.sets.err != nil:
 		case x.Error != "":
 			o.sets.err = exit.Usagef("rank %d: %s", r, x.Error)
-		case x.Size != all[0].Size || x.Apart != all[0].Apart:
+		case x.Size != answers[0].Size || x.Apart != answers[0].Apart:
 			o.sets.err = exit.Usagef("ranks 0 and %d were started with different --group-size or --domain: give all the same", r)
 		}
 	}
@@ -394,8 +394,8 @@ func (o *groupOptions) Share(said [][]byte, rank int) (ranks [][]int) {
 	if o.resizing == nil || o.dir == "" { // where a process has several nodes they are in order
 		return [][]int{group.Order(ids)}
 	}
-	names, added := make([]string, len(all)), make([]bool, len(all))
-	for r, x := range all {
+	names, added := make([]string, len(answers)), make([]bool, len(answers))
+	for r, x := range answers {
 		_, names[r], _ = strings.Cut(x.Name, ":")
 		added[r] = x.Added
 	}
@@ -427,7 +427,7 @@ func (o *groupOptions) setsAtHosts(l *launch.Launch, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return o.runSets(cmd.Context(), l.Out, reports, -1, func(n int, r *setReport) error {
+	return o.runSets(cmd.Context(), l.Output, reports, -1, func(n int, r *setReport) error {
 		var ranks []*launch.Far
 		for _, i := range list[n].Members {
 			ranks = append(ranks, l.Ranks[i])
@@ -435,7 +435,7 @@ func (o *groupOptions) setsAtHosts(l *launch.Launch, cmd *cobra.Command) error {
 		set := l.Set(ranks, r.part(), &r.body)
 		err := set.Meet(cmd.Context())
 		if errors.Is(err, exit.ErrSaid) {
-			r.Error = set.Said()
+			r.Error = set.EndingText()
 		}
 		return err
 	})

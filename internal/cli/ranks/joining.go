@@ -86,7 +86,7 @@ func (o *Joining) Join(ctx context.Context) (err error) {
 	if s.Party == nil {
 		err = o.enter(ctx)
 		s.Alone = s.Party == nil
-		if err == nil && o.Probes && s.Party.Here != nil {
+		if err == nil && o.Probes && s.Party.Listener != nil {
 			o.Pairs, err = o.probe(ctx)
 		}
 		if err == nil && s.Verb != "" {
@@ -108,7 +108,7 @@ func (o *Joining) Join(ctx context.Context) (err error) {
 func (o *Joining) enter(ctx context.Context) (err error) {
 	s := o.Session
 	c := comm{name: "tcp"}
-	if s.At != nil {
+	if s.LaunchRank != nil {
 		c.join = joinLaunch
 	} else {
 		if o.Comm == AutoComm {
@@ -125,9 +125,9 @@ func (o *Joining) enter(ctx context.Context) (err error) {
 		s.Party.Name = c.name
 		err = o.slow(ctx, s.Party)
 		if o.Nodes != nil {
-			var none error
-			s.Party.Set, none = o.Nodes.Settled()
-			err = cmp.Or(err, none)
+			var unsettled error
+			s.Party.Set, unsettled = o.Nodes.Settled()
+			err = cmp.Or(err, unsettled)
 		}
 	}
 	return err
@@ -135,22 +135,22 @@ func (o *Joining) enter(ctx context.Context) (err error) {
 
 // Joining is the flags of how this process takes part in a run.
 type Joining struct {
-	Session *session.Session
-	Comm    string
-	Ranks   Flags
-	Nodes   Nodes  // nil: ranks have none
-	Probes  bool   // connects all pairs first
-	Rates   bool   // and measures their rates
-	Pairs   []Pair // that were measured
-	Quiet   bool
-	every   time.Duration  // between lines of progress; 0: one line, on a terminal
-	sends   string         // bytes a second; "": no limit
-	Party   *session.Party // of comm, once join has returned
-	memory  string
-	Timeout time.Duration
-	ssh     string // --ssh
-	program string // --remote-path
-	step    string // --launch
+	Session  *session.Session
+	Comm     string
+	Ranks    Flags
+	Nodes    Nodes  // nil: ranks have none
+	Probes   bool   // connects all pairs first
+	Rates    bool   // and measures their rates
+	Pairs    []Pair // that were measured
+	Quiet    bool
+	interval time.Duration  // between lines of progress; 0: one line, on a terminal
+	sends    string         // bytes a second; "": no limit
+	Party    *session.Party // of comm, once join has returned
+	memory   string
+	Timeout  time.Duration
+	ssh      string // --ssh
+	program  string // --remote-path
+	step     string // --launch
 
 	FileName string         // of a group
 	File     groupfile.File // of that name
@@ -161,21 +161,21 @@ type Nodes interface {
 	// Says returns what this rank tells all others of its node. By that, Share returns the ranks of each set, or of all as
 	// one, in the order of their nodes. Then Settled returns the name of this rank's set, "" without sets, or why there are none.
 	Says(rank, size int) []byte
-	Share(said [][]byte, rank int) [][]int
+	Share(texts [][]byte, rank int) [][]int
 	Settled() (set string, err error)
 
 	// Splits reports whether ranks may come into another order, or into several sets.
 	Splits() bool
 
 	// Deal gives each address to a rank of the launch, which has started when Meet is called, to have the ranks meet.
-	Deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, at []ssh.Address) error
+	Deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, addresses []ssh.Address) error
 	Meet(l *launch.Launch, cmd *cobra.Command) error
 }
 
-// Add adds the flags; whose the memory is stands in the help.
-func (o *Joining) Add(f *pflag.FlagSet, whose string) {
+// Add adds the flags; the help names the owner of the memory.
+func (o *Joining) Add(f *pflag.FlagSet, owner string) {
 	o.AddComm(f)
-	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+whose)
+	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+owner)
 	f.StringVar(&o.sends, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
 	o.AddProgress(f)
 }
@@ -183,7 +183,7 @@ func (o *Joining) Add(f *pflag.FlagSet, whose string) {
 // AddProgress adds the flags of how progress is told.
 func (o *Joining) AddProgress(f *pflag.FlagSet) {
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
-	f.Var(selection.Interval{Value: &o.every}, "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
+	f.Var(selection.Interval{Value: &o.interval}, "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
 }
 
 // AddComm adds the flags that bring processes together.
@@ -209,15 +209,15 @@ func (o *Joining) Measured(k int) tune.Platform {
 }
 
 // Progress returns what hears how far this rank is, or nil: nobody does.
-func (o *Joining) Progress() func(done, more int64) {
+func (o *Joining) Progress() func(finished, added int64) {
 	s := o.Session
-	switch leads := o.Party.Rank() == 0 && (o.Party.Here == nil || o.Party.Here.Rank() == 0); {
-	case s.At != nil && s.At.Watch:
-		return s.At.Progress
-	case s.At != nil, o.Quiet, !leads && o.every == 0:
+	switch leads := o.Party.Rank() == 0 && (o.Party.Listener == nil || o.Party.Listener.Rank() == 0); {
+	case s.LaunchRank != nil && s.LaunchRank.Watch:
+		return s.LaunchRank.Progress
+	case s.LaunchRank != nil, o.Quiet, !leads && o.interval == 0:
 		return nil
 	}
-	return s.Progress(o.every)
+	return s.Progress(o.interval)
 }
 
 // GroupFlag is the flag that names a group file: what a user would type for a group in every run.
@@ -231,7 +231,7 @@ func (o *Joining) AddFile(cmd *cobra.Command) {
 // FromFile returns the directories of the group file, if one is named, or else the arguments. Flags of the file count
 // where the command line has none of them.
 func (o *Joining) FromFile(cmd *cobra.Command, args []string) ([]string, error) {
-	if o.Session.At != nil { // a launch has done so
+	if o.Session.LaunchRank != nil { // a launch has done so
 		return args, nil
 	}
 	if err := Named(cmd.Flags(), args); err != nil {
@@ -269,11 +269,11 @@ func Named(f *pflag.FlagSet, dirs []string) (err error) {
 	}
 	f.Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
-		if list, many := f.Value.(pflag.SliceValue); many {
+		if list, repeatable := f.Value.(pflag.SliceValue); repeatable {
 			values = list.GetSlice()
 		}
-		if what, _ := pflag.UnquoteUsage(f); slices.Contains(values, "") && slices.Contains([]string{"DIR", "FILE", "NODE"}, what) {
-			err = exit.Usagef("--%s: the %s has an empty name: is a variable not set?", f.Name, what)
+		if kind, _ := pflag.UnquoteUsage(f); slices.Contains(values, "") && slices.Contains([]string{"DIR", "FILE", "NODE"}, kind) {
+			err = exit.Usagef("--%s: the %s has an empty name: is a variable not set?", f.Name, kind)
 		}
 	})
 	return err

@@ -40,60 +40,60 @@ func (o *Joining) AddElsewhere(cmd *cobra.Command) {
 
 // Spread runs a verb on what arguments name: here, or by ranks at the hosts of the arguments, or in processes that
 // --launch starts.
-func (o *Joining) Spread(cmd *cobra.Command, args []string, here func() error) error {
+func (o *Joining) Spread(cmd *cobra.Command, args []string, local func() error) error {
 	l, err := o.Launch(cmd, args)
 	switch {
 	case err != nil:
 		return err
 	case l != nil:
 		return o.atHosts(l, cmd)
-	case o.step != "" && o.Session.At == nil:
+	case o.step != "" && o.Session.LaunchRank == nil:
 		return o.runStep(cmd, words(o.step), o.program, args)
 	}
-	return here()
+	return local()
 }
 
 // Launch returns the launch of the ranks at the hosts of the arguments; nil: all are here. A rank starts no others,
 // whatever its paths look like.
 func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, error) {
 	s := o.Session
-	if s.At != nil {
+	if s.LaunchRank != nil {
 		return nil, nil
 	}
-	at, err := addresses(args, cmd.Name() == "tune")
+	hosts, err := addresses(args, cmd.Name() == "tune")
 	switch output := cmd.Flags().Lookup("output"); {
 	case err != nil:
 		return nil, err
-	case at == nil && output != nil && strings.HasPrefix(output.Value.String(), HostWord+":"):
+	case hosts == nil && output != nil && strings.HasPrefix(output.Value.String(), HostWord+":"):
 		return nil, exit.Usagef("-o %s: name the packets as HOST:FILE", output.Value)
-	case at == nil:
+	case hosts == nil:
 		return nil, nil
 	case o.step != "":
-		return nil, exit.Usagef("--launch: %s is reached by ssh, which starts the processes: leave one of both out", at[0])
+		return nil, exit.Usagef("--launch: %s is reached by ssh, which starts the processes: leave one of both out", hosts[0])
 	}
 	for _, name := range []string{"comm", "rank", "size", "meet", "secret", "advertise"} {
 		if cmd.Flags().Changed(name) {
-			return nil, exit.Usagef("--%s: %s is reached by ssh, which settles that: leave the flag out", name, at[0])
+			return nil, exit.Usagef("--%s: %s is reached by ssh, which settles that: leave the flag out", name, hosts[0])
 		}
 	}
 	for _, name := range launchers {
 		if n, _ := strconv.Atoi(s.Getenv(name)); n > 1 {
-			return nil, exit.Usagef("%s is reached by ssh, and this is one of several processes that would all do so (%s=%d): run volley once, or name directories of the processes' own hosts", at[0], name, n)
+			return nil, exit.Usagef("%s is reached by ssh, and this is one of several processes that would all do so (%s=%d): run volley once, or name directories of the processes' own hosts", hosts[0], name, n)
 		}
 	}
 	self, err := s.Self()
 	if err != nil {
 		return nil, err
 	}
-	l := &launch.Launch{Out: cmd.OutOrStdout(), Patience: s.Limits.End, Note: s.Gauges.Note, Say: s.Fails, JSON: s.JSON}
+	l := &launch.Launch{Output: cmd.OutOrStdout(), Patience: s.Limits.End, Note: s.Gauges.Note, Say: s.Fails, JSON: s.JSON}
 	if !o.Quiet {
-		l.Progress = s.Progress(o.every)
+		l.Progress = s.Progress(o.interval)
 	}
 	program := o.program
 	if program == copied {
 		program = "volley"
 	}
-	l.Client = ssh.Client{Command: words(o.ssh), Program: program, Copy: o.program == copied, Here: []string{self}, Verb: launch.Verb, Env: s.Environ,
+	l.Client = ssh.Client{Command: words(o.ssh), Program: program, Copy: o.program == copied, LocalProgram: []string{self}, Verb: launch.Verb, Env: s.Environ,
 		Stderr: s.Hears, Limit: o.Timeout, Greeting: 30 * time.Second, Asks: s.Askable()}
 	if cmd.Flags().Changed("timeout") {
 		l.Greeting = o.Timeout
@@ -110,11 +110,11 @@ func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	}
 	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
 		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, RankFlagNames)...)}
-	start.From, _ = os.Hostname()
+	start.LaunchHost, _ = os.Hostname()
 	if o.Nodes != nil {
-		return l, o.Nodes.Deal(l, cmd, start, at)
+		return l, o.Nodes.Deal(l, cmd, start, hosts)
 	}
-	return l, deal(l, cmd, start, at)
+	return l, deal(l, cmd, start, hosts)
 }
 
 var (
@@ -160,12 +160,12 @@ func verbOf(cmd *cobra.Command) string {
 	return verb
 }
 
-// flagsOf returns the flags that a verb was given, without some, as others get them.
-func flagsOf(cmd *cobra.Command, without ...string) (list []launch.Flag) {
+// flagsOf returns the flags that a verb was given, without the excluded ones, as others get them.
+func flagsOf(cmd *cobra.Command, excluded ...string) (list []launch.Flag) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch values, many := f.Value.(pflag.SliceValue); {
-		case slices.Contains(without, f.Name):
-		case many:
+		switch values, repeatable := f.Value.(pflag.SliceValue); {
+		case slices.Contains(excluded, f.Name):
+		case repeatable:
 			for _, value := range values.GetSlice() {
 				list = append(list, launch.Flag{Name: f.Name, Value: value})
 			}
@@ -178,47 +178,47 @@ func flagsOf(cmd *cobra.Command, without ...string) (list []launch.Flag) {
 
 // joinLaunch is the join of a comm for the ranks of a launch.
 func joinLaunch(_ context.Context, o *Joining) (*session.Party, error) {
-	at := o.Session.At
-	t, err := at.Join(o.Timeout)
+	rank := o.Session.LaunchRank
+	t, err := rank.Join(o.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	part := func(mine launch.Ending, _ *session.Session) int {
-		at.Report(mine)
+		rank.Report(mine)
 		return mine.Code
 	}
-	return &session.Party{Transport: t, Here: at.Listener, Host: at.Start.Name, Gather: at.Gather, Part: part}, nil
+	return &session.Party{Transport: t, Listener: rank.Listener, Host: rank.Start.Name, Gather: rank.Gather, Part: part}, nil
 }
 
 // Far returns a rank that is to be at an address.
 func Far(a ssh.Address, start launch.Start) *launch.Far {
-	return &launch.Far{Address: a, HostName: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], start.From), Start: start}
+	return &launch.Far{Address: a, HostName: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], start.LaunchHost), Start: start}
 }
 
 // deal deals the arguments out to ranks: packets by their hosts, or hosts alone.
-func deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, at []ssh.Address) error {
+func deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, addresses []ssh.Address) error {
 	bare := cmd.Name() == "tune"
 	if output := cmd.Flags().Lookup("output"); output.Changed {
-		to, err := ssh.Parse(output.Value.String())
+		target, err := ssh.Parse(output.Value.String())
 		switch {
 		case bare:
-			to.Path = output.Value.String()
-		case err != nil || to.Host != HostWord:
+			target.Path = output.Value.String()
+		case err != nil || target.Host != HostWord:
 			return exit.Usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, HostWord)
 		}
-		start.Flags = append(start.Flags, launch.Flag{Name: "output", Value: to.Path})
+		start.Flags = append(start.Flags, launch.Flag{Name: "output", Value: target.Path})
 	}
-	for _, a := range at {
-		same := func(b ssh.Address) bool { return b.Host == a.Host && b.Port == a.Port }
-		if a.Host == HostWord || slices.ContainsFunc(l.Ranks, func(x *launch.Far) bool { return same(x.Address) }) {
+	for _, a := range addresses {
+		sameHost := func(b ssh.Address) bool { return b.Host == a.Host && b.Port == a.Port }
+		if a.Host == HostWord || slices.ContainsFunc(l.Ranks, func(x *launch.Far) bool { return sameHost(x.Address) }) {
 			continue
 		}
 		x := Far(a, start)
 		if bare {
-			x.Start.Name = a.At()
+			x.Start.Name = a.Label()
 		} else {
-			for _, b := range at {
-				if b.Host == HostWord || same(b) {
+			for _, b := range addresses {
+				if b.Host == HostWord || sameHost(b) {
 					x.Paths = append(x.Paths, b.Path)
 				}
 			}

@@ -50,23 +50,23 @@ func joinMPI(ctx context.Context, o *Joining) (*session.Party, error) {
 		rank := cmp.Or(s.Getenv("OMPI_COMM_WORLD_RANK"), s.Getenv("PMI_RANK"), s.Getenv("SLURM_PROCID"), "?")
 		s.Say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("MPI did not bring all processes together within %v: rank %s waits on %s, and those that say nothing have not come; where all have, --timeout waits longer", limit, rank, host), Host: host})
 		time.Sleep(s.Limits.Ending) // mpirun ends the others when the first has ended
-		return nil, exit.With(exit.ErrSaid, exit.Failed)
+		return nil, exit.WithCode(exit.ErrSaid, exit.Failed)
 	}
 	ends := []*mpi.Endpoint{e, last}
 	p := &session.Party{Transport: e, Part: func(mine launch.Ending, s *session.Session) int { return partMPI(last, ends, mine, s) }}
 	if o.Nodes == nil || !o.Nodes.Splits() {
 		return p, nil
 	}
-	said, err := collective.Allgatherv(ctx, e, o.Nodes.Says(e.Rank(), e.Size()), limit)
+	texts, err := collective.Allgatherv(ctx, e, o.Nodes.Says(e.Rank(), e.Size()), limit)
 	if err != nil {
 		return p, err
 	}
-	for n, ranks := range o.Nodes.Share(said, e.Rank()) {
-		at := slices.Index(ranks, e.Rank())
-		if at < 0 {
+	for n, ranks := range o.Nodes.Share(texts, e.Rank()) {
+		index := slices.Index(ranks, e.Rank())
+		if index < 0 {
 			continue
 		}
-		set, err := e.Split(n, at)
+		set, err := e.Split(n, index)
 		if err != nil {
 			return p, err
 		}
@@ -81,28 +81,28 @@ func joinMPI(ctx context.Context, o *Joining) (*session.Party, error) {
 // partMPI has all processes hear how each of them has ended. Rank 0 says what went wrong, and all take the exit code
 // from it. Then all endpoints are closed.
 func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine launch.Ending, s *session.Session) int {
-	all, wrong := collective.AllgatherValues(context.Background(), last, &mine, 2*s.Limits.Ending)
+	endings, wrong := collective.AllgatherValues(context.Background(), last, &mine, 2*s.Limits.Ending)
 	if wrong != nil { // somebody does not come
-		all = make([]*launch.Ending, last.Size())
-		all[last.Rank()] = &mine
+		endings = make([]*launch.Ending, last.Size())
+		endings[last.Rank()] = &mine
 	}
 	if last.Rank() == 0 {
-		s.Hear(all)
+		s.Hear(endings)
 	} else if wrong != nil && mine.Text != "" && !mine.Heard {
 		s.Say(slog.LevelError, launch.Saying{Text: mine.Text, Ranks: []int{last.Rank()}, Host: mine.Host}) // rank 0 cannot
 	}
-	code := launch.Worst(all)
+	code := launch.Worst(endings)
 	if wrong == nil {
-		done := make(chan error, 1)
+		closed := make(chan error, 1)
 		go func() {
 			var err error
 			for _, e := range ends {
 				err = errors.Join(err, e.Close())
 			}
-			done <- errors.Join(err, mpi.Finalize())
+			closed <- errors.Join(err, mpi.Finalize())
 		}()
 		select {
-		case err := <-done:
+		case err := <-closed:
 			if err == nil {
 				return code
 			}

@@ -41,12 +41,12 @@ func (o *Joining) runStep(cmd *cobra.Command, launcher []string, program string,
 		}
 	}
 	s.Metrics = "" // rank 0 writes them
-	without := []string{"launch", "remote-path", GroupFlag}
+	excluded := []string{"launch", "remote-path", GroupFlag}
 	if o.File.Domains != nil { // each process reads the group file, which has them
-		without, args = without[:2], nil
+		excluded, args = excluded[:2], nil
 	}
 	line := append(append(launcher, program), strings.Fields(verbOf(cmd))...)
-	for _, f := range flagsOf(cmd, without...) {
+	for _, f := range flagsOf(cmd, excluded...) {
 		line = append(line, f.String())
 	}
 	c := exec.CommandContext(cmd.Context(), line[0], append(append(line[1:], "--"), args...)...)
@@ -59,9 +59,9 @@ func (o *Joining) runStep(cmd *cobra.Command, launcher []string, program string,
 		c.Env = append(c.Env, engine.SecretVariable+"="+string(secret))
 	}
 	host, _ := os.Hostname()
-	said := false // by the launcher, or a process
+	reported := false // by the launcher, or a process
 	c.Stderr = &ssh.LineWriter{Line: func(line string) {
-		if said = true; s.JSON { // it becomes a record
+		if reported = true; s.JSON { // it becomes a record
 			s.Pass(host, line)
 		} else {
 			printable.Fprintf(cmd.ErrOrStderr(), "%s\n", line)
@@ -80,10 +80,10 @@ func (o *Joining) runStep(cmd *cobra.Command, launcher []string, program string,
 		return context.Cause(cmd.Context())
 	case err == nil:
 		return nil
-	case errors.As(err, &ended) && ended.ExitCode() > 0 && said: // why
-		return exit.With(exit.ErrSaid, ended.ExitCode())
+	case errors.As(err, &ended) && ended.ExitCode() > 0 && reported: // why
+		return exit.WithCode(exit.ErrSaid, ended.ExitCode())
 	case errors.Is(err, exec.ErrWaitDelay):
 		err = errors.New("it has ended before the processes that it has started; they have been ended, too")
 	}
-	return exit.With(fmt.Errorf("--launch: %s: %w", strings.Join(launcher, " "), err), max(ended.ExitCode(), exit.Failed))
+	return exit.WithCode(fmt.Errorf("--launch: %s: %w", strings.Join(launcher, " "), err), max(ended.ExitCode(), exit.Failed))
 }

@@ -139,16 +139,16 @@ func joinTCP(ctx context.Context, o *Joining) (*session.Party, error) {
 	}
 	if o.Nodes != nil {
 		listener.Says = o.Nodes.Says(run.Rank, run.Size)
-		listener.Sets = func(said [][]byte) [][]int { return o.Nodes.Share(said, listener.Rank()) }
+		listener.Sets = func(texts [][]byte) [][]int { return o.Nodes.Share(texts, listener.Rank()) }
 	}
 	e, err := listener.Join(ctx, nil, o.Timeout)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	gather := func(ctx context.Context, text []byte, limit time.Duration) (list []json.RawMessage, err error) {
-		all, err := listener.Gather(ctx, "pairs", text, limit)
-		for _, said := range all {
-			list = append(list, said)
+		texts, err := listener.Gather(ctx, "pairs", text, limit)
+		for _, answer := range texts {
+			list = append(list, answer)
 		}
 		return list, err
 	}
@@ -159,7 +159,7 @@ func joinTCP(ctx context.Context, o *Joining) (*session.Party, error) {
 		return partTCP(listener, mine, s)
 	}
 	return &session.Party{
-		Transport: e, Here: listener, Host: host, Gather: gather, Part: part, Apart: func(work func()) { work() },
+		Transport: e, Listener: listener, Host: host, Gather: gather, Part: part, Apart: func(work func()) { work() },
 	}, nil
 }
 
@@ -171,27 +171,27 @@ func partTCP(listener *engine.Listener, mine launch.Ending, s *session.Session) 
 		limit = 0
 	}
 	text, _ := json.Marshal(mine)
-	said, err := listener.Gather(context.Background(), "end", text, limit)
-	all := make([]*launch.Ending, len(said))
-	for r, text := range said {
-		if text != nil && json.Unmarshal(text, &all[r]) != nil {
-			all[r] = nil
+	texts, err := listener.Gather(context.Background(), "end", text, limit)
+	endings := make([]*launch.Ending, len(texts))
+	for r, text := range texts {
+		if text != nil && json.Unmarshal(text, &endings[r]) != nil {
+			endings[r] = nil
 		}
 	}
 	if rank == 0 {
-		s.Hear(all)
+		s.Hear(endings)
 	}
 	switch {
-	case rank == 0 && len(launch.Sayings(all)) > 0:
-	case len(said) == 0 && mine.Text != "": // rank 0 cannot
+	case rank == 0 && len(launch.Sayings(endings)) > 0:
+	case len(texts) == 0 && mine.Text != "": // rank 0 cannot
 		s.Say(slog.LevelError, launch.Saying{Text: mine.Text, Ranks: []int{rank}, Host: mine.Host})
-	case len(said) == 0, rank == 0 && err != nil:
+	case len(texts) == 0, rank == 0 && err != nil:
 		s.Say(slog.LevelError, launch.Saying{Text: fmt.Sprintf("does not hear how others ended: %v", err), Ranks: []int{rank}, Host: mine.Host})
 	}
 	if err != nil {
-		return max(mine.Code, launch.Worst(all), exit.Failed)
+		return max(mine.Code, launch.Worst(endings), exit.Failed)
 	}
-	return launch.Worst(all)
+	return launch.Worst(endings)
 }
 
 // JoinAnyhow joins the others of a verb that has failed before, to tell them so. They hear of nodes as any rank tells

@@ -215,26 +215,26 @@ func readPlan(s *session.Session, name string) (*plan.Materialized, error) {
 
 // A planError says what is wrong with a plan, and in which file.
 type planError struct {
-	where string
-	err   error
+	file string
+	err  error
 }
 
 func (e *planError) Error() string {
-	return fmt.Sprintf("cannot use the plan %s: %s", e.where, selection.Message(e.err))
+	return fmt.Sprintf("cannot use the plan %s: %s", e.file, selection.Message(e.err))
 }
 
 func (e *planError) Unwrap() error { return e.err }
 
 // readAtMost reads a file, which may be a pipe. It returns an error where that has more bytes.
-func readAtMost(s *session.Session, name string, most int64) ([]byte, error) {
+func readAtMost(s *session.Session, name string, limit int64) ([]byte, error) {
 	f, err := s.OpenInput(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s has more than %d bytes", name, most)
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", name, limit)
 	}
 	return data, err
 }

@@ -143,9 +143,9 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	}
 	amount, bound := packetsOf(r)
 	if len(r.Columns) > 0 {
-		const most = 16
-		order += ": coded packets of columns " + strings.Trim(fmt.Sprint(r.Columns[:min(most, r.K)]), "[]")
-		if r.K > most {
+		const limit = 16
+		order += ": coded packets of columns " + strings.Trim(fmt.Sprint(r.Columns[:min(limit, r.K)]), "[]")
+		if r.K > limit {
 			order += " …"
 		}
 	}
@@ -186,9 +186,9 @@ func (o *runOptions) checkTrace(sources []string, gives func(name string) bool) 
 	if err := session.CheckOutputFile("--trace", o.trace, ""); err != nil {
 		return err
 	}
-	there, err := os.Stat(o.trace)
+	info, err := os.Stat(o.trace)
 	switch {
-	case err == nil && disk.Among(there, sources):
+	case err == nil && disk.Among(info, sources):
 		return exit.Usagef("--trace %s: it is an input, and would be lost: choose another name", o.trace)
 	case err == nil && !o.force:
 		return exit.Usagef("--trace %s: it is there already; choose another name, or --force to replace it", o.trace)
@@ -293,9 +293,9 @@ func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) erro
 	if !cmd.Flags().Changed("field") {
 		o.Field = p.Common.Field.Name()
 	}
-	others := options.Encoder
+	encoderOptions := options.Encoder
 	options.Encoder = func(f field.Field, symbols int64) ([]volley.Option, error) {
-		list, err := others(f, symbols)
+		list, err := encoderOptions(f, symbols)
 		o.assumed = "" // nothing was chosen
 		return append(list, volley.WithPlan(p)), err
 	}
@@ -339,12 +339,12 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 
 // decodedFrom says which inputs there are, and what those that were lost come from.
 func decodedFrom(d *coded.Decoded) string {
-	switch lost := len(d.From); {
+	switch lost := len(d.Sources); {
 	case lost == 0:
 		return fmt.Sprintf("%s, which all survive,", printable.Count(d.Inputs, "input"))
 	case lost == d.Inputs:
 		return printable.Count(lost, "input")
 	default:
-		return fmt.Sprintf("%s, of which %d lost and decoded from %s,", printable.Count(d.Inputs, "input"), lost, printable.List(d.From))
+		return fmt.Sprintf("%s, of which %d lost and decoded from %s,", printable.Count(d.Inputs, "input"), lost, printable.List(d.Sources))
 	}
 }

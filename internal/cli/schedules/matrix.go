@@ -58,8 +58,8 @@ func (o *matrixOptions) run(cmd *cobra.Command, _ []string) error {
 }
 
 // print prints the matrix in the format of the flags.
-func (o *matrixOptions) print(to io.Writer, a matrix.Matrix, points []matrix.PointSet) error {
-	w := bufio.NewWriter(to)
+func (o *matrixOptions) print(stdout io.Writer, a matrix.Matrix, points []matrix.PointSet) error {
+	w := bufio.NewWriter(stdout)
 	if o.Format == "json" {
 		writeMatrixJSON(w, o, a, points)
 	} else {

@@ -27,7 +27,7 @@ type planOptions struct {
 	selectionFlags
 	session.Output
 	processor int
-	why       bool
+	explain   bool
 }
 
 // Above this many processors the text says what the plan costs, not what every
@@ -50,7 +50,7 @@ func newPlan(s *session.Session) *cobra.Command {
 	o.Pictures = "volley plan … --json | volley-lab draw - -o FILE"
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
-	f.BoolVar(&o.why, "why", false, "show the table that auto chooses from")
+	f.BoolVar(&o.explain, "why", false, "show the table that auto chooses from")
 	return cmd
 }
 
@@ -59,15 +59,15 @@ func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 	if err := o.Settle(cmd.Flags()); err != nil {
 		return err
 	}
-	one := cmd.Flags().Changed("processor")
-	if o.why && (one || o.Format != "text") {
+	single := cmd.Flags().Changed("processor")
+	if o.explain && (single || o.Format != "text") {
 		return exit.Usagef("--why prints a table as text: leave --processor and other formats out")
 	}
 	a, err := o.Build()
 	if err != nil {
 		return err
 	}
-	if one && (o.processor < 0 || o.processor >= o.Processors) {
+	if single && (o.processor < 0 || o.processor >= o.Processors) {
 		return exit.Usagef("--processor %d: want 0 to %d", o.processor, o.Processors-1)
 	}
 	symbols, err := o.Symbols(a.Field())
@@ -82,13 +82,13 @@ func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return exit.AsUsage(err)
 	}
-	if !o.why {
+	if !o.explain {
 		if _, err := encoder.Plan(cmd.Context(), nil, symbols); err != nil { // before there is a file
 			return err
 		}
 	}
 	return o.Write(cmd, func(w io.Writer) error {
-		if o.why {
+		if o.explain {
 			return o.writeFronts(cmd.Context(), w, encoder, model)
 		}
 		return o.print(cmd.Context(), w, encoder, symbols, model)
@@ -97,7 +97,7 @@ func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 
 // print prints the plan for packets of so many symbols, and as text what it costs.
 func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.Encoder, symbols int64, model sim.Model) error {
-	one := o.processor >= 0
+	single := o.processor >= 0
 	p, err := encoder.Plan(ctx, nil, symbols)
 	if err != nil {
 		return err
@@ -114,11 +114,11 @@ func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.En
 	switch {
 	case o.Format == "csv":
 		return o.writeMessages(w, p)
-	case o.Format == "json" && one:
+	case o.Format == "json" && single:
 		return plan.EncodeProgram(w, p, o.processor)
 	case o.Format == "json":
 		return plan.Encode(w, p)
-	case one:
+	case single:
 		return plan.DescribeProgram(w, p, o.processor)
 	case o.Processors <= mostShown:
 		if err := plan.Describe(w, p); err != nil {
@@ -139,7 +139,7 @@ func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.En
 // writeMessages writes a line for each message, of --processor those that it sends.
 func (o *planOptions) writeMessages(w io.Writer, p plan.Plan) error {
 	type message struct {
-		round, from int
+		round, sender int
 		plan.Send
 	}
 	var rows []message
@@ -163,7 +163,7 @@ func (o *planOptions) writeMessages(w io.Writer, p plan.Plan) error {
 	return report.Write(w, "csv", []report.Column[message]{
 		{Name: "round", Value: func(m message) any { return m.round }},
 		{Name: "phase", Value: func(m message) any { return phases[m.round] }},
-		{Name: "from", Value: func(m message) any { return m.from }},
+		{Name: "from", Value: func(m message) any { return m.sender }},
 		{Name: "to", Value: func(m message) any { return m.Dst }},
 		{Name: "port", Value: func(m message) any { return m.Port }},
 		{Name: "packets", Value: func(m message) any { return float64(len(m.Slots)) / float64(info.PieceCount()) }},
@@ -201,8 +201,8 @@ time = %s = %s for packets of %s
 
 // writeFronts prints what auto chooses from by the model; after that of a network also by that
 // of the paper.
-func (o *planOptions) writeFronts(ctx context.Context, to io.Writer, encoder *volley.Encoder, model sim.Model) error {
-	w := bufio.NewWriter(to) // keeps its first error
+func (o *planOptions) writeFronts(ctx context.Context, stdout io.Writer, encoder *volley.Encoder, model sim.Model) error {
+	w := bufio.NewWriter(stdout) // keeps its first error
 	structure, _ := encoder.Problem().Structure()
 	printable.Fprintf(w, "structure: %s\n", structure)
 	if model.Paper() {
@@ -211,16 +211,16 @@ func (o *planOptions) writeFronts(ctx context.Context, to io.Writer, encoder *vo
 	}
 	printable.Fprintf(w, "\nnetwork: %v\n", model.Network)
 	writeCandidates(w, encoder.Problem(), model)
-	other := o.Paper()
+	paper := o.Paper()
 	a := encoder.Problem().Matrix
-	model, err := other.Model(a.Field(), model.Symbols())
+	model, err := paper.Model(a.Field(), model.Symbols())
 	if err != nil {
 		return err
 	}
-	if encoder, err = volley.NewEncoder(ctx, a, other.Options(model)...); err != nil {
+	if encoder, err = volley.NewEncoder(ctx, a, paper.Options(model)...); err != nil {
 		return exit.AsUsage(err)
 	}
-	printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", other.Ports, model.Beta, model.Tau)
+	printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", paper.Ports, model.Beta, model.Tau)
 	writeCandidates(w, encoder.Problem(), model)
 	return w.Flush()
 }

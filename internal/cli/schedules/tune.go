@@ -63,7 +63,7 @@ func NewTune(s *session.Session) *cobra.Command {
 			}
 			return o.Spread(cmd, hosts, func() error {
 				switch {
-				case s.At != nil:
+				case s.LaunchRank != nil:
 				case cmd.Flags().Changed(ranks.GroupFlag):
 					return exit.Usagef("--%s: all nodes are directories of this machine: there is no network to measure; a node elsewhere is HOST:DIR", ranks.GroupFlag)
 				case len(args) > 0:
@@ -163,7 +163,7 @@ func (o *tuneOptions) parseFields() ([]field.Field, error) {
 		if err != nil {
 			return nil, exit.Usagef("--field: %w", err)
 		}
-		if !slices.ContainsFunc(fields, func(other field.Field) bool { return other.Name() == f.Name() }) {
+		if !slices.ContainsFunc(fields, func(listed field.Field) bool { return listed.Name() == f.Name() }) {
 			fields = append(fields, f)
 		}
 	}
@@ -209,21 +209,21 @@ func (o *tuneOptions) storage() (path, remark string, err error) {
 
 // measure returns what this process has measured: that of processor 0 counts.
 func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first *tune.Result, err error) {
-	at := o.Measured(o.k)
+	platform := o.Measured(o.k)
 	s := o.Session
-	var progress func(done, more time.Duration)
-	if add := o.Progress(); add != nil && (s.At == nil || o.Party.Rank() == 0) { // a launch hears of one rank: all take as long
-		progress = func(done, more time.Duration) { add(int64(done), int64(more)) }
+	var progress func(finished, added time.Duration)
+	if add := o.Progress(); add != nil && (s.LaunchRank == nil || o.Party.Rank() == 0) { // a launch hears of one rank: all take as long
+		progress = func(finished, added time.Duration) { add(int64(finished), int64(added)) }
 	}
 	if o.Party.Job() {
-		return tune.Measure(ctx, o.Party.Transport, at, fields, o.time, progress)
+		return tune.Measure(ctx, o.Party.Transport, platform, fields, o.time, progress)
 	}
 	err = local.Run(ctx, o.k, func(ctx context.Context, t transport.Transport) error {
 		tell := progress
 		if t.Rank() > 0 {
 			tell = nil
 		}
-		r, err := tune.Measure(ctx, t, at, fields, o.time, tell)
+		r, err := tune.Measure(ctx, t, platform, fields, o.time, tell)
 		if t.Rank() == 0 {
 			first = r
 		}
@@ -232,21 +232,21 @@ func (o *tuneOptions) measure(ctx context.Context, fields []field.Field) (first 
 	return first, err
 }
 
-func printTune(to io.Writer, r *tune.Result, remark string) error {
-	w, n := bufio.NewWriter(to), r.Network // the writer keeps its first error
+func printTune(stdout io.Writer, r *tune.Result, remark string) error {
+	w, n := bufio.NewWriter(stdout), r.Network // the writer keeps its first error
 	printable.Fprintf(w, `measured   %v, %s, %s
 L          %s for each round
 o          %s for each message
 `, r.Platform, r.CPU, printable.Count(r.CPUs, "CPU"), report.Seconds(n.Latency.Seconds()), report.Seconds(n.Overhead.Seconds()))
 	for i, g := range n.Gaps.Entries() {
-		name, under := "G", ""
+		name, suffix := "G", ""
 		if i > 0 {
 			name = ""
 		}
 		if n.Gaps[1].Messages > 0 {
-			under = ", " + printable.Count(int(g.Messages), "message") + " under way"
+			suffix = ", " + printable.Count(int(g.Messages), "message") + " under way"
 		}
-		printable.Fprintf(w, "%-10s %s for each byte, %.3g GB/s%s\n", name, report.Seconds(float64(g.PerByte)), 1e-9/float64(g.PerByte), under)
+		printable.Fprintf(w, "%-10s %s for each byte, %.3g GB/s%s\n", name, report.Seconds(float64(g.PerByte)), 1e-9/float64(g.PerByte), suffix)
 	}
 	printable.Fprintf(w, "residual   %.1f %% relative RMS\n\n", 100*r.Residual())
 	report.Text(w, []report.Column[tune.Point]{
@@ -282,7 +282,7 @@ func (o *tuneOptions) printPairs(w io.Writer) error {
 	if o.json {
 		return session.WriteJSON(w, tuned{Pairs: o.Pairs})
 	}
-	of := func(value func(p ranks.Pair) any) func(ranks.Pair) any {
+	unlessFailed := func(value func(p ranks.Pair) any) func(ranks.Pair) any {
 		return func(p ranks.Pair) any {
 			if p.Error != "" {
 				return nil
@@ -291,12 +291,12 @@ func (o *tuneOptions) printPairs(w io.Writer) error {
 		}
 	}
 	err := report.Text(w, []report.Column[ranks.Pair]{
-		{Name: "from", Value: func(p ranks.Pair) any { return p.From }},
-		{Name: "to", Value: func(p ranks.Pair) any { return p.To }},
+		{Name: "from", Value: func(p ranks.Pair) any { return p.SourceHost }},
+		{Name: "to", Value: func(p ranks.Pair) any { return p.TargetHost }},
 		{Name: "address", Value: func(p ranks.Pair) any { return p.Address }},
-		{Name: "handshake", Text: report.Seconds, Value: of(func(p ranks.Pair) any { return p.Handshake })},
-		{Name: "delay", Text: report.Seconds, Value: of(func(p ranks.Pair) any { return p.Delay })},
-		{Name: "rate", Unit: "per second", Value: of(func(p ranks.Pair) any { return humanize.Bytes(uint64(p.Rate)) })},
+		{Name: "handshake", Text: report.Seconds, Value: unlessFailed(func(p ranks.Pair) any { return p.Handshake })},
+		{Name: "delay", Text: report.Seconds, Value: unlessFailed(func(p ranks.Pair) any { return p.Delay })},
+		{Name: "rate", Unit: "per second", Value: unlessFailed(func(p ranks.Pair) any { return humanize.Bytes(uint64(p.Rate)) })},
 		{Name: "state", Value: func(p ranks.Pair) any {
 			if p.Error != "" {
 				return "fails"

@@ -38,9 +38,9 @@ func Message(err error) string {
 
 // flagFor says by which flag an error of the library can be mended, which knows none; "" where there is none.
 func flagFor(err error) string {
-	limit, given, unreached := new(algo.LimitError), new(volley.PlanError), new(tcp.UnreachedError)
+	limit, planError, unreached := new(algo.LimitError), new(volley.PlanError), new(tcp.UnreachedError)
 	switch {
-	case errors.As(err, &given) && given.Matrix != "":
+	case errors.As(err, &planError) && planError.Matrix != "":
 		return "--matrix names the one that the plan computes"
 	case errors.As(err, new(*field.UnregisteredError)):
 		return LabName + " has it" + labAt()

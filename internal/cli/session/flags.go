@@ -20,11 +20,11 @@ const GroupKey = "group"
 // FlagGroup puts the flags that are added until the function it returns is called into a group.
 func FlagGroup(cmd *cobra.Command, name string) (end func()) {
 	cmd.Flags().SortFlags = false // the usual ones first
-	before := map[string]bool{}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
+	earlier := map[string]bool{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { earlier[f.Name] = true })
 	return func() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !before[f.Name] && f.Annotations[GroupKey] == nil {
+			if !earlier[f.Name] && f.Annotations[GroupKey] == nil {
 				f.Annotations = map[string][]string{GroupKey: {name}}
 			}
 		})

@@ -31,7 +31,7 @@ func TestMeter(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	stderr.Reset()
-	less := &meter{s: s, every: 1}
+	less := &meter{s: s, interval: 1}
 	for _, x := range [][2]int64{{0, 1 << 20}, {1 << 18, -1 << 20}, {1 << 18, 0}} { // there is less to do than was said
 		less.add(x[0], x[1])
 	}

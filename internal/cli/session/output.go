@@ -32,7 +32,7 @@ func (s *Session) OpenInput(name string) (io.ReadCloser, error) {
 	switch {
 	case name != Standard:
 		return os.Open(name)
-	case s.At != nil || s.Party != nil && s.Party.Job():
+	case s.LaunchRank != nil || s.Party != nil && s.Party.Job():
 		return nil, exit.Usagef("-: each process of several has a standard input of its own: name a file")
 	case s.read.Swap(true):
 		return nil, exit.Usagef("-: standard input can be read once: name a file for the other")
@@ -134,7 +134,7 @@ func WriteFile(flag, name string, write func(io.Writer) error) error {
 
 // Placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
 func Placed(flag string, err error) error {
-	if at := new(fs.PathError); errors.As(err, &at) && at.Op == "open" {
+	if pathError := new(fs.PathError); errors.As(err, &pathError) && pathError.Op == "open" {
 		return exit.Usagef("%s: %w", flag, err)
 	}
 	return err

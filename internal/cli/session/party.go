@@ -23,9 +23,9 @@ type Party struct {
 	Hosts []string // of the processes, each once, sorted
 
 	// Where pairs of processes can be measured, and what each says be told to all:
-	Here   *engine.Listener
-	Host   string // what the user calls that of this process
-	Gather func(ctx context.Context, text []byte, limit time.Duration) ([]json.RawMessage, error)
+	Listener *engine.Listener
+	Host     string // what the user calls that of this process
+	Gather   func(ctx context.Context, text []byte, limit time.Duration) ([]json.RawMessage, error)
 
 	// Part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
 	// what this one is to say, and the exit code. If some do not come, it ends the whole job and does not return.
@@ -42,7 +42,7 @@ func (p *Party) Job() bool { return p.Part != nil }
 
 // Finish ends the session by the error of its verb, and returns the exit code.
 func (s *Session) Finish(err error) int {
-	if failed := s.out.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
+	if failed := s.stdout.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
 		err = *failed
 	}
 	code := s.Conclude(s.end(err))
@@ -77,8 +77,8 @@ func (s *Session) end(err error) int {
 	}
 	if s.Party == nil || !s.Party.Job() {
 		switch {
-		case s.At != nil:
-			s.At.Report(mine)
+		case s.LaunchRank != nil:
+			s.LaunchRank.Report(mine)
 		case err != nil:
 			s.Say(slog.LevelError, launch.Saying{Text: mine.Text})
 		}
@@ -93,12 +93,12 @@ func (s *Session) end(err error) int {
 }
 
 // Hear says what went wrong in a run of which this is rank 0, and keeps what others note of their sets.
-func (s *Session) Hear(all []*launch.Ending) {
+func (s *Session) Hear(endings []*launch.Ending) {
 	s.leads = true
-	for _, x := range launch.Sayings(all) {
+	for _, x := range launch.Sayings(endings) {
 		s.Say(slog.LevelError, x)
 	}
-	for r, x := range all {
+	for r, x := range endings {
 		if r > 0 && x != nil {
 			s.Gauges.Note(x.Values)
 		}

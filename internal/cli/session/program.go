@@ -39,8 +39,8 @@ func InstalledLab() string {
 	if runtime.GOOS == "windows" {
 		file += ".exe"
 	}
-	if own, err := os.Executable(); err == nil {
-		if path, err := exec.LookPath(filepath.Join(filepath.Dir(own), file)); err == nil {
+	if executable, err := os.Executable(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(executable), file)); err == nil {
 			return path
 		}
 	}

@@ -26,35 +26,35 @@ import (
 // tells nobody.
 type meter struct {
 	s        *Session
-	every    time.Duration // between lines
+	interval time.Duration // between lines
 	rewrites bool
 	begun    time.Time
 
-	mu          sync.Mutex // guards what follows
-	done, total int64      // bytes, or nanoseconds of tune
-	told        time.Time
-	width       int // of the line that stands on the terminal
+	mu              sync.Mutex // guards what follows
+	finished, total int64      // bytes, or nanoseconds of tune
+	told            time.Time
+	width           int // of the line that stands on the terminal
 }
 
 // Progress returns what hears how far the session is, and tells it by lines as often as asked for. For 0 that is one line
 // where stderr is a terminal, and else nil: logs and the mail of cron are for what went wrong.
-func (s *Session) Progress(every time.Duration) func(done, more int64) {
+func (s *Session) Progress(interval time.Duration) func(finished, added int64) {
 	f, ok := s.stderr.(*os.File)
-	if every == 0 && (!ok || s.JSON || !term.IsTerminal(int(f.Fd()))) {
+	if interval == 0 && (!ok || s.JSON || !term.IsTerminal(int(f.Fd()))) {
 		return nil
 	}
-	now := time.Now()
-	s.meter = &meter{s: s, every: cmp.Or(every, s.Limits.redraw), rewrites: every == 0, begun: now, told: now}
+	current := time.Now()
+	s.meter = &meter{s: s, interval: cmp.Or(interval, s.Limits.redraw), rewrites: interval == 0, begun: current, told: current}
 	return s.meter.add
 }
 
 // add tells of more bytes that are done, and of more that have to be.
-func (m *meter) add(done, more int64) {
+func (m *meter) add(finished, added int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.done += done
-	m.total = max(m.done, m.total+more) // a rank may find less to do than it said
-	if m.done > 0 && time.Since(m.told) >= m.every {
+	m.finished += finished
+	m.total = max(m.finished, m.total+added) // a rank may find less to do than it said
+	if m.finished > 0 && time.Since(m.told) >= m.interval {
 		m.tell()
 	}
 }
@@ -64,15 +64,15 @@ func (m *meter) tell() {
 	m.told = time.Now()
 	if m.s.JSON {
 		host, _ := os.Hostname()
-		slog.New(slog.NewJSONHandler(m.s.stderr, nil)).Info("progress", "verb", m.s.Verb, "host", host, "rank", m.s.rank(), "done", m.done, "total", m.total)
+		slog.New(slog.NewJSONHandler(m.s.stderr, nil)).Info("progress", "verb", m.s.Verb, "host", host, "rank", m.s.rank(), "done", m.finished, "total", m.total)
 		return
 	}
 	amount := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	rate := ", " + amount(int64(float64(m.done)/m.told.Sub(m.begun).Seconds())) + "/s"
+	rate := ", " + amount(int64(float64(m.finished)/m.told.Sub(m.begun).Seconds())) + "/s"
 	if strings.HasPrefix(m.s.Verb, "tune") { // what it counts is time
 		amount, rate = func(n int64) string { return time.Duration(n).Round(100 * time.Millisecond).String() }, ""
 	}
-	line := fmt.Sprintf("%s: %s of %s, %d %%", m.s.Verb, amount(m.done), amount(m.total), int(100*float64(m.done)/float64(m.total)))
+	line := fmt.Sprintf("%s: %s of %s, %d %%", m.s.Verb, amount(m.finished), amount(m.total), int(100*float64(m.finished)/float64(m.total)))
 	if !m.rewrites {
 		printable.Fprintf(m.s.stderr, "volley: %s\n", line)
 		return
@@ -116,10 +116,10 @@ func (w *clearing) Write(p []byte) (int, error) {
 // left of that.
 func (s *Session) Stoppable(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		done := make(chan error, 1)
-		go func() { done <- run(cmd, args) }()
+		ended := make(chan error, 1)
+		go func() { ended <- run(cmd, args) }()
 		select {
-		case err := <-done:
+		case err := <-ended:
 			return err
 		case <-cmd.Context().Done():
 			s.file.Lock() // for good

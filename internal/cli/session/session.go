@@ -24,11 +24,11 @@ import (
 
 // The surroundings are what a session finds around it.
 type surroundings struct {
-	Own     bool // the process has no other session, so that this one may change it: its cores, priority and signals
-	Stdin   io.Reader
-	Environ []string // as os.Environ has it, also for what the session starts
-	Program string   // of volley, for processes and for hosts that have none; "": that of this process
-	Limits  timeLimits
+	OwnsProcess bool // the process has no other session, so that this one may change it: its cores, priority and signals
+	Stdin       io.Reader
+	Environ     []string // as os.Environ has it, also for what the session starts
+	Program     string   // of volley, for processes and for hosts that have none; "": that of this process
+	Limits      timeLimits
 }
 
 // A timeLimits says how long things may take.
@@ -42,16 +42,16 @@ type timeLimits struct {
 // A Session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
 type Session struct {
 	surroundings
-	Verb  string // what this process does
-	Party *Party
-	Alone bool         // the others did not come
-	At    *launch.Rank // of a launch; nil: there is none
-	leads bool         // it has heard how all processes ended
+	Verb       string // what this process does
+	Party      *Party
+	Alone      bool         // the others did not come
+	LaunchRank *launch.Rank // of a launch; nil: there is none
+	leads      bool         // it has heard how all processes ended
 
 	read   atomic.Bool // stdin is, or is being
 	file   sync.Mutex  // is held by what writes the file of -o
 	saying sync.Mutex  // is held while a line of a command is printed
-	out    *clearing   // stdout
+	stdout *clearing   // stdout
 	stderr io.Writer
 	Log    *slog.Logger
 	meter  *meter // nil: there is none
@@ -72,7 +72,7 @@ func New() *Session {
 
 // RankOf returns the session of a rank of a launch in this one.
 func (s *Session) RankOf(r *launch.Rank) *Session {
-	return &Session{surroundings: s.surroundings, At: r}
+	return &Session{surroundings: s.surroundings, LaunchRank: r}
 }
 
 // Getenv is [os.Getenv].
@@ -110,7 +110,7 @@ func (s *Session) LogTo(verbose, json bool) *slog.Logger {
 	if json {
 		h = slog.NewJSONHandler(s.stderr, options)
 	}
-	if s.Log = slog.New(h); s.Own {
+	if s.Log = slog.New(h); s.OwnsProcess {
 		slog.SetDefault(s.Log) // packages of others may use it
 	}
 	return s.Log
@@ -118,9 +118,9 @@ func (s *Session) LogTo(verbose, json bool) *slog.Logger {
 
 // Begin begins the session with a command line, and has its verbs print there.
 func (s *Session) Begin(cmd *cobra.Command, stdout, stderr io.Writer) {
-	s.begun, s.stderr, s.out = time.Now(), stderr, &clearing{Writer: stdout, s: s}
+	s.begun, s.stderr, s.stdout = time.Now(), stderr, &clearing{Writer: stdout, s: s}
 	s.LogTo(false, false) // until the flags are known
-	cmd.SetOut(s.out)
+	cmd.SetOut(s.stdout)
 	cmd.SetErr(stderr)
 }
 
@@ -185,15 +185,15 @@ func (s *Session) Say(level slog.Level, x launch.Saying) {
 	if x.Host == "" {
 		x.Host, _ = os.Hostname()
 	}
-	at := slog.Int("rank", s.rank())
+	attribute := slog.Int("rank", s.rank())
 	switch len(x.Ranks) {
 	case 0:
 	case 1:
-		at = slog.Int("rank", x.Ranks[0])
+		attribute = slog.Int("rank", x.Ranks[0])
 	default:
-		at = slog.Any("ranks", x.Ranks)
+		attribute = slog.Any("ranks", x.Ranks)
 	}
-	s.Log.Log(context.Background(), level, x.Text, "verb", s.Verb, "host", x.Host, at)
+	s.Log.Log(context.Background(), level, x.Text, "verb", s.Verb, "host", x.Host, attribute)
 }
 
 func (s *Session) rank() int {
@@ -228,10 +228,10 @@ func (s *Session) Hears(host, line string) {
 }
 
 // CommandSays prints a line of a command on stderr, with the node's directory.
-func (s *Session) CommandSays(c *launch.Commander, which, line string) {
+func (s *Session) CommandSays(c *launch.Commander, command, line string) {
 	if s.JSON {
-		s.Log.Warn(line, "verb", "protect", "node", c.Name, "command", which)
+		s.Log.Warn(line, "verb", "protect", "node", c.Name, "command", command)
 		return
 	}
-	s.Hears(c.Dir+": "+which, line)
+	s.Hears(c.Dir+": "+command, line)
 }

@@ -22,7 +22,7 @@ func main() {
 			cancel()
 			return nil
 		})
-		done := promise(func() error {
+		answer := promise(func() error {
 			defer stop.Release()
 			defer cancel()
 			turn.Lock()
@@ -30,7 +30,7 @@ func main() {
 			_, err := explore.Answer(ctx, method, []byte(request), lines(func(line string) { put.Invoke(line) }))
 			return err
 		})
-		return map[string]any{"done": done, "cancel": stop}
+		return map[string]any{"done": answer, "cancel": stop}
 	}))
 	select {}
 }
