@@ -1,4 +1,4 @@
-// Package report prints tables: as aligned text, CSV, JSON and LaTeX, all from one definition of the columns.
+// Package report prints tables: as aligned text, CSV and JSON, all from one definition of the columns.
 package report
 
 import (
@@ -48,12 +48,6 @@ func (c Column[R]) head() string { return cmp.Or(c.Head, c.Name) }
 
 // Text writes the rows as an aligned table under a line of headings and, where a column has one, a line of units.
 func Text[R any](w io.Writer, columns []Column[R], rows []R) error {
-	head, body := lines(columns, rows)
-	return align(w, append(head, body...))
-}
-
-// lines returns the cells of the text form: a line of headings, one of units where a column has one, and the rows.
-func lines[R any](columns []Column[R], rows []R) (head, body [][]string) {
 	var heads []string
 	units := false
 	for _, c := range columns {
@@ -73,42 +67,14 @@ func lines[R any](columns []Column[R], rows []R) (head, body [][]string) {
 		}
 		return cells
 	}
-	head = [][]string{heads}
+	lines := [][]string{heads}
 	if units {
-		head = append(head, line(func(c Column[R]) string { return c.Unit }))
+		lines = append(lines, line(func(c Column[R]) string { return c.Unit }))
 	}
 	for _, r := range rows {
-		body = append(body, line(func(c Column[R]) string { return c.text(r) }))
+		lines = append(lines, line(func(c Column[R]) string { return c.text(r) }))
 	}
-	return head, body
-}
-
-// escapeTeX has LaTeX print a text as it is.
-var escapeTeX = strings.NewReplacer(`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "_", `\_`, "^", `\textasciicircum{}`, "~", `\textasciitilde{}`,
-	"&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "µ", `$\mu$`, "≥", `$\ge$`, "≤", `$\le$`, "×", `$\times$`, "·", `$\cdot$`, "→", `$\to$`)
-
-// writeTeX writes the text form as a tabular of LaTeX, with the rules of the package booktabs.
-func writeTeX[R any](w io.Writer, columns []Column[R], rows []R) error {
-	head, body := lines(columns, rows)
-	var b strings.Builder
-	write := func(lines [][]string) {
-		for _, cells := range lines {
-			for i, cell := range cells {
-				if i > 0 {
-					b.WriteString(" & ")
-				}
-				b.WriteString(escapeTeX.Replace(cell))
-			}
-			b.WriteString(` \\` + "\n")
-		}
-	}
-	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs}\n\\begin{tabular}{%s}\n\\toprule\n", strings.Repeat("l", len(head[0])))
-	write(head)
-	b.WriteString("\\midrule\n")
-	write(body)
-	b.WriteString("\\bottomrule\n\\end{tabular}\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return align(w, lines)
 }
 
 // align writes lines of cells so that cells of one place begin below each other. A line of one cell stands for itself.
@@ -193,7 +159,7 @@ func writeJSON[R any](w io.Writer, columns []Column[R], rows []R) error {
 }
 
 // Formats are the names that [Write] takes.
-var Formats = []string{"text", "csv", "json", "tex"}
+var Formats = []string{"text", "csv", "json"}
 
 // Write writes the rows in the named format. It returns an error that lists the formats for another name.
 func Write[R any](w io.Writer, format string, columns []Column[R], rows []R) error {
@@ -204,8 +170,6 @@ func Write[R any](w io.Writer, format string, columns []Column[R], rows []R) err
 		return writeCSV(w, columns, rows)
 	case "json":
 		return writeJSON(w, columns, rows)
-	case "tex":
-		return writeTeX(w, columns, rows)
 	}
 	return fmt.Errorf("format %q: want one of %s", format, strings.Join(Formats, ", "))
 }

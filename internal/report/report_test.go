@@ -175,29 +175,3 @@ func TestWriteErrors(t *testing.T) {
 		t.Errorf("records on a full disk: %v", err)
 	}
 }
-
-// TestTeX prints cells that LaTeX would take for commands, with joined columns.
-func TestTeX(t *testing.T) {
-	var b bytes.Buffer
-	columns := []Column[string]{
-		{Name: "a_b", Unit: "%", Value: func(s string) any { return s }},
-		{Name: "n", Unit: "µs", Join: "/", Value: func(s string) any { return len(s) }},
-		{Name: "none", Value: func(string) any { return nil }},
-	}
-	if err := Write(&b, "tex", columns, []string{`2^8 & {x}_\y`}); err != nil {
-		t.Fatal(err)
-	}
-	want := `% needs \usepackage{booktabs}
-\begin{tabular}{ll}
-\toprule
-a\_b & none \\
-\%/$\mu$s &  \\
-\midrule
-2\textasciicircum{}8 \& \{x\}\_\textbackslash{}y/12 &  \\
-\bottomrule
-\end{tabular}
-`
-	if got := b.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
