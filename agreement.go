@@ -217,7 +217,7 @@ func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
 
 // keep has later runs of an agreement go on with a Bound, where packets need not lie where they lay.
 func (e *Encoder) keep(b *Bound) bool {
-	if _, ok := b.carrier.(*together); !ok {
+	if _, ok := b.carrier.(*sharedMemory); !ok {
 		return false
 	}
 	s := e.agreement(b.t)

@@ -89,7 +89,7 @@ func (b *Bound) locatePackets() error {
 			b.packets[i].output(b.shared.Bytes)
 		}
 	}
-	if w, ok := b.carrier.(*together); ok {
+	if w, ok := b.carrier.(*sharedMemory); ok {
 		w.located = [4]int{-1}
 	}
 	return nil
@@ -249,7 +249,7 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 	rank, ranks := b.t.Rank(), b.t.Size()
 	var chosen *chosenPlan
 	var err error
-	if stage == nil || len(stage.all) > 1 {
+	if stage == nil || len(stage.byHost) > 1 {
 		chosen, err = e.choose(b.ctx, model, tags)
 		if stage != nil && (err != nil || !stage.pays(e, ranks, chosen, model)) {
 			stage = nil

@@ -52,9 +52,9 @@ func stagedBytes(n int) int { return max(256<<10, (2<<20)/n) }
 
 // hosts says which ranks share memory.
 type hosts struct {
-	on   transport.Transport // the ranks of this host
-	all  [][]int             // the ranks of each host: their i-th have the same place on each host's stage
-	here int                 // which of these is this one
+	local  transport.Transport // the ranks of this host
+	byHost [][]int             // the ranks of each host: their i-th have the same place on each host's stage
+	index  int                 // which of these is this one
 }
 
 // hosts returns which ranks of t share memory, or nil where packets go by messages of a plan: no ranks do, or somebody wants
@@ -62,13 +62,13 @@ type hosts struct {
 func (e *Encoder) hosts(t transport.Transport) *hosts {
 	o := &e.options
 	named := o.plan != nil || o.algorithm != algo.Auto || o.paper || o.wholePackets || o.order != algo.Natural || o.limits != algo.Limits{}
-	h := &hosts{on: transport.OnHost(t)}
-	if h.on == nil || named || transport.HostOf(h.on).Unshared != nil || e.problem.Processors() > mostTogether {
+	h := &hosts{local: transport.OnHost(t)}
+	if h.local == nil || named || transport.HostOf(h.local).Unshared != nil || e.problem.Processors() > mostTogether {
 		return nil
 	}
-	h.all, h.here = transport.Hosts(t)
-	each := h.on.Size()
-	if each == 1 || slices.ContainsFunc(h.all, func(ranks []int) bool { return len(ranks) != each }) {
+	h.byHost, h.index = transport.Hosts(t)
+	perHost := h.local.Size()
+	if perHost == 1 || slices.ContainsFunc(h.byHost, func(ranks []int) bool { return len(ranks) != perHost }) {
 		return nil
 	}
 	return h
@@ -93,42 +93,42 @@ func (e *Encoder) stage(
 	if shared.Apart != 0 || h == nil {
 		return nil, nil
 	}
-	n, each := e.problem.Processors(), 0
+	n, places := e.problem.Processors(), 0
 	s := &stage{hosts: h, spots: make([]spot, n)}
-	for i := range h.on.Size() {
+	for i := range h.local.Size() {
 		index := 0
-		for _, ranks := range h.all {
+		for _, ranks := range h.byHost {
 			first, end := executor.Hosted(n, ranks[i], t.Size())
 			for proc := first; proc < end; proc++ {
 				s.spots[proc] = spot{i, index}
 				index++
 			}
 		}
-		each = max(each, index)
+		places = max(places, index)
 	}
 	unit := int64(sliceUnit(e.matrix.Field().SymbolBytes()))
-	most := int64(stagedBytes(n))
-	if len(h.all) > 1 {
-		most = exchangedBytes
+	limit := int64(stagedBytes(n))
+	if len(h.byHost) > 1 {
+		limit = exchangedBytes
 	}
-	most = min(most, e.options.memory/int64(2*each)) / unit * unit
-	if most == 0 {
+	limit = min(limit, e.options.memory/int64(2*places)) / unit * unit
+	if limit == 0 {
 		return nil, nil
 	}
 	_, part := h.part(int(shared.Bytes), 0, int(unit))
-	s.bytes = min(int(most), (part+int(unit)-1)/int(unit)*int(unit))
+	s.bytes = min(int(limit), (part+int(unit)-1)/int(unit)*int(unit))
 	s.stride = s.bytes + apartBytes
 	var err error
 	// for packets of any length: only what is touched takes memory
-	s.window, err = collective.New(h.on, e.options.timeout).Stage(ctx, 2*each*int(most+apartBytes))
-	host := transport.HostOf(h.on)
+	s.window, err = collective.New(h.local, e.options.timeout).Stage(ctx, 2*places*int(limit+apartBytes))
+	host := transport.HostOf(h.local)
 	if told := host.Aborted(); told != nil {
 		return nil, told // in which ranks have the numbers of t
 	}
 	if err != nil && host.Unshared == nil {
 		return nil, err
 	}
-	if len(h.all) > 1 {
+	if len(h.byHost) > 1 {
 		refused, err := collective.AllgatherValues(ctx, t, host.Unshared != nil, e.options.timeout)
 		if err != nil {
 			return nil, err
@@ -147,13 +147,13 @@ func (e *Encoder) stage(
 const exchangedBytes = 1 << 20
 
 // part returns the part of n bytes that a host codes.
-func (h *hosts) part(n, host, unit int) (from, to int) { return slice(n, len(h.all), host, unit) }
+func (h *hosts) part(n, host, unit int) (start, end int) { return slice(n, len(h.byHost), host, unit) }
 
 // slice returns the i-th slice of n bytes, of so many: all as long as the first, but the last ones.
-func slice(n, count, i, unit int) (from, to int) {
-	each := ((n+count-1)/count + unit - 1) / unit * unit
-	from = min(n, i*each)
-	return from, min(n, from+each)
+func slice(n, count, i, unit int) (start, end int) {
+	share := ((n+count-1)/count + unit - 1) / unit * unit
+	start = min(n, i*share)
+	return start, min(n, start+share)
 }
 
 // apartBytes is what packets on the stage lie apart: equal offsets in many of them would share few sets of a cache.
@@ -170,30 +170,30 @@ func sliceUnit(symbol int) int {
 
 // packet returns the place of a processor's packet or result, of so many bytes.
 func (s *stage) packet(proc int, result bool, bytes int) []byte {
-	at := s.spots[proc]
-	i := 2 * at.index
+	place := s.spots[proc]
+	i := 2 * place.index
 	if result {
 		i++
 	}
-	return s.window.Parts[at.rank][i*s.stride:][:bytes:bytes]
+	return s.window.Parts[place.rank][i*s.stride:][:bytes:bytes]
 }
 
 // cost returns what the exchange of slices between hosts costs: each host sends of every packet that it has the slices
 // of the others, and later of every result of the others its own.
 func (s *stage) cost(e *Encoder, ranks int) sim.Cost {
-	var out, back sim.NodeRound
-	n, others := e.problem.Processors(), len(s.all)-1
-	for _, host := range s.all {
+	var sent, returned sim.NodeRound
+	n, peers := e.problem.Processors(), len(s.byHost)-1
+	for _, host := range s.byHost {
 		sources, sinks := 0, 0
 		for _, rank := range host {
-			more, also := e.ends(executor.Hosted(n, rank, ranks))
-			sources, sinks = sources+more, sinks+also
+			rankSources, rankSinks := e.ends(executor.Hosted(n, rank, ranks))
+			sources, sinks = sources+rankSources, sinks+rankSinks
 		}
-		out.Elements = max(out.Elements, sources*others, e.matrix.Rows()-sources)
-		back.Elements = max(back.Elements, sinks*others, e.matrix.Cols()-sinks)
+		sent.Elements = max(sent.Elements, sources*peers, e.matrix.Rows()-sources)
+		returned.Elements = max(returned.Elements, sinks*peers, e.matrix.Cols()-sinks)
 	}
-	out.Messages, back.Messages = others, others
-	return sim.Cost{C1: 2, Pieces: len(s.all), Nodes: []sim.NodeRound{out, back}}
+	sent.Messages, returned.Messages = peers, peers
+	return sim.Cost{C1: 2, Pieces: len(s.byHost), Nodes: []sim.NodeRound{sent, returned}}
 }
 
 // ends counts the sources and the sinks among the processors [first, end).
@@ -211,22 +211,22 @@ func (e *Encoder) ends(first, end int) (sources, sinks int) {
 
 // pays reports whether the exchange takes no longer than a plan by messages, by the model of the network that has chosen
 // it, in which the ranks of a host have one link. The plan keeps the answer: to count its messages takes up to 0.1 s.
-func (s *stage) pays(e *Encoder, ranks int, by *chosenPlan, model sim.Model) bool {
-	by.mu.Lock()
-	defer by.mu.Unlock()
-	if by.hosts != nil && slices.EqualFunc(by.hosts, s.all, slices.Equal) {
-		return by.slower
+func (s *stage) pays(e *Encoder, ranks int, chosen *chosenPlan, model sim.Model) bool {
+	chosen.mu.Lock()
+	defer chosen.mu.Unlock()
+	if chosen.hosts != nil && slices.EqualFunc(chosen.hosts, s.byHost, slices.Equal) {
+		return chosen.slower
 	}
 	hostOf := make([]int, ranks)
-	for host, list := range s.all {
+	for host, list := range s.byHost {
 		for _, rank := range list {
 			hostOf[rank] = host
 		}
 	}
 	rank := func(proc int) int { return executor.RankOf(proc, e.problem.Processors(), ranks) }
-	between := sim.CountBetween(by, rank, func(proc int) int { return hostOf[rank(proc)] })
-	by.hosts, by.slower = s.all, model.Time(s.cost(e, ranks)) <= model.Time(between)
-	return by.slower
+	between := sim.CountBetween(chosen, rank, func(proc int) int { return hostOf[rank(proc)] })
+	chosen.hosts, chosen.slower = s.byHost, model.Time(s.cost(e, ranks)) <= model.Time(between)
+	return chosen.slower
 }
 
 // inProcess returns the model of the same packets, all in the memory of one process.
@@ -243,8 +243,8 @@ func (alone) Size() int      { return 1 }
 func (a alone) Cores() int   { return transport.Cores(a.Transport) }
 func (alone) Overlaps() bool { return false }
 
-// together is the way of ranks that share memory.
-type together struct {
+// sharedMemory is the way of ranks that share memory.
+type sharedMemory struct {
 	*Bound
 	plan  plan.Plan
 	stage *stage
@@ -261,7 +261,7 @@ type together struct {
 	data    [][]byte // packets, where all lie in windows, else nil
 	coded   [][]byte // and results
 
-	all *runcheck.Relation // nil: without the check
+	relation *runcheck.Relation // nil: without the check
 
 	sent    int64  // bytes to other hosts, in the last run
 	says    uint64 // at meetings, and the number of the run
@@ -273,7 +273,7 @@ type together struct {
 func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executable, stage *stage, windows []*transport.Window) (carrier, error) {
 	e := b.e
 	symbol := e.matrix.Field().SymbolBytes()
-	w := &together{Bound: b, plan: chosen.Plan, stage: stage, alone: alone{stage.on}, unit: sliceUnit(symbol), scratch: make([][]byte, len(b.packets))}
+	w := &sharedMemory{Bound: b, plan: chosen.Plan, stage: stage, alone: alone{stage.local}, unit: sliceUnit(symbol), scratch: make([][]byte, len(b.packets))}
 	for proc := range e.problem.Processors() {
 		if _, source := e.problem.Source(proc); source {
 			w.sources = append(w.sources, proc)
@@ -284,8 +284,8 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 	}
 	w.inputs, w.outputs = make([]executor.Input, len(w.sources)), make([]executor.Output, len(w.sinks))
 	note := "all ranks are on one host: no messages, each codes a slice of every packet in memory that they share"
-	if hosts := len(stage.all); hosts > 1 {
-		note = fmt.Sprintf("%d ranks on each of %d hosts: hosts exchange slices of packets, and each codes one in memory that its ranks share", stage.on.Size(), hosts)
+	if hosts := len(stage.byHost); hosts > 1 {
+		note = fmt.Sprintf("%d ranks on each of %d hosts: hosts exchange slices of packets, and each codes one in memory that its ranks share", stage.local.Size(), hosts)
 		info := w.plan.Info()
 		info.Rows, info.Columns, info.Pieces = info.Rows/info.PieceCount()*hosts, info.Columns/info.PieceCount()*hosts, hosts
 		b.report.Pieces = hosts // of which messages are, and C1, C2 and their bounds
@@ -296,7 +296,7 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 	digest := b.digest()
 	w.says = binary.LittleEndian.Uint64(digest[:])
 	_, n := stage.part(min(w.step(), int(b.shared.Bytes)), 0, w.unit)
-	_, longest := slice(n, stage.on.Size(), 0, w.unit) // of any rank, so that any slice has room: a shorter segment may give this rank more
+	_, longest := slice(n, stage.local.Size(), 0, w.unit) // of any rank, so that any slice has room: a shorter segment may give this rank more
 	w.locate(0, n, 0, longest)
 	segment, _, err := chosen.segment(int64(longest), e.options.memory, int64(w.unit), 1, false)
 	if err != nil {
@@ -307,17 +307,17 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 		Executable: executable, Bytes: int64(longest), Segment: segment, Align: int64(w.unit), Inputs: w.inputs, Outputs: w.outputs,
 	}
 	if e.options.check {
-		if w.all, err = b.relate(chosen); err != nil {
+		if w.relation, err = b.relate(chosen); err != nil {
 			return nil, err
 		}
-		job.ObserveAll = w.all.Observe
+		job.ObserveAll = w.relation.Observe
 	}
 	w.bound, err = executor.Bind(context.WithoutCancel(b.ctx), w.alone, job)
 	return w, err
 }
 
 // find finds packets and results in the windows. All ranks call it. Where one lies elsewhere, all go over the stage.
-func (w *together) find(windows []*transport.Window) error {
+func (w *sharedMemory) find(windows []*transport.Window) error {
 	if windows == nil {
 		return nil // a run by itself has none
 	}
@@ -337,7 +337,7 @@ func (w *together) find(windows []*transport.Window) error {
 			mine.Windows = append(mine.Windows, window.ID)
 		}
 	}
-	in := func(memory []byte, wanted bool) location {
+	locationOf := func(memory []byte, wanted bool) location {
 		for id, window := range known {
 			part := window.Parts[w.t.Rank()]
 			offset := int(uintptr(unsafe.Pointer(unsafe.SliceData(memory))) - uintptr(unsafe.Pointer(unsafe.SliceData(part))))
@@ -353,24 +353,24 @@ func (w *together) find(windows []*transport.Window) error {
 		if p.Result != nil {
 			result = *p.Result
 		}
-		mine.Packets, mine.Results = append(mine.Packets, in(p.Data, p.Source == nil)), append(mine.Results, in(result, p.Coded == nil))
+		mine.Packets, mine.Results = append(mine.Packets, locationOf(p.Data, p.Source == nil)), append(mine.Results, locationOf(result, p.Coded == nil))
 	}
-	all, err := collective.AllgatherValues(w.ctx, w.t, mine, w.e.options.timeout)
+	byRank, err := collective.AllgatherValues(w.ctx, w.t, mine, w.e.options.timeout)
 	if err != nil {
 		return err
 	}
-	for _, other := range all { // what one rank does not give, none uses
-		maps.DeleteFunc(known, func(id uint64, _ *transport.Window) bool { return !slices.Contains(other.Windows, id) })
+	for _, theirs := range byRank { // what one rank does not give, none uses
+		maps.DeleteFunc(known, func(id uint64, _ *transport.Window) bool { return !slices.Contains(theirs.Windows, id) })
 	}
 	var data, coded [][]byte
-	add := func(list *[][]byte, proc int, of func(locations) []location) (found bool) {
+	add := func(list *[][]byte, proc int, listOf func(locations) []location) (found bool) {
 		rank := w.stage.spots[proc].rank
-		at := of(all[rank])[w.stage.spots[proc].index]
-		window := known[at.Window]
-		if window == nil || at.Offset < 0 {
+		place := listOf(byRank[rank])[w.stage.spots[proc].index]
+		window := known[place.Window]
+		if window == nil || place.Offset < 0 {
 			return false
 		}
-		*list = append(*list, window.Parts[rank][at.Offset:][:w.shared.Bytes])
+		*list = append(*list, window.Parts[rank][place.Offset:][:w.shared.Bytes])
 		return true
 	}
 	for _, proc := range w.sources {
@@ -388,94 +388,94 @@ func (w *together) find(windows []*transport.Window) error {
 }
 
 // step returns how many bytes of packets lie where others read them at a time, at all hosts together.
-func (w *together) step() int {
+func (w *sharedMemory) step() int {
 	if w.data != nil {
 		return max(1, int(w.shared.Bytes))
 	}
-	return max(1, w.stage.bytes*len(w.stage.all))
+	return max(1, w.stage.bytes*len(w.stage.byHost))
 }
 
-// own returns the packet of a processor that is here, else nil.
-func (w *together) own(proc int) *Packet {
+// packetOf returns the packet of a processor that is here, else nil.
+func (w *sharedMemory) packetOf(proc int) *Packet {
 	if i := proc - w.first; 0 <= i && i < len(w.packets) {
 		return &w.packets[i]
 	}
 	return nil
 }
 
-// whole reports whether n bytes of a packet from at on are used where they lie, by the rank that has it.
-func (p *Packet) whole(at, n int) bool { return p.Source == nil && at+n <= len(p.Data) }
+// inMemory reports whether the rank that has a packet uses n bytes of it, from the offset on, where they lie.
+func (p *Packet) inMemory(offset, n int) bool { return p.Source == nil && offset+n <= len(p.Data) }
 
-// locate has the executor code bytes from to to of the n that are on the stage, which begin at the byte at of packets.
-func (w *together) locate(at, n, from, to int) {
-	if last := w.located; last == [...]int{at, n, from, to} && w.bound != nil {
+// locate has the executor code the bytes [start, end) of the n that are on the stage, which begin at the offset in packets.
+func (w *sharedMemory) locate(offset, n, start, end int) {
+	if last := w.located; last == [...]int{offset, n, start, end} && w.bound != nil {
 		return
 	}
-	w.located = [...]int{at, n, from, to}
+	w.located = [...]int{offset, n, start, end}
 	for i, proc := range w.sources {
-		switch p := w.own(proc); {
+		switch p := w.packetOf(proc); {
 		case w.data != nil:
-			w.inputs[i].Memory = w.data[i][from:to:to]
-		case p != nil && p.whole(at, n):
-			w.inputs[i].Memory = p.Data[at+from:][:to-from]
+			w.inputs[i].Memory = w.data[i][start:end:end]
+		case p != nil && p.inMemory(offset, n):
+			w.inputs[i].Memory = p.Data[offset+start:][:end-start]
 		default:
-			w.inputs[i].Memory = w.stage.packet(proc, false, n)[from:to:to]
+			w.inputs[i].Memory = w.stage.packet(proc, false, n)[start:end:end]
 		}
 	}
 	for i, proc := range w.sinks {
-		switch p := w.own(proc); {
+		switch p := w.packetOf(proc); {
 		case w.data != nil:
-			w.outputs[i].Memory = w.coded[i][from:to:to]
+			w.outputs[i].Memory = w.coded[i][start:end:end]
 		case p != nil && p.Coded == nil:
-			w.outputs[i].Memory = (*p.Result)[at+from:][:to-from]
+			w.outputs[i].Memory = (*p.Result)[offset+start:][:end-start]
 		default:
-			w.outputs[i].Memory = w.stage.packet(proc, true, n)[from:to:to]
+			w.outputs[i].Memory = w.stage.packet(proc, true, n)[start:end:end]
 		}
 	}
 	if w.bound != nil {
-		w.bound.SetBytes(int64(to - from))
+		w.bound.SetBytes(int64(end - start))
 	}
 }
 
-func (w *together) run() error {
+func (w *sharedMemory) run() error {
 	says := w.says + w.shared.Seed
 	bytes := int(w.shared.Bytes)
 	w.sent = 0
-	for at := 0; at < bytes || at == 0; at += w.step() {
-		n := min(w.step(), bytes-at)
-		w.segment = at / w.step()
+	for offset := 0; offset < bytes || offset == 0; offset += w.step() {
+		n := min(w.step(), bytes-offset)
+		w.segment = offset / w.step()
 		if w.ctx.Err() != nil { // without the check too
 			return context.Cause(w.ctx)
 		}
-		if err := w.copyIn(at, n, says); err != nil {
+		if err := w.copyIn(offset, n, says); err != nil {
 			return err
 		}
 		if err := w.meet(says); err != nil {
 			return err
 		}
-		from, to := w.stage.part(n, w.stage.here, w.unit)
-		if err := w.code(at+from, to-from); err != nil {
+		start, end := w.stage.part(n, w.stage.index, w.unit)
+		if err := w.code(offset+start, end-start); err != nil {
 			return err
 		}
 		if err := w.meet(says); err != nil {
 			return err
 		}
-		if err := w.copyOut(at, n, says); err != nil {
+		if err := w.copyOut(offset, n, says); err != nil {
 			return err
 		}
 	}
-	w.check = w.all.Took()
+	w.check = w.relation.Took()
 	switch { // all have their coded packets
-	case w.all == nil || w.data != nil:
+	case w.relation == nil || w.data != nil:
 		return nil
-	case len(w.stage.all) > 1:
+	case len(w.stage.byHost) > 1:
 		return w.c.Barrier(w.ctx)
 	}
 	return w.meet(says)
 }
 
-// done records what was done with so many bytes of each packet here.
-func (w *together) done(kind trace.Kind, began int64, bytes int) {
+// record records what was done with so many bytes of each packet here.
+func (w *sharedMemory) record(kind trace.Kind, began int64, bytes int) {
 	if w.e.options.trace == nil {
 		return
 	}
@@ -486,40 +486,40 @@ func (w *together) done(kind trace.Kind, began int64, bytes int) {
 }
 
 // meet waits until all ranks have come, which are at the same run.
-func (w *together) meet(says uint64) error {
-	defer w.done(trace.Turn, w.e.options.trace.Now(), 0)
-	ranks, timeout := w.stage.all[w.stage.here], w.e.options.timeout
+func (w *sharedMemory) meet(says uint64) error {
+	defer w.record(trace.Turn, w.e.options.trace.Now(), 0)
+	ranks, timeout := w.stage.byHost[w.stage.index], w.e.options.timeout
 	overdue := func(rank int) error { return transport.TimedOut(w.t, ranks[rank], timeout) }
-	other, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.on), says, timeout, overdue)
-	if err == nil && other >= 0 {
-		err = w.disagreement(ranks[other])
+	peer, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.local), says, timeout, overdue)
+	if err == nil && peer >= 0 {
+		err = w.disagreement(ranks[peer])
 	}
 	return err
 }
 
 // slice returns this rank's slice of n bytes on the stage.
-func (w *together) slice(n int) (from, to int) {
-	return slice(n, w.stage.on.Size(), w.stage.on.Rank(), w.unit)
+func (w *sharedMemory) slice(n int) (start, end int) {
+	return slice(n, w.stage.local.Size(), w.stage.local.Rank(), w.unit)
 }
 
-// code codes this rank's slice of the n bytes on the stage, which begin at the byte at of packets, and checks it.
-func (w *together) code(at, n int) error {
-	from, to := w.slice(n)
-	if from == to {
+// code codes this rank's slice of the n bytes on the stage, which begin at the offset in packets, and checks it.
+func (w *sharedMemory) code(offset, n int) error {
+	start, end := w.slice(n)
+	if start == end {
 		return nil
 	}
 	began := w.e.options.trace.Now()
-	w.locate(at, n, from, to)
+	w.locate(offset, n, start, end)
 	if err := w.bound.Run(); err != nil {
 		return err
 	}
-	w.done(trace.Code, began, to-from)
+	w.record(trace.Code, began, end-start)
 	return nil
 }
 
 // copyIn copies n bytes of the packets here to the stage, but those that this rank codes itself, and looks whether they
 // are symbols. Of several hosts each gets its part.
-func (w *together) copyIn(at, n int, says uint64) error {
+func (w *sharedMemory) copyIn(offset, n int, says uint64) error {
 	f := w.e.matrix.Field()
 	if w.data != nil { // all lie where others read them, whole
 		for i := range w.packets {
@@ -529,31 +529,31 @@ func (w *together) copyIn(at, n int, says uint64) error {
 		}
 		return nil
 	}
-	first, end := w.stage.part(n, w.stage.here, w.unit)
-	from, to := w.slice(end - first)
-	defer w.done(trace.Read, w.e.options.trace.Now(), n)
+	first, end := w.stage.part(n, w.stage.index, w.unit)
+	sliceStart, sliceEnd := w.slice(end - first)
+	defer w.record(trace.Read, w.e.options.trace.Now(), n)
 	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sources {
-		p := w.own(proc)
+		p := w.packetOf(proc)
 		if p == nil {
 			continue
 		}
-		on := w.stage.packet(proc, false, min(end-first, w.stage.bytes))
-		segment, read, err := w.segmentOf(proc, at, n, on)
+		staged := w.stage.packet(proc, false, min(end-first, w.stage.bytes))
+		segment, read, err := w.segmentOf(proc, offset, n, staged)
 		if err != nil {
 			return fmt.Errorf("processor %d: read its packet: %w", proc, err)
 		}
-		if err := p.validateSymbols(f, segment[:read], int64(at)); err != nil {
+		if err := p.validateSymbols(f, segment[:read], int64(offset)); err != nil {
 			return fmt.Errorf("processor %d: %w", proc, err)
 		}
 		segments = append(segments, segment)
 		switch part := segment[first:end]; {
-		case len(part) == 0 || &part[0] == &on[0]:
-		case p.whole(at+first, end-first):
-			copy(on[:from], part)
-			copy(on[to:], part[to:])
+		case len(part) == 0 || &part[0] == &staged[0]:
+		case p.inMemory(offset+first, end-first):
+			copy(staged[:sliceStart], part)
+			copy(staged[sliceEnd:], part[sliceEnd:])
 		default:
-			copy(on, part)
+			copy(staged, part)
 		}
 	}
 	return w.exchange(says, false, segments, n)
@@ -562,21 +562,21 @@ func (w *together) copyIn(at, n int, says uint64) error {
 // mostFew is how many packets at a rank make no garbage.
 const mostFew = 8
 
-// segmentOf returns n bytes of a packet here, from at on, and how many of them it has, which zeros follow: where they
+// segmentOf returns n bytes of a packet here, from the offset on, and how many of them it has, which zeros follow: where they
 // lie, or on the stage if that has room for all of them.
-func (w *together) segmentOf(proc, at, n int, on []byte) (segment []byte, read int, err error) {
-	p := w.own(proc)
-	if p.whole(at, n) {
-		return p.Data[at:][:n], n, nil
+func (w *sharedMemory) segmentOf(proc, offset, n int, staged []byte) (segment []byte, read int, err error) {
+	p := w.packetOf(proc)
+	if p.inMemory(offset, n) {
+		return p.Data[offset:][:n], n, nil
 	}
-	if segment = on; len(w.stage.all) > 1 {
+	if segment = staged; len(w.stage.byHost) > 1 {
 		segment = w.buffer(proc, n)
 	}
 	if p.Source == nil {
-		read = copy(segment, p.Data[min(at, len(p.Data)):])
+		read = copy(segment, p.Data[min(offset, len(p.Data)):])
 	} else {
 		reader := packetReader{p.Source, p.Size}
-		if read, err = reader.ReadAt(segment, int64(at)); errors.Is(err, io.EOF) {
+		if read, err = reader.ReadAt(segment, int64(offset)); errors.Is(err, io.EOF) {
 			err = nil
 		}
 	}
@@ -585,7 +585,7 @@ func (w *together) segmentOf(proc, at, n int, on []byte) (segment []byte, read i
 }
 
 // buffer returns memory for n bytes of a packet here.
-func (w *together) buffer(proc, n int) []byte {
+func (w *sharedMemory) buffer(proc, n int) []byte {
 	b := &w.scratch[proc-w.first]
 	if len(*b) < n {
 		*b = make([]byte, n)
@@ -595,27 +595,27 @@ func (w *together) buffer(proc, n int) []byte {
 
 // exchange has the ranks of equal index on all hosts send each other their parts of packets, or of results, of n bytes:
 // of the processors here there are segments, in order.
-func (w *together) exchange(says uint64, results bool, segments [][]byte, n int) error {
-	if len(w.stage.all) == 1 {
+func (w *sharedMemory) exchange(says uint64, results bool, segments [][]byte, n int) error {
+	if len(w.stage.byHost) == 1 {
 		return nil
 	}
-	index, procs := w.stage.on.Rank(), w.sources
+	index, procs := w.stage.local.Rank(), w.sources
 	if results {
 		procs = w.sinks
 	}
-	first, end := w.stage.part(n, w.stage.here, w.unit)
+	first, end := w.stage.part(n, w.stage.index, w.unit)
 	mine := binary.LittleEndian.AppendUint64(nil, says)
 	var theirs [][]byte
 	var transfers []*transport.Transfer
-	for host, ranks := range w.stage.all {
-		if host == w.stage.here {
+	for host, ranks := range w.stage.byHost {
+		if host == w.stage.index {
 			continue
 		}
-		of, to := w.stage.part(n, host, w.unit)
-		said := make([]byte, len(mine))
+		partStart, partEnd := w.stage.part(n, host, w.unit)
+		header := make([]byte, len(mine))
 		away, part := [][]byte{}, [][]byte{} // for that host of what is here, and for this one of what is there
 		for _, s := range segments {
-			away = append(away, s[of:to])
+			away = append(away, s[partStart:partEnd])
 		}
 		firstThere, endThere := executor.Hosted(w.e.problem.Processors(), ranks[index], w.t.Size())
 		for _, proc := range procs {
@@ -627,9 +627,9 @@ func (w *together) exchange(says uint64, results bool, segments [][]byte, n int)
 		if results {
 			send, receive = part, away
 		}
-		theirs = append(theirs, said)
+		theirs = append(theirs, header)
 		transfers = append(transfers,
-			&transport.Transfer{Rank: ranks[index], Receive: true, Parts: append(receive, said)},
+			&transport.Transfer{Rank: ranks[index], Receive: true, Parts: append(receive, header)},
 			&transport.Transfer{Rank: ranks[index], Parts: append(send, mine)})
 		for _, p := range send {
 			w.sent += int64(len(p))
@@ -638,8 +638,8 @@ func (w *together) exchange(says uint64, results bool, segments [][]byte, n int)
 	if err := w.c.Exchange(w.ctx, transfers); err != nil {
 		return err
 	}
-	for i, said := range theirs {
-		if !bytes.Equal(said, mine) {
+	for i, header := range theirs {
+		if !bytes.Equal(header, mine) {
 			return w.disagreement(transfers[2*i].Rank)
 		}
 	}
@@ -647,29 +647,29 @@ func (w *together) exchange(says uint64, results bool, segments [][]byte, n int)
 }
 
 // copyOut copies n bytes of the results here from the stages.
-func (w *together) copyOut(at, n int, says uint64) error {
+func (w *sharedMemory) copyOut(offset, n int, says uint64) error {
 	if w.data != nil {
 		return nil
 	}
-	first, end := w.stage.part(n, w.stage.here, w.unit)
-	from, to := w.slice(end - first)
-	defer w.done(trace.Write, w.e.options.trace.Now(), n)
+	first, end := w.stage.part(n, w.stage.index, w.unit)
+	sliceStart, sliceEnd := w.slice(end - first)
+	defer w.record(trace.Write, w.e.options.trace.Now(), n)
 	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sinks {
-		p := w.own(proc)
+		p := w.packetOf(proc)
 		if p == nil {
 			continue
 		}
-		on := w.stage.packet(proc, true, end-first)
-		segment := on
+		staged := w.stage.packet(proc, true, end-first)
+		segment := staged
 		switch {
 		case p.Coded == nil:
-			segment = (*p.Result)[at:][:n]
-			copy(segment[first:][:from], on)
-			copy(segment[first+to:end], on[to:])
-		case len(w.stage.all) > 1:
+			segment = (*p.Result)[offset:][:n]
+			copy(segment[first:][:sliceStart], staged)
+			copy(segment[first+sliceEnd:end], staged[sliceEnd:])
+		case len(w.stage.byHost) > 1:
 			segment = w.buffer(proc, n)
-			copy(segment[first:end], on)
+			copy(segment[first:end], staged)
 		}
 		segments = append(segments, segment)
 	}
@@ -677,9 +677,9 @@ func (w *together) copyOut(at, n int, says uint64) error {
 		return err
 	}
 	for _, proc := range w.sinks {
-		if p := w.own(proc); p != nil {
+		if p := w.packetOf(proc); p != nil {
 			if p.Coded != nil {
-				if _, err := p.Coded.WriteAt(segments[0], int64(at)); err != nil {
+				if _, err := p.Coded.WriteAt(segments[0], int64(offset)); err != nil {
 					return fmt.Errorf("processor %d: write its coded packet: %w", proc, err)
 				}
 			}
@@ -691,9 +691,9 @@ func (w *together) copyOut(at, n int, says uint64) error {
 
 // traffic returns what the processors here did. On one host no message is sent; of several, the rank's messages are counted
 // at its first processor, in elements of a slice for one host.
-func (w *together) traffic() []executor.Traffic {
+func (w *sharedMemory) traffic() []executor.Traffic {
 	list := w.bound.Traffic()[w.first:][:len(w.packets)]
-	hosts, pieces := len(w.stage.all), w.plan.Info().PieceCount()
+	hosts, pieces := len(w.stage.byHost), w.plan.Info().PieceCount()
 	for i := range list {
 		list[i] = executor.Traffic{MultiplyAdds: list[i].MultiplyAdds, Segments: max(1, (int(w.shared.Bytes)+w.step()-1)/w.step())}
 		if hosts > 1 {
@@ -708,4 +708,4 @@ func (w *together) traffic() []executor.Traffic {
 	return list
 }
 
-func (w *together) close() { w.bound.Close() }
+func (w *sharedMemory) close() { w.bound.Close() }
