@@ -93,7 +93,7 @@ func (e *Encoder) stage(
 	if shared.Apart != 0 || h == nil {
 		return nil, nil
 	}
-	n, places := e.problem.Processors(), 0
+	n, perRank := e.problem.Processors(), 0
 	s := &stage{hosts: h, spots: make([]spot, n)}
 	for i := range h.local.Size() {
 		index := 0
@@ -104,14 +104,14 @@ func (e *Encoder) stage(
 				index++
 			}
 		}
-		places = max(places, index)
+		perRank = max(perRank, index)
 	}
 	unit := int64(sliceUnit(e.matrix.Field().SymbolBytes()))
 	limit := int64(stagedBytes(n))
 	if len(h.byHost) > 1 {
 		limit = exchangedBytes
 	}
-	limit = min(limit, e.options.memory/int64(2*places)) / unit * unit
+	limit = min(limit, e.options.memory/int64(2*perRank)) / unit * unit
 	if limit == 0 {
 		return nil, nil
 	}
@@ -120,7 +120,7 @@ func (e *Encoder) stage(
 	s.stride = s.bytes + apartBytes
 	var err error
 	// for packets of any length: only what is touched takes memory
-	s.window, err = collective.New(h.local, e.options.timeout).Stage(ctx, 2*places*int(limit+apartBytes))
+	s.window, err = collective.New(h.local, e.options.timeout).Stage(ctx, 2*perRank*int(limit+apartBytes))
 	host := transport.HostOf(h.local)
 	if told := host.Aborted(); told != nil {
 		return nil, told // in which ranks have the numbers of t
@@ -170,12 +170,12 @@ func sliceUnit(symbol int) int {
 
 // packet returns the place of a processor's packet or result, of so many bytes.
 func (s *stage) packet(proc int, result bool, bytes int) []byte {
-	place := s.spots[proc]
-	i := 2 * place.index
+	spot := s.spots[proc]
+	i := 2 * spot.index
 	if result {
 		i++
 	}
-	return s.window.Parts[place.rank][i*s.stride:][:bytes:bytes]
+	return s.window.Parts[spot.rank][i*s.stride:][:bytes:bytes]
 }
 
 // cost returns what the exchange of slices between hosts costs: each host sends of every packet that it has the slices
@@ -365,12 +365,12 @@ func (w *sharedMemory) find(windows []*transport.Window) error {
 	var data, coded [][]byte
 	add := func(list *[][]byte, proc int, listOf func(locations) []location) (found bool) {
 		rank := w.stage.spots[proc].rank
-		place := listOf(byRank[rank])[w.stage.spots[proc].index]
-		window := known[place.Window]
-		if window == nil || place.Offset < 0 {
+		position := listOf(byRank[rank])[w.stage.spots[proc].index]
+		window := known[position.Window]
+		if window == nil || position.Offset < 0 {
 			return false
 		}
-		*list = append(*list, window.Parts[rank][place.Offset:][:w.shared.Bytes])
+		*list = append(*list, window.Parts[rank][position.Offset:][:w.shared.Bytes])
 		return true
 	}
 	for _, proc := range w.sources {
@@ -474,8 +474,8 @@ func (w *sharedMemory) run() error {
 	return w.meet(says)
 }
 
-// record records what was done with so many bytes of each packet here.
-func (w *sharedMemory) record(kind trace.Kind, began int64, bytes int) {
+// note records what was done with so many bytes of each packet here.
+func (w *sharedMemory) note(kind trace.Kind, began int64, bytes int) {
 	if w.e.options.trace == nil {
 		return
 	}
@@ -487,7 +487,7 @@ func (w *sharedMemory) record(kind trace.Kind, began int64, bytes int) {
 
 // meet waits until all ranks have come, which are at the same run.
 func (w *sharedMemory) meet(says uint64) error {
-	defer w.record(trace.Turn, w.e.options.trace.Now(), 0)
+	defer w.note(trace.Turn, w.e.options.trace.Now(), 0)
 	ranks, timeout := w.stage.byHost[w.stage.index], w.e.options.timeout
 	overdue := func(rank int) error { return transport.TimedOut(w.t, ranks[rank], timeout) }
 	peer, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.local), says, timeout, overdue)
@@ -513,7 +513,7 @@ func (w *sharedMemory) code(offset, n int) error {
 	if err := w.bound.Run(); err != nil {
 		return err
 	}
-	w.record(trace.Code, began, end-start)
+	w.note(trace.Code, began, end-start)
 	return nil
 }
 
@@ -531,7 +531,7 @@ func (w *sharedMemory) copyIn(offset, n int, says uint64) error {
 	}
 	first, end := w.stage.part(n, w.stage.index, w.unit)
 	sliceStart, sliceEnd := w.slice(end - first)
-	defer w.record(trace.Read, w.e.options.trace.Now(), n)
+	defer w.note(trace.Read, w.e.options.trace.Now(), n)
 	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sources {
 		p := w.packetOf(proc)
@@ -653,7 +653,7 @@ func (w *sharedMemory) copyOut(offset, n int, says uint64) error {
 	}
 	first, end := w.stage.part(n, w.stage.index, w.unit)
 	sliceStart, sliceEnd := w.slice(end - first)
-	defer w.record(trace.Write, w.e.options.trace.Now(), n)
+	defer w.note(trace.Write, w.e.options.trace.Now(), n)
 	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sinks {
 		p := w.packetOf(proc)

@@ -54,15 +54,15 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 	}
 	removable, kept, notes := surplus(found.List, *s.Taken, retain)
 	notes = append(lacking, notes...)
-	removed, err = found.setAside(ctx, s, removable, func(step int64) bool {
+	removed, err = found.renameSnapshots(ctx, s, removable, func(step int64) bool {
 		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
 	}, &notes)
 	return removed, notes, err
 }
 
-// setAside renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those renamed
+// renameSnapshots renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those renamed
 // before, by this run or an earlier one, of which remove says that nobody needs them any more.
-func (f *surroundings) setAside(ctx context.Context, s *session.Session, steps []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
+func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, steps []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
 	type remaining struct {
 		Steps []int64
 		Notes []string

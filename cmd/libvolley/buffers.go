@@ -18,8 +18,8 @@ import (
 )
 
 //export volleyParityBytes
-func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, o *C.volley_group_options, bytes *C.size_t) C.int {
-	list, err := listOf(given, count)
+func volleyParityBytes(comm C.MPI_Fint, first *C.volley_buffer, count, tolerate C.int, o *C.volley_group_options, bytes *C.size_t) C.int {
+	list, err := listOf(first, count)
 	var sizes []int64
 	for i, b := range list {
 		err = cmp.Or(err, length(fmt.Sprintf("buffers[%d]", i), b.bytes))
@@ -35,7 +35,7 @@ func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate 
 		n, err = buffers.ParityBytes(ctx, e, sizes, p)
 		return err
 	}
-	code := op.do(comm)
+	code := op.perform(comm)
 	if code == C.VOLLEY_OK {
 		*bytes = C.size_t(n)
 	}
@@ -43,8 +43,8 @@ func volleyParityBytes(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate 
 }
 
 //export volleyProtectBuffers
-func volleyProtectBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
-	data, room, err := buffersOf(given, count, parity, parityBytes, false)
+func volleyProtectBuffers(comm C.MPI_Fint, first *C.volley_buffer, count, tolerate C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
+	data, room, err := buffersOf(first, count, parity, parityBytes, false)
 	p, wrong := bufferOptions(tolerate, o)
 	op := operate(o, cmp.Or(err, wrong))
 	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
@@ -60,7 +60,7 @@ func volleyProtectBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, tolera
 //export volleyBufferSizes
 func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, bytes *C.size_t, count *C.int, o *C.volley_group_options) C.int {
 	var room []C.size_t
-	var has []byte
+	var written []byte
 	var err error
 	switch {
 	case parityBytes == nil:
@@ -68,7 +68,7 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 	case count == nil:
 		err = isNull("count")
 	case parity != nil:
-		has, err = memory("parity", parity, *parityBytes)
+		written, err = memory("parity", parity, *parityBytes)
 	}
 	if err == nil && bytes != nil {
 		room = unsafe.Slice(bytes, max(0, *count))
@@ -78,10 +78,10 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 	var n int64
 	op := operate(o, cmp.Or(err, wrong))
 	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
-		sizes, n, err = buffers.Sizes(ctx, e, has, p)
+		sizes, n, err = buffers.Sizes(ctx, e, written, p)
 		return err
 	}
-	code := op.do(comm)
+	code := op.perform(comm)
 	if code == C.VOLLEY_OK {
 		*parityBytes, *count = C.size_t(n), C.int(len(sizes))
 		for i := range min(len(sizes), len(room)) {
@@ -92,8 +92,8 @@ func volleyBufferSizes(comm C.MPI_Fint, parity unsafe.Pointer, parityBytes, byte
 }
 
 //export volleyRecoverBuffers
-func volleyRecoverBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
-	data, room, err := buffersOf(given, count, parity, parityBytes, true)
+func volleyRecoverBuffers(comm C.MPI_Fint, first *C.volley_buffer, count, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
+	data, room, err := buffersOf(first, count, parity, parityBytes, true)
 	p, wrong := bufferOptions(0, o)
 	op := operate(o, cmp.Or(err, wrong))
 	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
@@ -111,16 +111,16 @@ func volleyRecoverBuffers(comm C.MPI_Fint, given *C.volley_buffer, count, lost C
 }
 
 // listOf returns the buffers as C has them.
-func listOf(given *C.volley_buffer, count C.int) ([]C.volley_buffer, error) {
-	if count < 0 || given == nil && count > 0 {
+func listOf(first *C.volley_buffer, count C.int) ([]C.volley_buffer, error) {
+	if count < 0 || first == nil && count > 0 {
 		return nil, errUsage{fmt.Errorf("buffers: NULL, or count %d below 0", int(count))}
 	}
-	return unsafe.Slice(given, int(count)), nil
+	return unsafe.Slice(first, int(count)), nil
 }
 
 // buffersOf returns the caller's buffers, which may be written or only read, and the room for parity.
-func buffersOf(given *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes C.size_t, written bool) (data [][]byte, room []byte, err error) {
-	list, err := listOf(given, count)
+func buffersOf(first *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes C.size_t, written bool) (data [][]byte, room []byte, err error) {
+	list, err := listOf(first, count)
 	if err != nil {
 		return nil, nil, err
 	}

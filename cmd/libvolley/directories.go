@@ -52,8 +52,8 @@ func nodeOf(name string, path *C.char, o *C.volley_group_options) *node {
 		err = n.check(o)
 	}
 	n.operation = operate(o, err)
-	if to := o.step; to != nil {
-		n.options.Roots, n.options.Step = true, int64(*to)
+	if step := o.step; step != nil {
+		n.options.Roots, n.options.Step = true, int64(*step)
 	}
 	return n
 }
@@ -73,22 +73,22 @@ func (n *node) check(o *C.volley_group_options) (err error) {
 	return n.set.check()
 }
 
-// does sets what is run: a verb on this process's node, alone or in its set.
-func (n *node) does(to *C.longlong, run verb) *operation {
-	var has found
+// runOn sets what is run: a verb on this process's node, alone or in its set.
+func (n *node) runOn(step *C.longlong, run verb) *operation {
+	var result found
 	n.operation.run = func(ctx context.Context, e *mpi.Endpoint) error {
 		n.options.Progress = n.progress
 		return n.inSet(ctx, e, func(ctx context.Context, t *mpi.Endpoint, part protection.SetIndex) (err error) {
 			if n.options.Network, err = networkOf(t.Size(), nil); err == nil {
-				has, err = run(ctx, group.Join(n.slow(ctx, t), []string{n.dir}, n.options), part)
+				result, err = run(ctx, group.Join(n.slow(ctx, t), []string{n.dir}, n.options), part)
 			}
-			n.verdict = has.verdict
+			n.verdict = result.verdict
 			return err
 		})
 	}
 	n.operation.tell = func() {
-		if to != nil && has.step != nil {
-			*to = C.longlong(*has.step)
+		if step != nil && result.step != nil {
+			*step = C.longlong(*result.step)
 		}
 	}
 	return n.operation
@@ -108,7 +108,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 	if n.wrong == nil {
 		n.files, n.wrong = n.filesOf(o)
 	}
-	return n.does(o.step, func(ctx context.Context, g *group.Group, part protection.SetIndex) (found, error) {
+	return n.runOn(o.step, func(ctx context.Context, g *group.Group, part protection.SetIndex) (found, error) {
 		if n.options.Roots && n.options.Step != group.Latest { // all have come: their files are written
 			if err := group.CompleteSnapshot(n.dir, n.options.Step); err != nil {
 				return found{}, err
@@ -129,7 +129,7 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
 	p := group.RecoverOptions{Revert: protection.Edits{Changed: o.revert != 0, Deleted: o.revert != 0}}
-	return nodeOf("recover", path, o).does(o.step, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
+	return nodeOf("recover", path, o).runOn(o.step, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
 		r, err := g.Recover(ctx, p)
 		if err != nil {
 			return found{}, err
@@ -145,28 +145,28 @@ func volleyUnprotect(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C
 	if o.step != nil && n.wrong == nil {
 		n.wrong = errUsage{errors.New("step: the protection of one snapshot is ended: leave step NULL, and give path of it")}
 	}
-	return n.does(nil, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
+	return n.runOn(nil, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
 		_, err := g.Unprotect(ctx, group.UnprotectOptions{Force: force})
 		if errors.As(err, new(*group.RemainsError)) { // it has ended, but at nodes that cannot be read
 			return found{verdict: err}, nil
 		}
 		return found{}, err
-	}).do(comm)
+	}).perform(comm)
 }
 
 //export volleyExamine
-func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group_options, to *C.volley_report) C.int {
+func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group_options, report *C.volley_report) C.int {
 	name := "status"
 	if reads != 0 {
 		name = "verify"
 	}
 	n := nodeOf(name, path, o)
-	if to == nil && n.wrong == nil {
+	if report == nil && n.wrong == nil {
 		n.wrong = isNull("report")
 	}
 	var r *group.VerifyReport
-	var of protection.SetIndex
-	op := n.does(o.step, func(ctx context.Context, g *group.Group, part protection.SetIndex) (_ found, err error) {
+	var set protection.SetIndex
+	op := n.runOn(o.step, func(ctx context.Context, g *group.Group, part protection.SetIndex) (_ found, err error) {
 		examine := g.Status
 		if reads != 0 {
 			examine = func(ctx context.Context) (*group.VerifyReport, error) { return g.Verify(ctx, group.VerifyOptions{}) }
@@ -174,14 +174,14 @@ func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group
 		if r, err = examine(ctx); err != nil {
 			return found{}, err
 		}
-		of = part
+		set = part
 		return found{r.Step, r.Broken()}, nil
 	})
-	code := op.do(comm)
-	if to != nil {
-		*to = C.volley_report{step: C.VOLLEY_LATEST}
+	code := op.perform(comm)
+	if report != nil {
+		*report = C.volley_report{step: C.VOLLEY_LATEST}
 		if r != nil {
-			*to = reported(r, of)
+			*report = reported(r, set)
 		}
 	}
 	return code
@@ -189,8 +189,8 @@ func volleyExamine(comm C.MPI_Fint, path *C.char, reads C.int, o *C.volley_group
 
 // reported returns a report as C has it.
 func reported(r *group.VerifyReport, part protection.SetIndex) C.volley_report {
-	flag := func(is bool) C.int {
-		if is {
+	flag := func(set bool) C.int {
+		if set {
 			return 1
 		}
 		return 0

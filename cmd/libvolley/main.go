@@ -95,17 +95,17 @@ func volleyEncodeNew(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, all
 	if code != C.VOLLEY_OK {
 		return code
 	}
-	to := C.volley_allocate(allocate, C.size_t(len(coded)))
-	if to == nil {
+	target := C.volley_allocate(allocate, C.size_t(len(coded)))
+	if target == nil {
 		return result(fmt.Errorf("no memory for %d bytes of a coded packet", len(coded)))
 	}
-	copy(unsafe.Slice((*byte)(to), len(coded)), coded)
+	copy(unsafe.Slice((*byte)(target), len(coded)), coded)
 	return code
 }
 
 //export volleyRefuse
-func volleyRefuse(comm C.MPI_Fint, why *C.char, timeout C.double, kept C.int) C.int {
-	err := errUsage{errors.New(C.GoString(why))}
+func volleyRefuse(comm C.MPI_Fint, reason *C.char, timeout C.double, kept C.int) C.int {
+	err := errUsage{errors.New(C.GoString(reason))}
 	return drive(comm, kept != 0, timeout, func(*mpi.Endpoint) error { return err })
 }
 
@@ -116,16 +116,16 @@ func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C
 		if err != nil {
 			return err
 		}
-		var has []byte // not nil where there is one, whatever its length
+		var codedPacket []byte // not nil where there is one, whatever its length
 		if parity != nil {
-			if has, err = memory("coded", parity, parityBytes); err != nil {
+			if codedPacket, err = memory("coded", parity, parityBytes); err != nil {
 				return err
 			}
 		}
-		if err := apart([]piece{{"packet", x, lost != 0}, {"coded", has, false}}); err != nil {
+		if err := apart([]piece{{"packet", x, lost != 0}, {"coded", codedPacket, false}}); err != nil {
 			return err
 		}
-		return decode(e, x, lost != 0, has, o)
+		return decode(e, x, lost != 0, codedPacket, o)
 	})
 }
 
@@ -163,18 +163,18 @@ type piece struct {
 
 // apart returns an error where memory that is written overlaps another piece.
 func apart(pieces []piece) error {
-	from := func(p piece) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(p.memory))) }
-	end := func(p piece) uintptr { return from(p) + uintptr(len(p.memory)) }
+	start := func(p piece) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(p.memory))) }
+	end := func(p piece) uintptr { return start(p) + uintptr(len(p.memory)) }
 	pieces = slices.DeleteFunc(slices.Clone(pieces), func(p piece) bool { return len(p.memory) == 0 })
-	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(from(a), from(b)) })
+	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(start(a), start(b)) })
 	var last, written piece // those of the ones before that reach the furthest
 	for _, p := range pieces {
-		over := written
+		overlapped := written
 		if p.written {
-			over = last
+			overlapped = last
 		}
-		if from(p) < end(over) {
-			return errUsage{fmt.Errorf("%s overlaps %s: what is written needs memory of its own", p.name, over.name)}
+		if start(p) < end(overlapped) {
+			return errUsage{fmt.Errorf("%s overlaps %s: what is written needs memory of its own", p.name, overlapped.name)}
 		}
 		if end(p) > end(last) {
 			last = p
@@ -223,12 +223,12 @@ func (t telling) Abort(cause error) { t.Endpoint.Abort(ended{cause}) }
 
 // numberOf returns the number for an error.
 func numberOf(err error) int {
-	var own interface{ ExitCode() int } // which are these numbers
+	var coded interface{ ExitCode() int } // which are these numbers
 	switch {
 	case err == nil:
 		return C.VOLLEY_OK
-	case errors.As(err, &own):
-		return own.ExitCode()
+	case errors.As(err, &coded):
+		return coded.ExitCode()
 	case volley.IsInputError(err):
 		return C.VOLLEY_USAGE
 	}
@@ -342,8 +342,8 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 		return nil, err
 	}
 	// The matrix by what it is: a file that it is read from may have changed.
-	of := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked, o.packet_bytes)
-	encoder, _, err := memo.Get(context.Background(), encoders, of, 1, func() (*volley.Encoder, error) {
+	text := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked, o.packet_bytes)
+	encoder, _, err := memo.Get(context.Background(), encoders, text, 1, func() (*volley.Encoder, error) {
 		model, err := modelOf(e, o)
 		if err != nil {
 			return nil, err

@@ -30,8 +30,8 @@ type operation struct {
 	tell    func() // gives the caller what it has come to, once it is over
 	note    string // what there is to say after success
 
-	done, total atomic.Int64 // bytes here
-	opened      []transport.Transport
+	processed, total atomic.Int64 // bytes here
+	opened           []transport.Transport
 }
 
 // operate returns an operation, of which arguments may be wrong.
@@ -56,10 +56,10 @@ func (cancelled) Error() string { return "the call was cancelled" }
 
 func (cancelled) ExitCode() int { return C.VOLLEY_CANCELLED }
 
-// progress counts bytes that are done, and more that are to be.
-func (op *operation) progress(done, more int64) {
-	op.total.Add(more)
-	op.done.Add(done)
+// progress adds bytes that are processed, and to the total that is to be.
+func (op *operation) progress(processed, total int64) {
+	op.total.Add(total)
+	op.processed.Add(processed)
 }
 
 // slow returns a transport that sends no faster than the operation may. It stays open until the operation has ended.
@@ -95,14 +95,14 @@ func (op *operation) work(ctx context.Context, cancel context.CancelCauseFunc) f
 	}
 }
 
-// do runs an operation.
-func (op *operation) do(comm C.MPI_Fint) C.int {
+// perform runs an operation.
+func (op *operation) perform(comm C.MPI_Fint) C.int {
 	defer op.hold()()
-	return op.over(mpi.Drive(int(comm), false, timeoutOf(op.timeout), op.work(context.WithCancelCause(context.Background()))))
+	return op.finish(mpi.Drive(int(comm), false, timeoutOf(op.timeout), op.work(context.WithCancelCause(context.Background()))))
 }
 
-// over gives the caller what an operation has come to.
-func (op *operation) over(err error) C.int {
+// finish gives the caller what an operation has come to.
+func (op *operation) finish(err error) C.int {
 	code := result(err)
 	if op.tell != nil {
 		op.tell()
@@ -116,9 +116,9 @@ func (op *operation) over(err error) C.int {
 // holding are the operations under way that may not use all cores. Cores are those of the process: the least number counts.
 var holding = struct {
 	sync.Mutex
-	all int
-	by  map[*operation]bool
-}{by: map[*operation]bool{}}
+	cores      int
+	operations map[*operation]bool
+}{operations: map[*operation]bool{}}
 
 // hold has this process use no more cores than the operation may, until the function that it returns is called.
 func (op *operation) hold() (release func()) {
@@ -128,15 +128,15 @@ func (op *operation) hold() (release func()) {
 	set := func(holds bool) {
 		holding.Lock()
 		defer holding.Unlock()
-		if len(holding.by) == 0 {
-			holding.all = runtime.GOMAXPROCS(0)
+		if len(holding.operations) == 0 {
+			holding.cores = runtime.GOMAXPROCS(0)
 		}
-		if delete(holding.by, op); holds {
-			holding.by[op] = true
+		if delete(holding.operations, op); holds {
+			holding.operations[op] = true
 		}
-		least := holding.all
-		for other := range holding.by {
-			least = min(least, other.cores)
+		least := holding.cores
+		for holder := range holding.operations {
+			least = min(least, holder.cores)
 		}
 		runtime.GOMAXPROCS(least)
 	}
@@ -161,15 +161,15 @@ var requests = struct {
 }{open: map[C.volley_request]*request{}, encodes: map[C.volley_request]*persistent{}}
 
 // start begins an operation with a request for it, or runs it.
-func (op *operation) start(comm C.MPI_Fint, begin C.int, to *C.volley_request) C.int {
+func (op *operation) start(comm C.MPI_Fint, begin C.int, handle *C.volley_request) C.int {
 	switch {
 	case begin == 0:
-		return op.do(comm)
-	case to == nil:
+		return op.perform(comm)
+	case handle == nil:
 		op.wrong = isNull("request")
-		return op.do(comm)
+		return op.perform(comm)
 	}
-	*to = C.VOLLEY_REQUEST_NULL
+	*handle = C.VOLLEY_REQUEST_NULL
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r := &request{operation: op, cancel: cancel, ended: make(chan struct{})}
 	release := op.hold()
@@ -185,7 +185,7 @@ func (op *operation) start(comm C.MPI_Fint, begin C.int, to *C.volley_request) C
 	requests.Lock()
 	defer requests.Unlock()
 	requests.last++
-	*to, requests.open[requests.last] = requests.last, r
+	*handle, requests.open[requests.last] = requests.last, r
 	return result(nil)
 }
 
@@ -213,22 +213,22 @@ func requestOf(number *C.volley_request, take bool) (*request, error) {
 }
 
 //export volleyTest
-func volleyTest(number *C.volley_request, wait C.int, done *C.int) C.int {
+func volleyTest(number *C.volley_request, wait C.int, finished *C.int) C.int {
 	r, err := requestOf(number, false)
 	switch {
-	case err == nil && done == nil:
+	case err == nil && finished == nil:
 		return result(isNull("done"))
 	case r == nil || wait != 0:
 	default:
 		select {
 		case <-r.ended:
 		default:
-			*done = 0
+			*finished = 0
 			return result(nil)
 		}
 	}
-	if done != nil {
-		*done = 1
+	if finished != nil {
+		*finished = 1
 	}
 	if r == nil {
 		return result(err)
@@ -238,24 +238,24 @@ func volleyTest(number *C.volley_request, wait C.int, done *C.int) C.int {
 		return result(err)
 	}
 	*number = C.VOLLEY_REQUEST_NULL
-	return r.over(r.err)
+	return r.finish(r.err)
 }
 
 //export volleyProgress
-func volleyProgress(number *C.volley_request, done, total *C.ulonglong) C.int {
+func volleyProgress(number *C.volley_request, processed, total *C.ulonglong) C.int {
 	r, err := requestOf(number, false)
 	switch {
 	case err != nil:
 		return result(err)
-	case done == nil:
+	case processed == nil:
 		return result(isNull("done"))
 	case total == nil:
 		return result(isNull("total"))
 	}
-	*done, *total = 0, 0
+	*processed, *total = 0, 0
 	if r != nil {
-		*done = C.ulonglong(r.done.Load())
-		*total = max(*done, C.ulonglong(max(0, r.total.Load()))) // it may find less to do than it said
+		*processed = C.ulonglong(r.processed.Load())
+		*total = max(*processed, C.ulonglong(max(0, r.total.Load()))) // it may find less to do than it said
 	}
 	return result(nil)
 }

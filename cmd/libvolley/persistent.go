@@ -35,13 +35,13 @@ var regions struct {
 }
 
 //export volleyAlloc
-func volleyAlloc(comm C.MPI_Fint, bytes C.size_t, to *unsafe.Pointer) C.int {
-	if to != nil {
-		*to = nil
+func volleyAlloc(comm C.MPI_Fint, bytes C.size_t, memory *unsafe.Pointer) C.int {
+	if memory != nil {
+		*memory = nil
 	}
 	return drive(comm, false, 0, func(e *mpi.Endpoint) error {
 		err := length("bytes", bytes)
-		if to == nil {
+		if memory == nil {
 			err = isNull("data")
 		}
 		if err != nil {
@@ -54,7 +54,7 @@ func volleyAlloc(comm C.MPI_Fint, bytes C.size_t, to *unsafe.Pointer) C.int {
 		regions.Lock()
 		defer regions.Unlock()
 		regions.list = append(regions.list, r)
-		*to = r.data
+		*memory = r.data
 		return nil
 	})
 }
@@ -96,7 +96,7 @@ func volleyFree(data unsafe.Pointer) C.int {
 	}
 	regions.list = slices.Delete(regions.list, i, i+1)
 	switch {
-	case mpi.Left(): // perhaps to this memory
+	case mpi.Unfinished(): // perhaps to this memory
 	case r.window != nil:
 		r.window.Close()
 	default:
@@ -142,13 +142,13 @@ type persistent struct {
 }
 
 //export volleyEncodeInit
-func volleyEncodeInit(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, coded unsafe.Pointer, codedBytes C.size_t, o *C.volley_options, to *C.volley_request) C.int {
-	if to != nil {
-		*to = C.VOLLEY_REQUEST_NULL
+func volleyEncodeInit(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, coded unsafe.Pointer, codedBytes C.size_t, o *C.volley_options, request *C.volley_request) C.int {
+	if request != nil {
+		*request = C.VOLLEY_REQUEST_NULL
 	}
 	p := &persistent{release: func() {}}
 	err := mpi.Open(int(comm), timeoutOf(o.timeout), aborting(func(e *mpi.Endpoint) error {
-		if to == nil {
+		if request == nil {
 			return isNull("request")
 		}
 		x, y, err := ends(packet, bytes, coded, codedBytes)
@@ -164,7 +164,7 @@ func volleyEncodeInit(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, co
 	requests.Lock()
 	defer requests.Unlock()
 	requests.last++
-	*to, requests.encodes[requests.last] = requests.last, p
+	*request, requests.encodes[requests.last] = requests.last, p
 	return result(nil)
 }
 
@@ -177,15 +177,15 @@ func (p *persistent) bind(ctx context.Context, e *mpi.Endpoint, x, y []byte, o *
 	if err := volley.Greet(ctx, e, "volley_encode_init", timeoutOf(o.timeout)); err != nil {
 		return err
 	}
-	all, err := collective.AllgatherValues(ctx, e, [2]int{max(len(x), int(o.packet_bytes)), len(y)}, timeoutOf(o.timeout))
+	sizes, err := collective.AllgatherValues(ctx, e, [2]int{max(len(x), int(o.packet_bytes)), len(y)}, timeoutOf(o.timeout))
 	if err != nil {
 		return err
 	}
 	longest := 0
-	for _, lengths := range all {
+	for _, lengths := range sizes {
 		longest = max(longest, lengths[0])
 	}
-	for rank, lengths := range all {
+	for rank, lengths := range sizes {
 		if lengths[1] < longest {
 			return errUsage{fmt.Errorf("coded_bytes: %d at process %d, and coded packets have %d: make it the longest packet of all, or packet_bytes", lengths[1], rank, longest)}
 		}

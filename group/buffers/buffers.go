@@ -493,9 +493,9 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 	parts, x := h.parts(parity), s.RecordOf[rankHere]
 	d := content.NewData(nil, x.Entries, false)
 	d.Hold(buffers)
-	held := s.States[rankHere].Holding(s.Current)
+	holding := s.States[rankHere].Holding(s.Current)
 	conditions, err := survey.ConditionsOf(ctx, s, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
-		c := &content.Condition{Lost: s.States[rankHere].Lost, Manifest: held != nil && len(held.Records) == len(m.RecordFilesAt(rankHere))}
+		c := &content.Condition{Lost: s.States[rankHere].Lost, Manifest: holding != nil && len(holding.Records) == len(m.RecordFilesAt(rankHere))}
 		c.Data, c.Parity = survey.LostRows(m, x), content.AllRowsByChunk(m, m.ParityChunks)
 		if !c.Lost {
 			compared, err := content.Compare(ctx, m, d, x, nil)
@@ -504,7 +504,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 			}
 			c.Data = compared.Blocks
 		}
-		if held != nil {
+		if holding != nil {
 			if c.Parity, err = content.CompareParity(ctx, m, bytes.NewReader(parts.parity), x, nil, nil); err != nil {
 				return nil, err
 			}

@@ -70,11 +70,11 @@ func (e *MissingError) Error() string {
 	for _, r := range e.Missing {
 		list = append(list, fmt.Sprint(r))
 	}
-	ranks, have := "rank ", " has not called: "
+	ranks, verb := "rank ", " has not called: "
 	if len(list) > 1 {
-		ranks, have = "ranks ", " have not called: "
+		ranks, verb = "ranks ", " have not called: "
 	}
-	return text + ranks + strings.Join(list, ", ") + have + again
+	return text + ranks + strings.Join(list, ", ") + verb + again
 }
 
 // An arrival is how far this process has come in duplicating a communicator. One that is given up is kept with the
@@ -86,19 +86,19 @@ type arrival struct {
 
 // arrive duplicates a communicator when all its processes have come. No step takes longer than the timeout; 0 is none.
 func arrive(handle int, timeout time.Duration) (g *communicator, err error) {
-	do := call
+	run := call
 	if engine.multiple {
-		do = func(f func()) { f() } // other endpoints go on meanwhile
+		run = func(f func()) { f() } // other endpoints go on meanwhile
 	}
 	var a *arrival
 	call(func() { a, err = keptArrival(handle) })
 	if err != nil {
 		return nil, err
 	}
-	of := C.MPI_Fint(handle)
+	comm := C.MPI_Fint(handle)
 	steps := []func() C.int{
-		func() C.int { return C.volley_come(a.c, of) },
-		func() C.int { return C.volley_copy(a.c, of) },
+		func() C.int { return C.volley_come(a.c, comm) },
+		func() C.int { return C.volley_copy(a.c, comm) },
 		func() C.int {
 			a.c.own = [2]C.long{C.long(machine()), C.long(runtime.GOMAXPROCS(0))}
 			return C.volley_tell(a.c)
@@ -107,17 +107,17 @@ func arrive(handle int, timeout time.Duration) (g *communicator, err error) {
 	for resumed := a.step > 0; a.step < len(steps) || resumed; resumed = false {
 		if !resumed {
 			code := C.int(0)
-			do(func() { code = steps[a.step]() })
+			run(func() { code = steps[a.step]() })
 			if err := failed("duplicating the communicator", code); err != nil {
 				return nil, err
 			}
 			a.step++
 		}
-		over, err := a.wait(do, timeout)
+		complete, err := a.wait(run, timeout)
 		if err != nil {
 			return nil, err
 		}
-		if !over {
+		if !complete {
 			call(func() { err = keepArrival(handle, a) })
 			if err == nil {
 				err = a.missing(timeout)
@@ -137,19 +137,19 @@ func arrive(handle int, timeout time.Duration) (g *communicator, err error) {
 }
 
 // wait waits until MPI's call is over. It polls for a while, and then ever more seldom.
-func (a *arrival) wait(do func(func()), timeout time.Duration) (bool, error) {
-	const spin, most = time.Millisecond, time.Millisecond
+func (a *arrival) wait(run func(func()), timeout time.Duration) (bool, error) {
+	const spin, longest = time.Millisecond, time.Millisecond
 	for begun := time.Now(); ; {
-		var over, code C.int
+		var complete, code C.int
 		waited := time.Since(begun)
-		do(func() { code = C.volley_over(a.c, C.long(max(0, spin-waited)), &over) })
-		if err := failed("duplicating the communicator", code); err != nil || over != 0 {
-			return over != 0, err
+		run(func() { code = C.volley_over(a.c, C.long(max(0, spin-waited)), &complete) })
+		if err := failed("duplicating the communicator", code); err != nil || complete != 0 {
+			return complete != 0, err
 		}
 		if waited = time.Since(begun); timeout > 0 && waited > timeout {
 			return false, nil
 		}
-		sleep(min(most, max(leastSleep, waited/6)))
+		sleep(min(longest, max(leastSleep, waited/6)))
 	}
 }
 

@@ -42,7 +42,7 @@ func failed(doing string, code C.int) error {
 
 // An owner hears which of its requests is over, how many bytes came (-1: it was cancelled), and from whom.
 type owner interface {
-	ended(fragment, bytes, from int, err error)
+	ended(fragment, bytes, source int, err error)
 }
 
 // A request is one of MPI, or idle. The owner keeps the memory pinned.
@@ -53,15 +53,15 @@ type request struct {
 
 // requests are those of a communicator. What MPI takes lists of is in C memory, as it is written between calls.
 type requests struct {
-	all    []request // what MPI has of each is in lists
-	idle   []int
-	active int
-	adding []C.volley_fragment // to be posted
-	lists  C.volley_requests
-	posted C.int
-	over   []C.volley_end // copies: who hears of one may post more
-	overAt time.Time      // when one was over
-	pace   time.Duration  // between one that was over and the next
+	outstanding []request // what MPI has of each is in lists
+	idle        []int
+	active      int
+	adding      []C.volley_fragment // to be posted
+	lists       C.volley_requests
+	posted      C.int
+	ended       []C.volley_end // copies: who hears of one may post more
+	overAt      time.Time      // when one was over
+	pace        time.Duration  // between one that was over and the next
 }
 
 // add has a fragment posted with the next ones.
@@ -69,11 +69,11 @@ func (s *requests) add(o owner, fragment int, send bool, rank, tag int, memory [
 	if n := len(s.idle); n > 0 {
 		index, s.idle = s.idle[n-1], s.idle[:n-1]
 	} else {
-		index = len(s.all)
-		s.all = append(s.all, request{})
+		index = len(s.outstanding)
+		s.outstanding = append(s.outstanding, request{})
 		C.volley_add(&s.lists)
 	}
-	s.all[index] = request{o, fragment}
+	s.outstanding[index] = request{o, fragment}
 	s.active++
 	p := C.volley_fragment{
 		at: C.ulong(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), bytes: C.int(len(memory)),
@@ -103,12 +103,12 @@ func (g *communicator) post() {
 	}
 }
 
-func (s *requests) end(index, bytes, from int, err error) {
-	r := s.all[index]
-	s.all[index] = request{}
+func (s *requests) end(index, bytes, source int, err error) {
+	r := s.outstanding[index]
+	s.outstanding[index] = request{}
 	s.idle = append(s.idle, index)
 	s.active--
-	r.ended(r.fragment, bytes, from, err)
+	r.ended(r.fragment, bytes, source, err)
 }
 
 // poll finds out which requests are over. It is the one call by which MPI goes on.
@@ -130,16 +130,16 @@ func (s *requests) note(code C.int) error {
 	if err := failed("MPI_Testsome", code); err != nil {
 		return err
 	}
-	s.over = append(s.over[:0], unsafe.Slice(s.lists.ends, s.lists.over)...)
+	s.ended = append(s.ended[:0], unsafe.Slice(s.lists.ends, s.lists.over)...)
 	s.lists.over = 0
-	if over := len(s.over); over > 0 {
-		now := time.Now()
+	if count := len(s.ended); count > 0 {
+		seen := time.Now()
 		if !s.overAt.IsZero() {
-			s.pace = (s.pace + now.Sub(s.overAt)/time.Duration(over)) / 2
+			s.pace = (s.pace + seen.Sub(s.overAt)/time.Duration(count)) / 2
 		}
-		s.overAt = now
+		s.overAt = seen
 	}
-	for _, e := range s.over {
+	for _, e := range s.ended {
 		s.end(int(e.index), int(e.bytes), int(e.from), failed("MPI_Testsome", e.code))
 	}
 	return nil
@@ -158,77 +158,77 @@ const anyRank = -1
 
 // peek returns the tag of the first message from a rank that no receive was waiting for; ok is false without one.
 func (g *communicator) peek(src int) (tag int, ok bool, err error) {
-	var there, t C.int
-	err = failed("MPI_Iprobe", C.volley_peek(C.int(src), g.comm, &there, &t))
-	return int(t), err == nil && there != 0, err
+	var found, t C.int
+	err = failed("MPI_Iprobe", C.volley_peek(C.int(src), g.comm, &found, &t))
+	return int(t), err == nil && found != 0, err
 }
 
 // discard takes the next message with a tag from a rank and returns its length; ok is false where none has come.
 func (g *communicator) discard(src, tag int) (bytes int, ok bool, err error) {
-	var there, n C.int
-	err = failed("MPI_Mrecv", C.volley_discard(C.int(src), C.int(tag), g.comm, &there, &n))
-	return int(n), err == nil && there != 0, err
+	var found, n C.int
+	err = failed("MPI_Mrecv", C.volley_discard(C.int(src), C.int(tag), g.comm, &found, &n))
+	return int(n), err == nil && found != 0, err
 }
 
 type communicator struct {
 	comm C.MPI_Comm
 	requests
-	rank, size int
-	mostTag    int
-	cores      int     // this rank's share of those of its machine
-	here       []bool  // of each rank: whether it is on this machine
-	machines   [][]int // the ranks of each, the machine of the least rank first
-	own        int     // which of these is this one
-	overlaps   bool    // not all ranks are here, or each has two cores or more
-	mostSpin   time.Duration
-	crowded    bool // there are more ranks on this machine than cores
+	rank, size  int
+	mostTag     int
+	cores       int     // this rank's share of those of its machine
+	sameMachine []bool  // of each rank: whether it is on this machine
+	machines    [][]int // the ranks of each, the machine of the least rank first
+	machine     int     // which of these is this one
+	overlaps    bool    // not all ranks are here, or each has two cores or more
+	mostSpin    time.Duration
+	crowded     bool // there are more ranks on this machine than cores
 }
 
 // split makes a communicator of the ranks of another one that name the same set, in the order of their keys. All ranks
 // of that call it.
-func split(of C.MPI_Comm, set, key int) (*communicator, error) {
+func split(parent C.MPI_Comm, set, key int) (*communicator, error) {
 	g := new(communicator)
-	if err := failed("MPI_Comm_split", C.MPI_Comm_split(of, C.int(set), C.int(key), &g.comm)); err != nil {
+	if err := failed("MPI_Comm_split", C.MPI_Comm_split(parent, C.int(set), C.int(key), &g.comm)); err != nil {
 		return nil, err
 	}
 	if err := g.identify(); err != nil {
 		return nil, err
 	}
-	mine, all := [2]C.long{C.long(machine()), C.long(runtime.GOMAXPROCS(0))}, make([][2]C.long, g.size)
-	code := C.MPI_Allgather(unsafe.Pointer(&mine), 2, C.volley_long(), unsafe.Pointer(&all[0]), 2, C.volley_long(), g.comm)
-	g.neighbours(all)
+	mine, everyone := [2]C.long{C.long(machine()), C.long(runtime.GOMAXPROCS(0))}, make([][2]C.long, g.size)
+	code := C.MPI_Allgather(unsafe.Pointer(&mine), 2, C.volley_long(), unsafe.Pointer(&everyone[0]), 2, C.volley_long(), g.comm)
+	g.neighbours(everyone)
 	return g, failed("MPI_Allgather", code)
 }
 
 // identify finds out this rank, how many there are, and the largest tag.
 func (g *communicator) identify() error {
-	var rank, size, most C.int
-	code := C.volley_identify(g.comm, &rank, &size, &most)
-	g.rank, g.size, g.mostTag = int(rank), int(size), int(most)
+	var rank, size, limit C.int
+	code := C.volley_identify(g.comm, &rank, &size, &limit)
+	g.rank, g.size, g.mostTag = int(rank), int(size), int(limit)
 	return failed("MPI_Comm_rank", code)
 }
 
 // neighbours notes which ranks are on this machine: each has told the number of its own, and its cores. Where they may
 // use more cores together than it has, each has its share.
-func (g *communicator) neighbours(all [][2]C.long) {
-	own, cores := all[g.rank][0], int(all[g.rank][1])
-	ranks, together, least := 0, 0, cores
+func (g *communicator) neighbours(machines [][2]C.long) {
+	machine, cores := machines[g.rank][0], int(machines[g.rank][1])
+	ranks, crowd, least := 0, 0, cores
 	numbers := map[C.long]int{}
-	for r, other := range all {
-		at, known := numbers[other[0]]
+	for r, peer := range machines {
+		index, known := numbers[peer[0]]
 		if !known {
-			at = len(g.machines)
-			numbers[other[0]], g.machines = at, append(g.machines, nil)
+			index = len(g.machines)
+			numbers[peer[0]], g.machines = index, append(g.machines, nil)
 		}
-		g.machines[at] = append(g.machines[at], r)
-		g.here = append(g.here, other[0] == own)
-		if other[0] == own {
-			ranks, together, least = ranks+1, together+int(other[1]), min(least, int(other[1]))
+		g.machines[index] = append(g.machines[index], r)
+		g.sameMachine = append(g.sameMachine, peer[0] == machine)
+		if peer[0] == machine {
+			ranks, crowd, least = ranks+1, crowd+int(peer[1]), min(least, int(peer[1]))
 		}
 	}
-	g.own = numbers[own]
+	g.machine = numbers[machine]
 	online := int(C.sysconf(C._SC_NPROCESSORS_ONLN))
-	share := func(cores int) int { return max(1, cores*online/max(together, online)) }
+	share := func(cores int) int { return max(1, cores*online/max(crowd, online)) }
 	g.crowded, g.cores = ranks > online, share(cores)
 	g.mostSpin, g.overlaps = spinHere, share(least) > 1
 	if ranks < g.size {
@@ -252,8 +252,8 @@ func (g *communicator) free() error { return failed("MPI_Comm_free", C.MPI_Comm_
 type threads C.int
 
 // any reports whether any thread may, one at a time; multiple, whether several may at once.
-func (t threads) any() bool      { return t >= C.MPI_THREAD_SERIALIZED }
-func (t threads) multiple() bool { return t >= C.MPI_THREAD_MULTIPLE }
+func (t threads) serialized() bool { return t >= C.MPI_THREAD_SERIALIZED }
+func (t threads) multiple() bool   { return t >= C.MPI_THREAD_MULTIPLE }
 
 // initialize starts MPI unless it is started.
 func initialize() (threads, error) {

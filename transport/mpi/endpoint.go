@@ -52,9 +52,9 @@ var (
 )
 
 // newEndpoint returns this process's rank of those of a communicator that name the same set.
-func newEndpoint(of C.MPI_Comm, set, key int) (e *Endpoint, err error) {
+func newEndpoint(parent C.MPI_Comm, set, key int) (e *Endpoint, err error) {
 	var g *communicator
-	if splits := func() { g, err = split(of, set, key) }; engine.multiple {
+	if splits := func() { g, err = split(parent, set, key) }; engine.multiple {
 		splits() // other endpoints go on until all processes have come
 	} else {
 		call(splits)
@@ -85,7 +85,7 @@ func openEndpoint(g *communicator) (e *Endpoint) {
 			answers:      map[int]chan answer{},
 		}
 		e.numbering = numberingOf(g.mostTag)
-		e.host = &transport.Host{Hosts: g.machines, Local: g.own, Crowded: g.crowded, Yield: yield, Aborted: e.aborted}
+		e.host = &transport.Host{Hosts: g.machines, Local: g.machine, Crowded: g.crowded, Yield: yield, Aborted: e.aborted}
 		e.control = &controlReceive{e: e, buffer: make([]byte, controlBytes)}
 		e.control.pins.Pin(&e.control.buffer[0])
 		e.postControl()
@@ -143,14 +143,14 @@ func (e *Endpoint) Close() (err error) {
 // drain waits until control messages are on their way, for a while.
 func (e *Endpoint) drain() {
 	for begun := time.Now(); time.Since(begun) < abortDrain; sleep(leastSleep) {
-		left := 0
+		remaining := 0
 		call(func() {
 			if !e.closed {
 				e.progress()
 			}
-			left = e.controlSends
+			remaining = e.controlSends
 		})
-		if left == 0 {
+		if remaining == 0 {
 			break
 		}
 	}
@@ -163,8 +163,8 @@ func (e *Endpoint) close() (err error) {
 	}
 	e.closed = true
 	e.host.Close(e.abort != nil || e.broken)
-	left := len(e.waiting) + e.active - 1 // but the control receive
-	for i, s := range e.all {
+	remaining := len(e.waiting) + e.active - 1 // but the control receive
+	for i, s := range e.outstanding {
 		if t, ok := s.owner.(*transfer); s.owner == e.control || ok && t.Receive {
 			err = errors.Join(err, e.cancel(i))
 		}
@@ -172,7 +172,7 @@ func (e *Endpoint) close() (err error) {
 	e.isOpen(false)
 	err = errors.Join(err, e.poll())
 	// Messages that are left would be found in the next group of the same context.
-	if e.broken || e.abort != nil || left+e.active > 0 {
+	if e.broken || e.abort != nil || remaining+e.active > 0 {
 		engine.lost = append(engine.lost, e)
 	} else {
 		err = errors.Join(err, e.free())

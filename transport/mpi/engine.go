@@ -47,12 +47,12 @@ func call(f func()) {
 		f()
 		return
 	}
-	done := make(chan struct{})
+	finished := make(chan struct{})
 	engine.driver <- func() {
-		defer close(done)
+		defer close(finished)
 		f()
 	}
-	<-done
+	<-finished
 }
 
 // How often endpoints make progress in the background where nobody waits, and where somebody does. Waking up is not
@@ -64,20 +64,20 @@ const (
 
 // progressAll has all endpoints make progress while their users compute, until the function it returns is called.
 func progressAll() (end func()) {
-	stop, gone := make(chan struct{}), make(chan struct{})
+	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(gone)
+		defer close(ended)
 		timer := time.NewTimer(progressEvery)
 		defer timer.Stop()
-		for every := progressEvery; ; timer.Reset(every) {
+		for interval := progressEvery; ; timer.Reset(interval) {
 			select {
 			case <-stop:
 				return
 			case <-timer.C:
 			}
 			waits := engine.waits.Load() > 0
-			if every = progressEvery; waits {
-				every = progressIdle
+			if interval = progressEvery; waits {
+				interval = progressIdle
 			}
 			// A wait polls for its endpoint. Where that is the only one, it is not to be disturbed.
 			if engine.endpoints.Load() == 1 && (waits || time.Since(time.Unix(0, engine.progressed.Load())) < progressEvery) {
@@ -95,7 +95,7 @@ func progressAll() (end func()) {
 	}()
 	return func() {
 		close(stop)
-		<-gone
+		<-ended
 	}
 }
 
@@ -111,7 +111,7 @@ func start() error {
 	go func() {
 		runtime.LockOSThread()
 		threads, err := initialize()
-		engine.anyThread, engine.multiple = threads.any(), threads.multiple()
+		engine.anyThread, engine.multiple = threads.serialized(), threads.multiple()
 		failed <- err
 		if err != nil {
 			return
@@ -219,17 +219,17 @@ func drive(f func() error) error {
 	if err != nil {
 		return err
 	}
-	done := make(chan error, 1)
+	finished := make(chan error, 1)
 	go func() {
 		err := f()
 		disengage() // while its calls are still made
-		done <- err
+		finished <- err
 	}()
 	for {
 		select {
 		case g := <-calls:
 			g()
-		case err := <-done:
+		case err := <-finished:
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func drive(f func() error) error {
 // Begin is [Drive] beside the caller, and needs MPI_THREAD_MULTIPLE. It returns when all processes of the communicator
 // have called it. Then f runs, and after it done. Open MPI's MPI_Finalize waits for that. MPICH's takes no locks: call it
 // afterwards.
-func Begin(handle int, timeout time.Duration, f func(*Endpoint) error, done func(error)) error {
+func Begin(handle int, timeout time.Duration, f func(*Endpoint) error, report func(error)) error {
 	if err := check(handle); err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func Begin(handle int, timeout time.Duration, f func(*Endpoint) error, done func
 		defer begun.Done()
 		err := errors.Join(f(e), e.Close())
 		disengage()
-		done(err)
+		report(err)
 	}()
 	return nil
 }
@@ -287,7 +287,7 @@ func engage() (calls chan func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		engine.anyThread, engine.multiple = threads.any(), threads.multiple()
+		engine.anyThread, engine.multiple = threads.serialized(), threads.multiple()
 		calls = make(chan func())
 		serve(calls)
 		engine.endProgress = progressAll()
@@ -320,11 +320,11 @@ func Finalize() error {
 		engine.Unlock()
 		return nil
 	}
-	left := len(engine.open)
-	engine.started = left > 0
+	remaining := len(engine.open)
+	engine.started = remaining > 0
 	engine.Unlock()
-	if left > 0 {
-		return fmt.Errorf("mpi: Finalize with %d endpoints that are not closed", left)
+	if remaining > 0 {
+		return fmt.Errorf("mpi: Finalize with %d endpoints that are not closed", remaining)
 	}
 	engine.endProgress()
 	failed := make(chan error)

@@ -105,9 +105,9 @@ func (e *Endpoint) leave() {
 	call(func() { e.isOpen(false) })
 }
 
-// Left reports whether MPI may use memory of packets at any later time: transfers were under way when a group was aborted or
+// Unfinished reports whether MPI may use memory of packets at any later time: transfers were under way when a group was aborted or
 // given up.
-func Left() bool {
+func Unfinished() bool {
 	engine.Lock()
 	defer engine.Unlock()
 	for _, e := range engine.lost {

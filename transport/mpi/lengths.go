@@ -19,7 +19,7 @@ type stream struct {
 // underWay returns the transfers that have requests, oldest first.
 func (e *Endpoint) underWay() []*transfer {
 	var list []*transfer
-	for _, s := range e.all {
+	for _, s := range e.outstanding {
 		if t, ok := s.owner.(*transfer); ok {
 			list = append(list, t)
 		}
@@ -65,7 +65,7 @@ func (e *Endpoint) checkLengths() {
 		}
 		t.misfitTag = tag
 		for i, index := range t.requests {
-			if e.all[index] != (request{t, i}) {
+			if e.outstanding[index] != (request{t, i}) {
 				continue // it is over
 			}
 			if err := e.cancel(index); err != nil { // without effect where the right one has come

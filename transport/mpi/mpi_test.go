@@ -46,7 +46,7 @@ func group(t *testing.T) *Endpoint {
 		t.Fatal(err)
 	}
 	if apart {
-		clear(e.here)
+		clear(e.sameMachine)
 	}
 	return e
 }

@@ -297,7 +297,7 @@ func (e *Endpoint) start(q *queue, request *transport.Transfer) {
 	}
 	e.serial++
 	t.serial = e.serial
-	if e.here[t.Rank] {
+	if e.sameMachine[t.Rank] {
 		t.cut(1<<30, packBytes)
 	} else {
 		t.cut(fragmentBytes, packBytesApart)
