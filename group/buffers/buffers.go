@@ -408,16 +408,16 @@ func look(n *store.Node, parity, key []byte, x *store.State) {
 	m, parts := l.Manifest, h.parts(parity)
 	x.Node, x.Group = h.Rank, m.Group
 	l.Node = h.Rank
-	held := l.Held(key)
-	held.Committed = true
+	holding := l.Held(key)
+	holding.Committed = true
 	n.Held, n.Stored = map[int64]*store.Loaded{m.Generation: l}, map[string][]byte{}
 	files, memory := parts.files(m, h.Rank)
 	for i, f := range files {
 		if disk.Sum(memory[i]) == f.SHA256 {
-			n.Stored[f.Name], held.Records = memory[i], append(held.Records, i)
+			n.Stored[f.Name], holding.Records = memory[i], append(holding.Records, i)
 		}
 	}
-	x.Held = append(x.Held, held)
+	x.Held = append(x.Held, holding)
 }
 
 // agree returns an error unless all parity that ranks have is of one protection, and each has its own.
