@@ -169,6 +169,16 @@ func FilesOf(x *store.Record, list []*tree.Entry) (files []*tree.Entry) {
 	return files
 }
 
+// FileBytes returns how many bytes the chosen files of a record have.
+func FileBytes(x *store.Record, chosen Chosen) (bytes int64) {
+	for _, e := range x.Entries {
+		if e.Type == tree.TypeFile && chosen(e) {
+			bytes += e.Size
+		}
+	}
+	return bytes
+}
+
 func (c *Condition) Blocks() (n int) {
 	for _, rows := range slices.Concat(c.Data, c.Parity) {
 		n += len(rows)

@@ -11,7 +11,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 )
 
 // Files are the files to which a recovery is limited.
@@ -141,12 +140,16 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits prot
 
 // examineFiles is examine for some files.
 func examineFiles(ctx context.Context, s *session.Session, n *store.Node, edits protection.Edits, files *Files, chosen *wanted) (*content.Condition, error) {
-	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
-	c, comparable := listNode(s, n)
-	c.Remake = false
+	x := s.RecordOf[n.Index]
 	if x == nil {
+		c, _ := listNode(s, n)
 		return c, nil
 	}
+	c, comparable, err := compareFiles(ctx, s, n, edits, chosen.file, files.Patterns, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.Remake = false
 	always := func(*tree.Entry) bool { return true }
 	if files.Export && c.Failing != "" {
 		c.Lost, c.Failing, c.Unreachable = true, "", false
@@ -155,42 +158,17 @@ func examineFiles(ctx context.Context, s *session.Session, n *store.Node, edits 
 		c.Restore, c.Touched = nil, nil
 		if c.Failing == "" {
 			c.Restore = chosen.withParents(x, always, func(p tree.Name) bool { return p == "." && !files.Export })
-			c.Touched = rowsOf(m, content.FilesOf(x, c.Restore))
+			c.Touched = rowsOf(s.Manifest, content.FilesOf(x, c.Restore))
 		}
 		return c, nil
 	}
-	if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, chosen.file); err != nil {
-		return nil, err
-	}
-	bytes := int64(0)
-	for _, e := range x.Entries {
-		if chosen.file(e) {
-			bytes += e.Size
-		}
-	}
-	s.Tell(0, bytes)
-	d := content.NewData(n.Dir, x.Entries, true)
-	defer d.Close()
-	compared, err := content.CompareFiles(ctx, m, d, x, chosen.file, s.Read)
-	if err != nil {
-		return nil, err
-	}
-	old, staleRecord, err := CompareStale(ctx, s, n, files.Patterns)
-	if disk.Failed(err) { // nobody knows which files are stale
-		st.Failing = err.Error()
-		return examineFiles(ctx, s, n, edits, files, chosen)
-	}
-	if err != nil {
-		return nil, err
-	}
-	compareNode(s, n, c, compared, old, staleRecord, edits, chosen.file)
 	if files.Export {
 		c.Restore = chosen.withParents(x, always, func(tree.Name) bool { return false })
 	} else {
 		coming := tree.ByPath(c.Restore)
 		c.Restore = chosen.withParents(x, func(e *tree.Entry) bool { return coming[e.Path] != nil }, func(p tree.Name) bool { return c.Listing.Find(p) != nil })
 	}
-	markTouched(m, x, c)
+	markTouched(s.Manifest, x, c)
 	return c, nil
 }
 

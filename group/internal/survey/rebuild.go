@@ -174,7 +174,7 @@ func (x *reading) read(ctx context.Context, w *pass.Window) error {
 			return context.Cause(ctx)
 		}
 		for chunk := range m.DataChunks {
-			x.data.Block(row, chunk, w.Block(w.Data, row, chunk), true)
+			x.data.Block(m.OffsetOf(row, chunk, m.DataChunks), w.Block(w.Data, row, chunk))
 		}
 		x.data.Settle()
 		for chunk := range m.ParityChunks {
