@@ -66,21 +66,16 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 			unrecovered[i] = append(unrecovered[i], survey.HiddenNotes(n, c, findings[n.Index])...)
 		}
 	}
-	switch {
-	case o.DryRun:
-		err = r.addUnrecovered(ctx, s, unrecovered)
-	case files.Export:
+	if files.Export && !o.DryRun {
 		err = copyOut(ctx, s, o, r, found, targets, comes, unrecovered)
-	default:
+	} else {
 		for _, n := range s.Nodes {
 			if (comes[n.Index] || s.States[n.Index].Interrupted()) && n.Dir != nil && found.Conditions[n.Index].Failing == "" {
 				targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
 				targets[n.Index].RestoreEntriesOnly(n.Dir)
 			}
 		}
-		if err = checkRoom(ctx, s, o, targets); err == nil {
-			_, err = restoreAll(ctx, s, o, r, found, targets, unrecovered)
-		}
+		_, err = restoreAll(ctx, s, o, r, found, targets, unrecovered)
 	}
 	if err != nil {
 		return nil, err
@@ -149,9 +144,6 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 		}
 	}
 	r.Notes = append(r.Notes, slices.DeleteFunc(notes, func(text string) bool { return text == "" })...)
-	if err = checkRoom(ctx, s, o, targets); err != nil {
-		return err
-	}
 	_, err = restoreAll(ctx, s, o, r, found, targets, unrecovered)
 	return err
 }

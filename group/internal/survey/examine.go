@@ -481,32 +481,30 @@ func ExamineAll(ctx context.Context, s *session.Session, first int, edits protec
 			s.Tell(0, content.FileBytes(x, content.AllFiles)+s.Manifest.ParityBytes())
 		}
 	}
-	return ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		if n.Index < first {
-			return &content.Condition{Manifest: true}, nil
-		}
-		return logCompared(ctx, s, n)(examine(ctx, s, n, edits, nil))
+	return compareNodes(ctx, s, first, func(ctx context.Context, n *store.Node) (*content.Condition, error) {
+		return examine(ctx, s, n, edits, nil)
 	})
 }
 
 // GlanceAll is [ExamineAll] that reads one part of the nodes, and compares the rest by names, lengths, times and modes.
 func GlanceAll(ctx context.Context, s *session.Session, first int, part scrub.Part) ([]*content.Condition, error) {
+	return compareNodes(ctx, s, first, func(ctx context.Context, n *store.Node) (*content.Condition, error) {
+		return glance(ctx, s, n, part)
+	})
+}
+
+// compareNodes compares the nodes from number first on, and logs what they are like.
+func compareNodes(ctx context.Context, s *session.Session, first int, compare func(context.Context, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
 	return ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if n.Index < first {
 			return &content.Condition{Manifest: true}, nil
 		}
-		return logCompared(ctx, s, n)(glance(ctx, s, n, part))
-	})
-}
-
-// logCompared logs the status of a node that was compared.
-func logCompared(ctx context.Context, s *session.Session, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
-	return func(c *content.Condition, err error) (*content.Condition, error) {
+		c, err := compare(ctx, n)
 		if err == nil {
 			s.Log.DebugContext(ctx, "compared", "node", n.DirName, "status", c.Status())
 		}
 		return c, err
-	}
+	})
 }
 
 // ConditionsOf takes the condition of each node here, and returns those of all nodes to all ranks.
