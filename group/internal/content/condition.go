@@ -79,7 +79,8 @@ type Condition struct {
 	Unreachable bool // it is failing as it cannot be reached
 	Foreign     bool // it has files of its own, and nothing that shows whose node it is
 	Findings    []protection.Finding
-	Data        [][]int // by chunk: the rows that differ from the record
+	Chosen      []protection.Finding `json:",omitempty"` // of the findings, if some files alone come back: those of these files
+	Data        [][]int              // by chunk: the rows that differ from the record
 	Parity      [][]int
 	Touched     [][]int     // by chunk: rows that are to come back; not those of changed files
 	Redo        []int       // rows of a rebuilt node with a wrong block

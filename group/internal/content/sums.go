@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -135,12 +136,7 @@ func (s *Sums) skip(end int64, d *Data) bool {
 
 // FirstWrongFile returns the first file of which a recovered block differs from the record; nil if there is none.
 func (s *Sums) FirstWrongFile(x *store.Record, offset int64, block []byte) *tree.Entry {
-	first, _ := slices.BinarySearchFunc(s.List, offset, func(g store.FilePart, target int64) int {
-		if g.Offset < target {
-			return -1
-		}
-		return 1
-	})
+	first := sort.Search(len(s.List), func(i int) bool { return s.List[i].Offset >= offset })
 	for i := first; i < len(s.List) && s.List[i].Offset < offset+int64(len(block)); i++ {
 		g := s.List[i]
 		if !s.M.SameDigest(block[g.Offset-offset:][:g.N], x.FileDigests, i) {

@@ -459,16 +459,16 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 		c.Note(parityPath, kind, err)
 		return nil
 	}
-	reader := &firstErrorReader{ParityReader: f}
+	parity := &content.Parity{File: f}
 	if read != nil {
-		reader, c.Parity = read.parity, read.badParity
-	} else if c.Parity, err = content.CompareParity(ctx, m, reader, x, nil, s.Read); err != nil {
+		parity, c.Parity = read.parity, read.badParity
+	} else if c.Parity, err = content.CompareParity(ctx, m, parity, x, nil, s.Read); err != nil {
 		return err
 	}
 	c.Earlier = true
 	c.Remake = info.Size() != m.ParityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.Remake {
-		c.Note(parityPath, content.Damaged, reader.err)
+		c.Note(parityPath, content.Damaged, parity.Failing)
 	}
 	return nil
 }

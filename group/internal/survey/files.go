@@ -106,7 +106,12 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits prot
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, nodeIndex int, n *store.Node) (*content.Condition, error) {
-		return examineFiles(ctx, s, n, edits, files, files.chosen[nodeIndex])
+		chosen := files.chosen[nodeIndex]
+		c, err := examineFiles(ctx, s, n, edits, files, chosen)
+		if err == nil && chosen != nil {
+			c.Chosen = slices.DeleteFunc(slices.Clone(c.Findings), func(f protection.Finding) bool { return !chosen.entries[f.Path] })
+		}
+		return c, err
 	}); err != nil {
 		return nil, err
 	}
@@ -172,22 +177,11 @@ func examineFiles(ctx context.Context, s *session.Session, n *store.Node, edits 
 	return c, nil
 }
 
-// FindingsOf returns, by node, what is the matter with the files.
-func FindingsOf(ctx context.Context, s *session.Session, files *Files, conditions []*content.Condition) ([][]protection.Finding, error) {
-	return session.Collect(ctx, s, func(_ context.Context, nodeIndex int, n *store.Node) ([]protection.Finding, error) {
-		chosen := files.chosen[nodeIndex]
-		if chosen == nil {
-			return nil, nil
-		}
-		return slices.DeleteFunc(slices.Clone(conditions[n.Index].Findings), func(f protection.Finding) bool { return !chosen.entries[f.Path] }), nil
-	})
-}
-
 // A source is what a node can give for repairs, compared block by block as repairs ask for it.
 type source struct {
 	data   *content.Data
 	sums   *content.Sums
-	parity content.ParityReader
+	parity *content.Parity
 	known  map[lostBlock]bool // blocks that were compared
 	buffer []byte
 }
