@@ -38,20 +38,16 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	if err != nil {
 		return nil, err
 	}
-	findings, err := survey.FindingsOf(ctx, s, files, found.Conditions)
-	if err != nil {
-		return nil, err
-	}
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes)), Blocks: len(found.Rows), Notes: s.Notes()}
 	for n, c := range found.Conditions {
 		r.Matched += matched[n]
-		condition := &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: findings[n]}
+		condition := &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: c.Chosen}
 		r.Nodes = append(r.Nodes, reportOf(s, n, condition))
 		if c.Failing != "" && matched[n] > 0 {
 			r.Nodes[n].failing = c.Failing
 		}
 		if !files.Export {
-			r.noteEdits(s.States[n].Dir, findings[n], o)
+			r.noteEdits(s.States[n].Dir, c.Chosen, o)
 		}
 	}
 	r.Notes = append(r.Notes, pass.NoteTorn(s, found.Conditions)...)
@@ -63,24 +59,19 @@ func recoverFiles(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		comes[n.Index] = len(c.Restore) > 0
 		unrecovered[i] = survey.GiveUp(s, n, c, found.Beyond)
 		if !files.Export {
-			unrecovered[i] = append(unrecovered[i], survey.HiddenNotes(n, c, findings[n.Index])...)
+			unrecovered[i] = append(unrecovered[i], survey.HiddenNotes(n, c, c.Chosen)...)
 		}
 	}
-	switch {
-	case o.DryRun:
-		err = r.addUnrecovered(ctx, s, unrecovered)
-	case files.Export:
+	if files.Export && !o.DryRun {
 		err = copyOut(ctx, s, o, r, found, targets, comes, unrecovered)
-	default:
+	} else {
 		for _, n := range s.Nodes {
 			if (comes[n.Index] || s.States[n.Index].Interrupted()) && n.Dir != nil && found.Conditions[n.Index].Failing == "" {
 				targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
 				targets[n.Index].RestoreEntriesOnly(n.Dir)
 			}
 		}
-		if err = checkRoom(ctx, s, o, targets); err == nil {
-			_, err = restoreAll(ctx, s, o, r, found, targets, unrecovered)
-		}
+		_, err = restoreAll(ctx, s, o, r, found, targets, unrecovered)
 	}
 	if err != nil {
 		return nil, err
@@ -149,9 +140,6 @@ func copyOut(ctx context.Context, s *session.Session, o RecoverOptions, r *Recov
 		}
 	}
 	r.Notes = append(r.Notes, slices.DeleteFunc(notes, func(text string) bool { return text == "" })...)
-	if err = checkRoom(ctx, s, o, targets); err != nil {
-		return err
-	}
 	_, err = restoreAll(ctx, s, o, r, found, targets, unrecovered)
 	return err
 }

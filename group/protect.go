@@ -407,7 +407,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 			return nil, err
 		}
 		if p.Reread != nil {
-			if _, err := w.Rescan(ctx, m, p.Reread); err != nil {
+			if _, err := w.Rescan(ctx, m, p.Reread, nil); err != nil {
 				return nil, err
 			}
 		}

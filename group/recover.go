@@ -196,23 +196,16 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 			unrecovered[i] = append(survey.GiveUp(s, n, c, found.Beyond), survey.HiddenNotes(n, c, c.Findings)...)
 		}
 	}
-	if o.DryRun {
-		err = r.addUnrecovered(ctx, s, unrecovered)
-	} else {
-		for _, n := range s.Nodes {
-			if targets[n.Index] == nil && n.Dir != nil && found.Conditions[n.Index].Failing == "" && s.Restores(n.Index) {
-				targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
-			}
+	for _, n := range s.Nodes {
+		if targets[n.Index] == nil && n.Dir != nil && found.Conditions[n.Index].Failing == "" && s.Restores(n.Index) {
+			targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
 		}
-		if err = checkRoom(ctx, s, o, targets); err != nil {
-			return nil, err
-		}
-		complete := false
-		if complete, err = restoreAll(ctx, s, o, r, found, targets, unrecovered); err == nil && complete { // else an earlier generation may be of use yet
-			var kept []string
-			kept, err = s.Clean(ctx, s.Generation)
-			r.Notes = append(r.Notes, kept...)
-		}
+	}
+	complete, err := restoreAll(ctx, s, o, r, found, targets, unrecovered)
+	if err == nil && complete { // else an earlier generation may be of use yet
+		var kept []string
+		kept, err = s.Clean(ctx, s.Generation)
+		r.Notes = append(r.Notes, kept...)
 	}
 	if err != nil {
 		return nil, err
@@ -245,18 +238,20 @@ func (r *RecoverReport) noteEdits(dir string, findings []protection.Finding, o R
 	}
 }
 
-// addUnrecovered gives the report of a dry run what is left of the nodes here.
-func (r *RecoverReport) addUnrecovered(ctx context.Context, s *session.Session, unrecovered [][]string) error {
-	for i := range unrecovered {
-		unrecovered[i] = printable.Texts(unrecovered[i])
-	}
-	lists, err := session.Exchange(ctx, s, unrecovered)
-	r.Unrecovered = slices.Concat(lists...)
-	return err
-}
-
-// restoreAll brings back what targets are to have, but for what is left of the nodes here. It reports whether all is back.
+// restoreAll brings back what targets are to have, but for what is left of the nodes here, if there is room. It reports
+// whether all is back. A dry run notes what is left.
 func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, unrecovered [][]string) (complete bool, err error) {
+	if o.DryRun {
+		for i := range unrecovered {
+			unrecovered[i] = printable.Texts(unrecovered[i])
+		}
+		lists, err := session.Exchange(ctx, s, unrecovered)
+		r.Unrecovered = slices.Concat(lists...)
+		return false, err
+	}
+	if err := checkRoom(ctx, s, o, targets); err != nil {
+		return false, err
+	}
 	eachTarget := func(f func(ctx context.Context, x *restore.Target) error) error {
 		return s.EachSteady(ctx, func(ctx context.Context, _ int, n *store.Node) error {
 			x := targets[n.Index]

@@ -498,7 +498,7 @@ func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, p
 		c := &content.Condition{Lost: s.States[rankHere].Lost, Manifest: holding != nil && len(holding.Records) == len(m.RecordFilesAt(rankHere))}
 		c.Data, c.Parity = survey.LostRows(m, x), content.AllRowsByChunk(m, m.ParityChunks)
 		if !c.Lost {
-			compared, err := content.Compare(ctx, m, d, x, nil)
+			compared, err := content.Compare(ctx, m, d, x, nil, nil)
 			if err != nil {
 				return nil, err
 			}

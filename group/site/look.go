@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -184,34 +185,67 @@ func (n *Node) examine(ctx context.Context, m *machine, p Directory) error {
 		d.Close()
 		d = newest
 	}
-	w := walk{machine: m, ctx: ctx, dir: d, rules: tree.Rules{Exclude: p.Exclude}, seen: map[disk.FileID]bool{}}
-	earlier := store.NewestManifest(d)
-	if earlier != nil {
+	rules := tree.Rules{Exclude: p.Exclude}
+	if earlier := store.NewestManifest(d); earlier != nil {
 		n.Protected, n.Tolerate = true, earlier.Tolerate
-		w.rules = earlier.Rules()
+		rules = earlier.Rules()
 		if p.Exclude != nil {
-			w.rules.Exclude = p.Exclude
+			rules.Exclude = p.Exclude
 		}
 	}
 	if p.OneFileSystem != nil {
-		w.rules.OneFileSystem = *p.OneFileSystem
+		rules.OneFileSystem = *p.OneFileSystem
 	}
-	if top, err := d.Lstat("."); err == nil {
-		w.top = disk.Identity(top)
+	return n.count(ctx, m, d, rules, used)
+}
+
+// count counts the files below a directory, and notes what this user may not read. Where there is no time to count all,
+// the node has at most what its file system uses.
+func (n *Node) count(ctx context.Context, m *machine, d disk.Dir, rules tree.Rules, used int64) error {
+	l, err := tree.Scan(timedDir{d, ctx}, false, rules)
+	if err != nil {
+		return err
 	}
-	err = w.add(".")
-	n.Files, n.Bytes = w.files, min(w.bytes, mostBytes)
-	if w.closed > 0 {
-		text := w.first
-		if w.closed > 1 {
-			text = fmt.Sprintf("%s, and %d more such", text, w.closed-1)
+	for _, e := range l.Entries {
+		if e.Type != tree.TypeFile || ctx.Err() != nil { // links take no room, and others are not protected
+			continue
+		}
+		switch err := m.access(tree.JoinPath(d.Path(), e.Path), false); {
+		case err == nil:
+			n.Files, n.Bytes = n.Files+1, n.Bytes+e.Size
+		case !errors.Is(err, fs.ErrNotExist): // else it has gone meanwhile
+			l.Bad[e.Path] = err
+		}
+	}
+	maps.DeleteFunc(l.Bad, func(_ tree.Name, err error) bool { return errors.Is(err, ctx.Err()) })
+	if err := l.Bad["."]; err != nil {
+		return err
+	}
+	if closed := slices.Sorted(maps.Keys(l.Bad)); closed != nil {
+		text := fmt.Sprintf("%s: %s", tree.JoinPath(d.Path(), closed[0]), disk.Reason(l.Bad[closed[0]]))
+		if len(closed) > 1 {
+			text = fmt.Sprintf("%s, and %d more such", text, len(closed)-1)
 		}
 		n.Faults = append(n.Faults, Fault{Closed, text})
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		n.AtMost, n.Bytes, err = true, min(max(n.Bytes, used), mostBytes), nil
+	if err = ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
+		n.AtMost, n.Bytes, err = true, max(n.Bytes, used), nil
 	}
+	n.Bytes = min(n.Bytes, mostBytes)
 	return err
+}
+
+// A timedDir tells of nothing any more when its context has ended.
+type timedDir struct {
+	disk.Dir
+	ctx context.Context
+}
+
+func (d timedDir) Lstat(name string) (fs.FileInfo, error) {
+	if err := d.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return d.Dir.Lstat(name)
 }
 
 // existing returns the nearest directory that is there.
@@ -231,88 +265,4 @@ func existing(m *machine, dir string) (path string, info fs.FileInfo, err error)
 	defer d.Close()
 	info, err = d.Lstat(".")
 	return d.Path(), info, err
-}
-
-// A walk counts the files of a node, and what of it this user may not read.
-type walk struct {
-	*machine
-	ctx    context.Context
-	dir    disk.Dir
-	top    disk.FileID
-	rules  tree.Rules
-	seen   map[disk.FileID]bool // files that have several names
-	files  int
-	bytes  int64
-	closed int
-	first  string // of what nobody may read
-}
-
-// add adds what lies in a directory. The error is of that directory alone, or that the time is over.
-func (w *walk) add(name string) error {
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
-	entries, err := w.dir.ReadDir(name)
-	if errors.Is(err, fs.ErrNotExist) && name != "." { // it has gone meanwhile
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		below := path.Join(name, e.Name())
-		if below == tree.MetaName || w.rules.Exclude.Match(below, e.IsDir()) {
-			continue
-		}
-		if e.IsDir() {
-			if info, err := w.dir.Lstat(below); w.rules.OneFileSystem && err == nil && !disk.Identity(info).SharesFileSystem(w.top) {
-				continue
-			}
-			switch err := w.add(below); {
-			case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-				return err
-			case err != nil:
-				w.noteClosed(below, disk.Reason(err))
-			}
-			continue
-		}
-		if err := w.addFile(below, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *walk) addFile(name string, e fs.DirEntry) error {
-	if !e.Type().IsRegular() { // links take no room, and others are not protected
-		return nil
-	}
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
-	info, err := w.dir.Lstat(name)
-	if err == nil {
-		err = w.access(filepath.Join(w.dir.Path(), filepath.FromSlash(name)), false)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		w.noteClosed(name, disk.Reason(err))
-		return nil
-	}
-	if id := disk.Linked(info); id != (disk.FileID{}) {
-		if w.seen[id] {
-			return nil
-		}
-		w.seen[id] = true
-	}
-	w.files, w.bytes = w.files+1, w.bytes+info.Size()
-	return nil
-}
-
-func (w *walk) noteClosed(name, reason string) {
-	if w.closed++; w.closed == 1 {
-		w.first = filepath.Join(w.dir.Path(), filepath.FromSlash(name)) + ": " + reason
-	}
 }

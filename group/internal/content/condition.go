@@ -79,7 +79,8 @@ type Condition struct {
 	Unreachable bool // it is failing as it cannot be reached
 	Foreign     bool // it has files of its own, and nothing that shows whose node it is
 	Findings    []protection.Finding
-	Data        [][]int // by chunk: the rows that differ from the record
+	Chosen      []protection.Finding `json:",omitempty"` // of the findings, if some files alone come back: those of these files
+	Data        [][]int              // by chunk: the rows that differ from the record
 	Parity      [][]int
 	Touched     [][]int     // by chunk: rows that are to come back; not those of changed files
 	Redo        []int       // rows of a rebuilt node with a wrong block
@@ -167,6 +168,16 @@ func FilesOf(x *store.Record, list []*tree.Entry) (files []*tree.Entry) {
 		}
 	}
 	return files
+}
+
+// FileBytes returns how many bytes the chosen files of a record have.
+func FileBytes(x *store.Record, chosen Chosen) (bytes int64) {
+	for _, e := range x.Entries {
+		if e.Type == tree.TypeFile && chosen(e) {
+			bytes += e.Size
+		}
+	}
+	return bytes
 }
 
 func (c *Condition) Blocks() (n int) {

@@ -18,6 +18,9 @@ import (
 // Chosen reports whether a file of a record is chosen.
 type Chosen func(*tree.Entry) bool
 
+// Part reports whether a part of a file is chosen, as the file is.
+func (c Chosen) Part(e *tree.Entry, _ store.FilePart) bool { return c(e) }
+
 // AllFiles chooses every file.
 func AllFiles(*tree.Entry) bool { return true }
 

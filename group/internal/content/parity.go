@@ -1,28 +1,39 @@
 package content
 
 import (
-	"io"
-
 	"volley/group/internal/store"
+	"volley/internal/disk"
 )
 
-// A ParityReader reads the parity of a node.
-type ParityReader interface {
-	io.ReaderAt
-	io.Closer
+// A Parity is the parity of a node, to be read. To read what cannot be opened, such as that of a lost node, fails.
+type Parity struct {
+	File    disk.File // nil: it cannot be opened
+	Failing error     // the first failure of the disk
 }
 
-// ParityOf returns the parity of a node; reading what cannot be opened, such as that of a lost node, fails.
-func ParityOf(n *store.Node, g int64) ParityReader {
+// ParityOf returns the parity that a node has of a generation.
+func ParityOf(n *store.Node, g int64) *Parity {
 	f, err := n.OpenParity(g)
 	if err != nil {
-		return unreadable{err}
+		return &Parity{Failing: err}
 	}
-	return f
+	return &Parity{File: f}
 }
 
-type unreadable struct{ err error }
+func (p *Parity) ReadAt(block []byte, offset int64) (int, error) {
+	if p.File == nil {
+		return 0, p.Failing
+	}
+	n, err := p.File.ReadAt(block, offset)
+	if p.Failing == nil && disk.Failed(err) {
+		p.Failing = err
+	}
+	return n, err
+}
 
-func (u unreadable) ReadAt([]byte, int64) (int, error) { return 0, u.err }
-
-func (unreadable) Close() error { return nil }
+func (p *Parity) Close() error {
+	if p.File == nil {
+		return nil
+	}
+	return p.File.Close()
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -19,73 +20,43 @@ type Compared struct {
 	Failing map[tree.Name]error // files that the disk fails to read
 }
 
-// Compare reads a node's data and compares it with its record. It calls progress, unless nil, with the bytes read.
-func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, progress func(n int64)) (*Compared, error) {
+// Compare reads the chosen parts of a node's files, or all if chosen is nil, and compares them with its record. It calls
+// progress, unless nil, with the bytes read.
+func Compare(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, chosen func(*tree.Entry, store.FilePart) bool, progress func(n int64)) (*Compared, error) {
 	c := NewComparer(m, d, x)
-	buffers := make([]byte, 2*min(m.BlockBytes, m.ChunkBytes))
-	err := m.InOrder(m.DataChunks, func(row, chunk int, offset, n int64) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if len(c.unsettled) == 2 {
-			c.Settle()
-		}
-		c.Block(row, chunk, buffers[len(c.unsettled)*len(buffers)/2:][:n], false)
-		if progress != nil {
-			progress(max(0, min(n, x.Bytes-offset)))
-		}
-		return nil
-	})
-	return c.Result(), err
-}
-
-// CompareFiles is [Compare] of some files alone: it reads no other.
-func CompareFiles(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, chosen Chosen, progress func(n int64)) (*Compared, error) {
-	return CompareFileParts(ctx, m, d, x, func(g store.FilePart) bool { return chosen(d.Extents[g.File]) }, progress)
-}
-
-// CompareFileParts is [Compare] of some file parts alone: it reads no other.
-func CompareFileParts(ctx context.Context, m *store.Manifest, d *Data, x *store.Record, chosen func(store.FilePart) bool, progress func(n int64)) (*Compared, error) {
-	c := &Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}
-	buffer := make([]byte, min(m.BlockBytes, m.ChunkBytes))
-	for i, g := range m.FilePartsOf(d.Extents) {
-		if !chosen(g) {
-			continue
-		}
+	n := min(m.BlockBytes, m.ChunkBytes)
+	buffers := [2][]byte{make([]byte, n), make([]byte, n)}
+	for i, g := range c.List {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		part := buffer[:g.N]
-		d.ReadAt(part, g.Offset) // unreadable data is read as zeros
+		if i%2 == 0 {
+			c.Settle()
+		}
+		if chosen != nil && !chosen(d.Extents[g.File], g) {
+			c.Settle()
+			c.Next, c.settled = i+1, i+1
+			continue
+		}
+		c.Block(g.Offset, buffers[i%2][:g.N])
 		if progress != nil {
 			progress(g.N)
 		}
-		if m.SameDigest(part, x.FileDigests, i) {
-			continue
-		}
-		c.Files[d.Extents[g.File].Path] = true
-		if rows := c.Blocks[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
-			c.Blocks[g.Chunk] = append(rows, g.Row)
-		}
 	}
-	c.Failing = d.Failing
-	return c, nil
+	return c.Result(), nil
 }
 
 // A Comparer compares a node's data with its record, block by block in the order of their places.
 type Comparer struct {
 	Compared
 	*Sums
-	D         *Data
-	X         *store.Record
-	unsettled []unsettled
+	D       *Data
+	X       *store.Record
+	settled int // of the list: how many parts were compared, or passed over
 }
 
-// An unsettled block was read, and is not compared yet.
-type unsettled struct{ row, chunk, first, end int }
-
 func NewComparer(m *store.Manifest, d *Data, x *store.Record) *Comparer {
-	return &Comparer{Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}, NewSums(m, d.Extents), d, x, nil}
+	return &Comparer{Compared{Blocks: make([][]int, m.DataChunks), Files: map[tree.Name]bool{}}, NewSums(m, d.Extents), d, x, 0}
 }
 
 func (c *Comparer) Result() *Compared {
@@ -94,39 +65,28 @@ func (c *Comparer) Result() *Compared {
 	return &c.Compared
 }
 
-// Block reads the next block, even without need if it is to be used. It stays in memory until Settle compares it.
-func (c *Comparer) Block(row, chunk int, block []byte, use bool) {
-	offset, first := c.M.OffsetOf(row, chunk, c.M.DataChunks), c.Next
-	end := offset + int64(len(block))
-	nothing := first == len(c.List) || c.List[first].Offset >= end // zeros, without a digest
-	if (nothing || c.skip(end, c.D)) && use {
+// Block reads the next block. It stays in memory until Settle compares it.
+func (c *Comparer) Block(offset int64, block []byte) {
+	if c.skip(offset+int64(len(block)), c.D) {
 		clear(block)
-	}
-	switch {
-	case nothing:
 		return
-	case c.Next == first:
-		c.D.ReadAt(block, offset) // unreadable data is read as zeros
-		c.Add(offset, block)
 	}
-	c.unsettled = append(c.unsettled, unsettled{row, chunk, first, c.Next})
+	c.D.ReadAt(block, offset) // unreadable data is read as zeros
+	c.Add(offset, block)
 }
 
 func (c *Comparer) Settle() {
 	c.Flush()
-	for _, b := range c.unsettled {
-		unchanged := true
-		for i := b.first; i < b.end; i++ {
-			if !bytes.Equal(c.M.DigestOf(c.Digests, i), c.M.DigestOf(c.X.FileDigests, i)) {
-				unchanged = false
-				c.Compared.Files[c.D.Extents[c.List[i].File].Path] = true
-			}
+	for ; c.settled < c.Next; c.settled++ {
+		if bytes.Equal(c.M.DigestOf(c.Digests, c.settled), c.M.DigestOf(c.X.FileDigests, c.settled)) {
+			continue
 		}
-		if !unchanged {
-			c.Blocks[b.chunk] = append(c.Blocks[b.chunk], b.row)
+		g := c.List[c.settled]
+		c.Compared.Files[c.D.Extents[g.File].Path] = true
+		if rows := c.Blocks[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
+			c.Blocks[g.Chunk] = append(rows, g.Row)
 		}
 	}
-	c.unsettled = c.unsettled[:0]
 }
 
 // Sums takes the digests of file parts in order. Flush completes those of the blocks added.
@@ -176,12 +136,7 @@ func (s *Sums) skip(end int64, d *Data) bool {
 
 // FirstWrongFile returns the first file of which a recovered block differs from the record; nil if there is none.
 func (s *Sums) FirstWrongFile(x *store.Record, offset int64, block []byte) *tree.Entry {
-	first, _ := slices.BinarySearchFunc(s.List, offset, func(g store.FilePart, target int64) int {
-		if g.Offset < target {
-			return -1
-		}
-		return 1
-	})
+	first := sort.Search(len(s.List), func(i int) bool { return s.List[i].Offset >= offset })
 	for i := first; i < len(s.List) && s.List[i].Offset < offset+int64(len(block)); i++ {
 		g := s.List[i]
 		if !s.M.SameDigest(block[g.Offset-offset:][:g.N], x.FileDigests, i) {

@@ -90,11 +90,11 @@ func (n *Work) rowsToReread(ctx context.Context, m *store.Manifest, tries int) (
 	vanished := n.Data.Vanished
 	switch {
 	case tries == 0:
-		return n.rescan(ctx, m, nil, nil)
+		return n.Rescan(ctx, m, nil, nil)
 	case len(vanished) == 0:
 		return nil, nil
 	case tries <= mostTries:
-		return n.rescan(ctx, m, nil, vanished)
+		return n.Rescan(ctx, m, nil, vanished)
 	}
 	for _, g := range n.Sums.List {
 		if vanished[n.Sums.Files[g.File].Path] {
@@ -108,13 +108,8 @@ func (n *Work) rowsToReread(ctx context.Context, m *store.Manifest, tries int) (
 
 // Rescan lists the node again, and updates metadata in the record. A changed file that still begins with what was read
 // stays in the record as it was read. Else Rescan returns its rows, to be read again; a vanished file leaves the record.
-// After rows were reread, files that changed meanwhile are torn.
-func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int) (again []int, err error) {
-	return n.rescan(ctx, m, reread, nil)
-}
-
-// rescan is Rescan of the chosen files, or of all if chosen is nil.
-func (n *Work) rescan(ctx context.Context, m *store.Manifest, reread []int, chosen map[tree.Name]bool) (again []int, err error) {
+// After rows were reread, files that changed meanwhile are torn. It looks at the chosen files, or at all if chosen is nil.
+func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chosen map[tree.Name]bool) (again []int, err error) {
 	current, err := tree.Scan(n.Dir, false, n.Listing.Rules)
 	if err != nil {
 		return nil, err

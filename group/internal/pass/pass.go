@@ -67,7 +67,7 @@ func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error
 // Open opens the files to which parity is written and, if it can be kept, from which it is read. Close closes them, also
 // after an error. Full also reads what has not changed. Force protects rotten files as they are.
 func (p *Pass) Open(full, force bool) error {
-	p.full = full || force || readsAll(p.s)
+	p.full = full || force || p.s.Manifest != nil && (p.s.Manifest.MAC == "") != (len(p.s.Key) == 0) // no such key has vouched for the data
 	for _, n := range p.Works {
 		n.force = force
 		f, err := n.Begin(p.M.Generation)
@@ -97,11 +97,6 @@ func (p *Pass) Open(full, force bool) error {
 		}
 	}
 	return nil
-}
-
-// readsAll reports whether a run must read unchanged data too: it gives a key to data that no key has vouched for.
-func readsAll(s *session.Session) bool {
-	return s.Manifest != nil && (s.Manifest.MAC == "") != (len(s.Key) == 0)
 }
 
 // earlierOf returns what a node had in the generation in force.
@@ -264,15 +259,7 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	return nil
 }
 
-// run reads and codes what has changed, and sets the digests of the records.
-func (p *Pass) run(ctx context.Context) error {
-	rows, err := p.chooseRows(ctx)
-	if err != nil {
-		return err
-	}
-	return p.readAndCode(ctx, rows)
-}
-
+// readAndCode reads rows, codes what has changed, and sets the digests of the records.
 func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
 	bytes := int64(0)
 	for i, n := range p.Works {
@@ -497,7 +484,11 @@ type Work struct {
 // Make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
 func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (text []byte, files [][]*store.RecordFile, err error) {
 	s, m := p.s, p.M
-	if err := p.run(ctx); err != nil {
+	rows, err := p.chooseRows(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := p.readAndCode(ctx, rows); err != nil {
 		return nil, nil, err
 	}
 	if p.Works[0].File != nil { // and not memory

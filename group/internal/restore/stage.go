@@ -121,10 +121,6 @@ func sameOwner(a, b fs.FileInfo) bool {
 
 func stagedPath(name string) string { return store.MetaPath(store.StageName + "/" + name) }
 
-func (x *Target) create(name string, size int64) (disk.File, error) {
-	return createIn(x.stage, name, size)
-}
-
 func createIn(dir disk.Dir, name string, size int64) (disk.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -149,7 +149,7 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 		if c.Part {
 			length = m.PartParityBytes()
 		}
-		if x.parity, err = x.create("parity", length); err != nil {
+		if x.parity, err = createIn(x.stage, "parity", length); err != nil {
 			return err
 		}
 	}
@@ -231,7 +231,7 @@ func (x *Target) startFile(f *regained, name string) {
 		f.staged, f.linked = name, true
 		return
 	}
-	file, err := x.create(name, f.Size)
+	file, err := createIn(x.stage, name, f.Size)
 	if err == nil {
 		f.staged = name
 		err = file.Close()

@@ -34,10 +34,6 @@ func nodesApart(d disk.Disk, nodes []*store.Node, meta string) error {
 	if meta != "" { // or the next run would protect it
 		dirs, names = append(dirs, meta), append(names, meta)
 	}
-	return apart(d, dirs, names)
-}
-
-func apart(d disk.Disk, dirs, names []string) error {
 	paths, above := make([]string, len(dirs)), make([][]disk.FileID, len(dirs))
 	for i, dir := range dirs {
 		if paths[i], _ = disk.RealPath(d, dir); paths[i] != "" { // one that cannot be opened is failing

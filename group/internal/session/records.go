@@ -16,45 +16,49 @@ import (
 	"volley/matrix"
 )
 
-// runRepair runs a repair of symbols, each of which has its memory at the nodes here.
-func (s *Session) runRepair(ctx context.Context, r *erasure.Repair, bytes int64, memory map[content.Symbol][]byte) error {
-	if r.Plan == nil && len(r.Traffic.Codewords) == 0 {
-		return nil
-	}
-	oneBlock := content.Blocks{M: &store.Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
-	_, err := r.Run(ctx, s.Setting(), oneBlock, func(x content.Symbol) executor.Input { return executor.Input{Memory: memory[x]} },
-		func(x content.Symbol) executor.Output { return executor.Output{Memory: memory[x]} })
-	return err
-}
-
-// A delivery brings a text from the node that has it to others. The index of a symbol is that of its text.
+// A delivery brings a text from the node that has it to others.
 type delivery struct {
 	source  int
 	targets []int
+	bytes   int64          // of the text
+	text    []byte         // if the source is here
+	arrived map[int][]byte // by target here: the text
 }
 
-// deliver runs deliveries of texts of at most so many bytes, in the memory of the nodes here.
-func (s *Session) deliver(ctx context.Context, list []delivery, bytes int64, memory map[content.Symbol][]byte) error {
+// deliver runs deliveries. The index of a symbol is that of its delivery.
+func (s *Session) deliver(ctx context.Context, list []delivery) error {
 	f, err := field.Parse("2^8")
 	if err != nil {
 		return err
 	}
-	copies, mostTargets := &erasure.Code{K: s.K, Data: 1, Field: f}, 1
+	copies, mostTargets, bytes := &erasure.Code{K: s.K, Data: 1, Field: f}, 1, int64(0)
 	lacking := map[content.Symbol]bool{}
 	for i, d := range list {
-		w := erasure.Codeword{Data: []content.Symbol{{Node: d.source, Parity: false, Index: i}}}
+		w := erasure.Codeword{Data: []content.Symbol{{Node: d.source, Index: i}}}
 		for _, n := range d.targets {
-			w.Parity = append(w.Parity, content.Symbol{Node: n, Parity: true, Index: i})
-			lacking[content.Symbol{Node: n, Parity: true, Index: i}] = true
+			symbol := content.Symbol{Node: n, Parity: true, Index: i}
+			w.Parity, lacking[symbol] = append(w.Parity, symbol), true
+			bytes = max(bytes, store.Aligned(d.bytes))
 		}
 		copies.Words, mostTargets = append(copies.Words, w), max(mostTargets, len(d.targets))
+		list[i].arrived = map[int][]byte{}
 	}
 	copies.Matrix = matrix.DenseFunc(f, 1, mostTargets, func(_, _ int) field.Element { return field.One })
 	r, _, err := copies.Repairing(ctx, lacking, lacking)
-	if err != nil {
+	if err != nil || len(r.Traffic.Codewords) == 0 {
 		return err
 	}
-	return s.runRepair(ctx, r, bytes, memory)
+	oneBlock := content.Blocks{M: &store.Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
+	_, err = r.Run(ctx, s.Setting(), oneBlock, func(x content.Symbol) executor.Input {
+		memory := make([]byte, bytes)
+		copy(memory, list[x.Index].text)
+		return executor.Input{Memory: memory}
+	}, func(x content.Symbol) executor.Output {
+		memory := make([]byte, bytes)
+		list[x.Index].arrived[x.Node] = memory[:list[x.Index].bytes]
+		return executor.Output{Memory: memory}
+	})
+	return err
 }
 
 // Fetch gets the manifest in force, and the records of the nodes here.
@@ -76,14 +80,13 @@ func (s *Session) Fetch(ctx context.Context) error {
 			lacking = append(lacking, first)
 		}
 	}
-	text := make([]byte, store.Aligned(length))
-	copy(text, s.Text)
-	if err := s.deliver(ctx, []delivery{{holder, lacking}}, store.Aligned(length), map[content.Symbol][]byte{{Node: holder, Parity: false, Index: 0}: text, {Node: s.Nodes[0].Index, Parity: true, Index: 0}: text}); err != nil {
+	list := []delivery{{source: holder, targets: lacking, bytes: length, text: s.Text}}
+	if err := s.deliver(ctx, list); err != nil {
 		return err
 	}
 	if s.Manifest == nil {
 		var err error
-		s.Text = text[:length]
+		s.Text = list[0].arrived[s.Nodes[0].Index]
 		if disk.Sum(s.Text) != s.Root || len(s.Key) > 0 && !s.adopt && !store.MadeWith(s.Key, s.Text) {
 			return fmt.Errorf("another manifest than that of generation %d arrived", s.Generation)
 		}
@@ -99,60 +102,39 @@ func (s *Session) Fetch(ctx context.Context) error {
 func (s *Session) fetchRecords(ctx context.Context) error {
 	m := s.Manifest
 	holders := make([][]int, s.K) // by record: nodes
-	lacks := make([][]int, s.K)
+	list := make([]delivery, s.K) // by record
 	files := m.RecordFiles()
 	for n := range s.K {
 		h := s.States[n].Holding(s.Current)
 		for i, f := range files[n] {
-			list := &lacks[f.Owner]
+			nodes := &list[f.Owner].targets
 			if h != nil && h.Node == n && slices.Contains(h.Records, i) {
-				list = &holders[f.Owner]
+				nodes = &holders[f.Owner]
 			}
-			*list = append(*list, n)
+			*nodes = append(*nodes, n)
 		}
 	}
-	var list []delivery
-	index := map[int]int{} // of a delivery, by record
-	for owner := range s.K {
-		switch {
-		case len(holders[owner]) == 0:
-			s.LostRecords = append(s.LostRecords, owner)
-		case len(lacks[owner]) > 0:
-			index[owner] = len(list)
-			list = append(list, delivery{holders[owner][owner%len(holders[owner])], lacks[owner]})
+	for owner, nodes := range holders {
+		if d := &list[owner]; len(nodes) > 0 {
+			d.source, d.bytes = nodes[owner%len(nodes)], m.Records[owner].Bytes
+		} else {
+			s.LostRecords, d.targets = append(s.LostRecords, owner), nil
 		}
-	}
-	bytes := int64(0)
-	for owner := range index {
-		bytes = max(bytes, store.Aligned(m.Records[owner].Bytes))
 	}
 	s.RecordOf, s.Records = map[int]*store.Record{}, map[int]map[string][]byte{}
-	memory := map[content.Symbol][]byte{}
-	buffer := func(n, owner int, sink bool) []byte {
-		symbol := content.Symbol{Node: n, Parity: sink, Index: index[owner]}
-		if memory[symbol] == nil {
-			memory[symbol] = make([]byte, bytes)
-		}
-		return memory[symbol]
-	}
 	read := func(n *store.Node) error {
 		for _, f := range files[n.Index] {
-			i, moves := index[f.Owner]
-			switch {
-			case !slices.Contains(holders[f.Owner], n.Index):
-				if moves {
-					buffer(n.Index, f.Owner, true)
-				}
-				continue
-			case f.Owner != n.Index && !(moves && list[i].source == n.Index):
+			d := &list[f.Owner]
+			sends := d.targets != nil && d.source == n.Index
+			if !sends && (f.Owner != n.Index || !slices.Contains(holders[f.Owner], n.Index)) {
 				continue
 			}
 			_, record, err := n.Read(n.Held[s.Generation], f)
 			if err != nil {
 				return err
 			}
-			if moves && list[i].source == n.Index {
-				copy(buffer(n.Index, f.Owner, false), record)
+			if sends {
+				d.text = record
 			}
 			if f.Owner == n.Index {
 				if s.RecordOf[n.Index], err = m.DecodeRecord(record); err != nil {
@@ -179,25 +161,19 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(list) == 0 {
-		return nil
-	}
-	if err := s.deliver(ctx, list, bytes, memory); err != nil {
+	if err := s.deliver(ctx, list); err != nil {
 		return err
 	}
 	for _, n := range s.Nodes {
+		s.Records[n.Index] = map[string][]byte{}
 		for _, f := range files[n.Index] {
-			_, moves := index[f.Owner]
-			if !moves || slices.Contains(holders[f.Owner], n.Index) {
+			record, arrived := list[f.Owner].arrived[n.Index]
+			if !arrived {
 				continue
 			}
-			record := buffer(n.Index, f.Owner, true)[:f.Bytes]
 			text := base64.StdEncoding.AppendEncode(nil, record)
 			if disk.Sum(text) != f.SHA256 {
 				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.Name(f.Owner))
-			}
-			if s.Records[n.Index] == nil {
-				s.Records[n.Index] = map[string][]byte{}
 			}
 			s.Records[n.Index][f.Name] = text
 			if f.Owner == n.Index {
@@ -226,35 +202,28 @@ func (s *Session) CopyRecords(ctx context.Context, m *store.Manifest, records []
 	}
 	m.Records = sums
 	list := make([]delivery, s.K)
-	bytes := int64(0)
 	table := m.RecordFiles()
 	for n, r := range sums {
-		list[n].source, bytes = n, max(bytes, store.Aligned(r.Bytes))
+		list[n].source, list[n].bytes = n, r.Bytes
 		for _, f := range table[n][1:] {
 			list[f.Owner].targets = append(list[f.Owner].targets, n)
 		}
 	}
-	memory := map[content.Symbol][]byte{}
+	for i, n := range s.Nodes {
+		list[n.Index].text = records[i]
+	}
+	if err := s.deliver(ctx, list); err != nil {
+		return nil, err
+	}
 	var files [][]*store.RecordFile
 	for i, n := range s.Nodes {
 		files = append(files, table[n.Index])
-		for _, f := range files[i] {
-			buffer := make([]byte, bytes)
-			if memory[content.Symbol{Node: n.Index, Parity: f.Owner != n.Index, Index: f.Owner}] = buffer; f.Owner == n.Index {
-				copy(buffer, records[i])
-			}
-		}
-	}
-	if err := s.deliver(ctx, list, bytes, memory); err != nil {
-		return nil, err
-	}
-	for i, n := range s.Nodes {
 		for _, f := range files[i] {
 			if f.Owner == n.Index {
 				f.Content = texts[i]
 				continue
 			}
-			f.Content = base64.StdEncoding.AppendEncode(nil, memory[content.Symbol{Node: n.Index, Parity: true, Index: f.Owner}][:f.Bytes])
+			f.Content = base64.StdEncoding.AppendEncode(nil, list[f.Owner].arrived[n.Index])
 			if disk.Sum(f.Content) != f.SHA256 {
 				return nil, &protection.CorruptError{Reason: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Owner, n.DirName)}
 			}

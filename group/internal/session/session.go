@@ -114,9 +114,9 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		return err
 	}
 	if s.States, err = Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (*store.State, error) {
-		x := &store.State{Dir: n.DirName, Meta: n.Meta, Node: -1, Failing: failing[i], Unreachable: n.Absent != "", Name: n.Name, Added: n.Added, ReadOnly: n.ReadOnly}
-		if failing[i] == "" {
-			x = s.load(n)
+		x := n.Load(s.Key, s.K)
+		if failing[i] != "" {
+			x.Lost, x.Failing, x.Unreachable = false, failing[i], n.Absent != ""
 		}
 		return x, ctx.Err()
 	}); err != nil {
@@ -176,14 +176,6 @@ func (s *Session) close() {
 	}
 }
 
-// load looks what a node holds.
-func (s *Session) load(n *store.Node) *store.State {
-	x := n.Load(s.Key, s.K)
-	x.Name, x.Added, x.ReadOnly, x.Writer = n.Name, n.Added, n.ReadOnly, n.Writer
-	x.Unlocked = n.Dir != nil && n.Unlock == nil && n.Writer == nil
-	return x
-}
-
 // Find finds out which generation is in force, and gets its manifest and records.
 func (s *Session) Find(ctx context.Context, v Verb) error {
 	for try := 1; ; try++ {
@@ -215,7 +207,7 @@ func (s *Session) Again(ctx context.Context, v Verb, try int) (moved bool, err e
 		}
 		time.Sleep(time.Duration(min(try, 10)) * restless)
 		n.Moved(holder) // from here on it is to stay
-		return look{true, s.load(n)}, nil
+		return look{true, n.Load(s.Key, s.K)}, nil
 	})
 	for n, x := range looks {
 		moved = moved || x.Moved

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -219,16 +220,11 @@ func (m *Manifest) Validate() error {
 		return fmt.Errorf("digest: %q: there is no such digest", m.Digest)
 	}
 	for n, r := range m.Records {
-		if !isSHA256(r.SHA256) || r.Bytes < 0 || r.Bytes > MostRecord {
+		if digest, err := hex.DecodeString(r.SHA256); err != nil || len(digest) != sha256.Size || r.Bytes < 0 || r.Bytes > MostRecord {
 			return fmt.Errorf("members[%d]: want bytes, 0 to %d, and the SHA-256 of the record", n, int64(MostRecord))
 		}
 	}
 	return nil
-}
-
-func isSHA256(text string) bool {
-	_, err := hex.DecodeString(text)
-	return err == nil && len(text) == 64
 }
 
 func (m *Manifest) validateCode() error {

@@ -275,15 +275,17 @@ func (s *State) Interrupted() bool { return slices.Contains(s.Leftovers, StageNa
 // Load looks at a node. The key, if there is one, tells manifests that were made with it. Nodes is how many directories
 // the run has.
 func (n *Node) Load(key []byte, nodes int) *State {
-	s := &State{Dir: n.DirName, Meta: n.Meta, Node: -1}
+	s := &State{Dir: n.DirName, Meta: n.Meta, Name: n.Name, Node: -1, Added: n.Added, ReadOnly: n.ReadOnly, Writer: n.Writer}
 	if n.Dir == nil {
 		s.Lost = true
 		return s
 	}
+	s.Unlocked = n.Unlock == nil && n.Writer == nil
 	n.Held, n.Unread = map[int64]*Loaded{}, map[int64]error{}
 	files, entries, err := contents(n.Dir)
 	if err != nil {
-		return &State{Dir: n.DirName, Meta: n.Meta, Node: -1, Failing: err.Error()}
+		s.Failing = err.Error()
+		return s
 	}
 	s.Files = files
 	s.Open = len(n.exposed(entries)) > 0

@@ -22,36 +22,47 @@ import (
 
 // examine compares a node with the manifest. Files are not read where something has read them.
 func examine(ctx context.Context, s *session.Session, n *store.Node, edits protection.Edits, read *reading) (*content.Condition, error) {
+	condition, comparable, err := compareFiles(ctx, s, n, edits, content.AllFiles, nil, read)
+	if err != nil || !comparable {
+		return condition, err
+	}
+	markTouched(s.Manifest, s.RecordOf[n.Index], condition)
+	return condition, examineParity(ctx, s, n, s.RecordOf[n.Index], condition, read)
+}
+
+// compareFiles compares the chosen files of a node with the manifest. These are what the patterns match, or all files if
+// patterns is nil. It reports whether there was something to compare.
+func compareFiles(ctx context.Context, s *session.Session, n *store.Node, edits protection.Edits, chosen content.Chosen, patterns tree.Excludes, read *reading) (condition *content.Condition, comparable bool, err error) {
 	m, record, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
-	condition, comparable := listNode(s, n)
-	if !comparable {
-		return condition, nil
+	if condition, comparable = listNode(s, n); !comparable {
+		return condition, false, nil
+	}
+	if patterns != nil {
+		s.Tell(0, content.FileBytes(record, chosen))
 	}
 	var compared *content.Compared
-	var err error
 	if read != nil {
 		compared = read.data.Result()
 	} else {
-		if err := content.FindSources(ctx, m, n.Dir, condition.Listing, record, content.AllFiles); err != nil {
-			return nil, err
+		if err := content.FindSources(ctx, m, n.Dir, condition.Listing, record, chosen); err != nil {
+			return nil, false, err
 		}
 		d := content.NewData(n.Dir, record.Entries, true)
 		defer d.Close()
-		if compared, err = content.Compare(ctx, m, d, record, s.Read); err != nil {
-			return nil, err
+		if compared, err = content.Compare(ctx, m, d, record, chosen.Part, s.Read); err != nil {
+			return nil, false, err
 		}
 	}
-	staleCompared, staleRecord, err := CompareStale(ctx, s, n, nil) // if the node is at an earlier generation
-	if disk.Failed(err) {                                           // nobody knows which files are stale
+	staleCompared, staleRecord, err := CompareStale(ctx, s, n, patterns) // if the node is at an earlier generation
+	if disk.Failed(err) {                                                // nobody knows which files are stale
 		st.Failing = err.Error()
-		return examine(ctx, s, n, edits, read)
+		return compareFiles(ctx, s, n, edits, chosen, patterns, read)
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	compareNode(s, n, condition, compared, staleCompared, staleRecord, edits, content.AllFiles)
-	markTouched(m, record, condition)
-	return condition, examineParity(ctx, s, n, record, condition, read)
+	compareNode(s, n, condition, compared, staleCompared, staleRecord, edits, chosen)
+	return condition, true, nil
 }
 
 // glance compares a node with the manifest by names, lengths, times and modes. It reads a part of it.
@@ -70,7 +81,7 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, part scrub.P
 		d := content.NewData(n.Dir, record.Entries, true)
 		defer d.Close()
 		var err error
-		if compared, err = content.CompareFileParts(ctx, m, d, record, func(g store.FilePart) bool { return part.HasFile(m, d.Extents[g.File], g) }, s.Read); err != nil {
+		if compared, err = content.Compare(ctx, m, d, record, func(e *tree.Entry, g store.FilePart) bool { return part.HasFile(m, e, g) }, s.Read); err != nil {
 			return nil, err
 		}
 	}
@@ -237,11 +248,11 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, patter
 	}
 	d := content.NewData(n.Dir, x.Entries, true)
 	defer d.Close()
+	chosen := content.Chosen(content.AllFiles)
 	if patterns != nil {
-		compared, err := content.CompareFiles(ctx, last.Manifest, d, x, matchEntries(x, patterns).file, nil)
-		return compared, x, err
+		chosen = matchEntries(x, patterns).file
 	}
-	compared, err := content.Compare(ctx, last.Manifest, d, x, nil)
+	compared, err := content.Compare(ctx, last.Manifest, d, x, chosen.Part, nil)
 	return compared, x, err
 }
 
@@ -448,16 +459,16 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 		c.Note(parityPath, kind, err)
 		return nil
 	}
-	reader := &firstErrorReader{ParityReader: f}
+	parity := &content.Parity{File: f}
 	if read != nil {
-		reader, c.Parity = read.parity, read.badParity
-	} else if c.Parity, err = content.CompareParity(ctx, m, reader, x, nil, s.Read); err != nil {
+		parity, c.Parity = read.parity, read.badParity
+	} else if c.Parity, err = content.CompareParity(ctx, m, parity, x, nil, s.Read); err != nil {
 		return err
 	}
 	c.Earlier = true
 	c.Remake = info.Size() != m.ParityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.Remake {
-		c.Note(parityPath, content.Damaged, reader.err)
+		c.Note(parityPath, content.Damaged, parity.Failing)
 	}
 	return nil
 }
@@ -467,35 +478,33 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 func ExamineAll(ctx context.Context, s *session.Session, first int, edits protection.Edits) ([]*content.Condition, error) {
 	for _, n := range s.Nodes {
 		if x, st := s.RecordOf[n.Index], s.States[n.Index]; n.Index >= first && x != nil && !st.Lost && st.Failing == "" {
-			s.Tell(0, x.Bytes+s.Manifest.ParityBytes())
+			s.Tell(0, content.FileBytes(x, content.AllFiles)+s.Manifest.ParityBytes())
 		}
 	}
-	return ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		if n.Index < first {
-			return &content.Condition{Manifest: true}, nil
-		}
-		return logCompared(ctx, s, n)(examine(ctx, s, n, edits, nil))
+	return compareNodes(ctx, s, first, func(ctx context.Context, n *store.Node) (*content.Condition, error) {
+		return examine(ctx, s, n, edits, nil)
 	})
 }
 
 // GlanceAll is [ExamineAll] that reads one part of the nodes, and compares the rest by names, lengths, times and modes.
 func GlanceAll(ctx context.Context, s *session.Session, first int, part scrub.Part) ([]*content.Condition, error) {
+	return compareNodes(ctx, s, first, func(ctx context.Context, n *store.Node) (*content.Condition, error) {
+		return glance(ctx, s, n, part)
+	})
+}
+
+// compareNodes compares the nodes from number first on, and logs what they are like.
+func compareNodes(ctx context.Context, s *session.Session, first int, compare func(context.Context, *store.Node) (*content.Condition, error)) ([]*content.Condition, error) {
 	return ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
 		if n.Index < first {
 			return &content.Condition{Manifest: true}, nil
 		}
-		return logCompared(ctx, s, n)(glance(ctx, s, n, part))
-	})
-}
-
-// logCompared logs the status of a node that was compared.
-func logCompared(ctx context.Context, s *session.Session, n *store.Node) func(*content.Condition, error) (*content.Condition, error) {
-	return func(c *content.Condition, err error) (*content.Condition, error) {
+		c, err := compare(ctx, n)
 		if err == nil {
 			s.Log.DebugContext(ctx, "compared", "node", n.DirName, "status", c.Status())
 		}
 		return c, err
-	}
+	})
 }
 
 // ConditionsOf takes the condition of each node here, and returns those of all nodes to all ranks.

@@ -11,7 +11,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 )
 
 // Files are the files to which a recovery is limited.
@@ -107,7 +106,12 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits prot
 	var err error
 	found := &Survey{Rows: map[int]bool{}}
 	if found.Conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, nodeIndex int, n *store.Node) (*content.Condition, error) {
-		return examineFiles(ctx, s, n, edits, files, files.chosen[nodeIndex])
+		chosen := files.chosen[nodeIndex]
+		c, err := examineFiles(ctx, s, n, edits, files, chosen)
+		if err == nil && chosen != nil {
+			c.Chosen = slices.DeleteFunc(slices.Clone(c.Findings), func(f protection.Finding) bool { return !chosen.entries[f.Path] })
+		}
+		return c, err
 	}); err != nil {
 		return nil, err
 	}
@@ -141,12 +145,16 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits prot
 
 // examineFiles is examine for some files.
 func examineFiles(ctx context.Context, s *session.Session, n *store.Node, edits protection.Edits, files *Files, chosen *wanted) (*content.Condition, error) {
-	m, x, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
-	c, comparable := listNode(s, n)
-	c.Remake = false
+	x := s.RecordOf[n.Index]
 	if x == nil {
+		c, _ := listNode(s, n)
 		return c, nil
 	}
+	c, comparable, err := compareFiles(ctx, s, n, edits, chosen.file, files.Patterns, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.Remake = false
 	always := func(*tree.Entry) bool { return true }
 	if files.Export && c.Failing != "" {
 		c.Lost, c.Failing, c.Unreachable = true, "", false
@@ -155,61 +163,25 @@ func examineFiles(ctx context.Context, s *session.Session, n *store.Node, edits 
 		c.Restore, c.Touched = nil, nil
 		if c.Failing == "" {
 			c.Restore = chosen.withParents(x, always, func(p tree.Name) bool { return p == "." && !files.Export })
-			c.Touched = rowsOf(m, content.FilesOf(x, c.Restore))
+			c.Touched = rowsOf(s.Manifest, content.FilesOf(x, c.Restore))
 		}
 		return c, nil
 	}
-	if err := content.FindSources(ctx, m, n.Dir, c.Listing, x, chosen.file); err != nil {
-		return nil, err
-	}
-	bytes := int64(0)
-	for _, e := range x.Entries {
-		if chosen.file(e) {
-			bytes += e.Size
-		}
-	}
-	s.Tell(0, bytes)
-	d := content.NewData(n.Dir, x.Entries, true)
-	defer d.Close()
-	compared, err := content.CompareFiles(ctx, m, d, x, chosen.file, s.Read)
-	if err != nil {
-		return nil, err
-	}
-	old, staleRecord, err := CompareStale(ctx, s, n, files.Patterns)
-	if disk.Failed(err) { // nobody knows which files are stale
-		st.Failing = err.Error()
-		return examineFiles(ctx, s, n, edits, files, chosen)
-	}
-	if err != nil {
-		return nil, err
-	}
-	compareNode(s, n, c, compared, old, staleRecord, edits, chosen.file)
 	if files.Export {
 		c.Restore = chosen.withParents(x, always, func(tree.Name) bool { return false })
 	} else {
 		coming := tree.ByPath(c.Restore)
 		c.Restore = chosen.withParents(x, func(e *tree.Entry) bool { return coming[e.Path] != nil }, func(p tree.Name) bool { return c.Listing.Find(p) != nil })
 	}
-	markTouched(m, x, c)
+	markTouched(s.Manifest, x, c)
 	return c, nil
-}
-
-// FindingsOf returns, by node, what is the matter with the files.
-func FindingsOf(ctx context.Context, s *session.Session, files *Files, conditions []*content.Condition) ([][]protection.Finding, error) {
-	return session.Collect(ctx, s, func(_ context.Context, nodeIndex int, n *store.Node) ([]protection.Finding, error) {
-		chosen := files.chosen[nodeIndex]
-		if chosen == nil {
-			return nil, nil
-		}
-		return slices.DeleteFunc(slices.Clone(conditions[n.Index].Findings), func(f protection.Finding) bool { return !chosen.entries[f.Path] }), nil
-	})
 }
 
 // A source is what a node can give for repairs, compared block by block as repairs ask for it.
 type source struct {
 	data   *content.Data
 	sums   *content.Sums
-	parity content.ParityReader
+	parity *content.Parity
 	known  map[lostBlock]bool // blocks that were compared
 	buffer []byte
 }

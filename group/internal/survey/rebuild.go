@@ -19,7 +19,7 @@ import (
 // A reading is what a rebuild has found of a node that is not lost.
 type reading struct {
 	data      *content.Comparer
-	parity    *firstErrorReader
+	parity    *content.Parity
 	badParity [][]int // by chunk: rows
 }
 
@@ -75,7 +75,7 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 			continue
 		}
 		x := s.RecordOf[n.Index]
-		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), &firstErrorReader{ParityReader: content.ParityOf(n, s.Generation)}, make([][]int, m.ParityChunks)}
+		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), content.ParityOf(n, s.Generation), make([][]int, m.ParityChunks)}
 	}
 	if err := room(ctx); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (x *reading) read(ctx context.Context, w *pass.Window) error {
 			return context.Cause(ctx)
 		}
 		for chunk := range m.DataChunks {
-			x.data.Block(row, chunk, w.Block(w.Data, row, chunk), true)
+			x.data.Block(m.OffsetOf(row, chunk, m.DataChunks), w.Block(w.Data, row, chunk))
 		}
 		x.data.Settle()
 		for chunk := range m.ParityChunks {

@@ -11,7 +11,6 @@ import (
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
 	"volley/group/protection"
-	"volley/internal/disk"
 )
 
 // blockRepair is a repair of the rows in which the same symbols are bad.
@@ -95,7 +94,7 @@ func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.
 // RunRepairs runs repairs, one after the other. It drops blocks that have no target.
 func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *protection.PlanTraffic) error {
 	sources := map[int]*content.Data{}
-	parity := map[int]content.ParityReader{}
+	parity := map[int]*content.Parity{}
 	defer func() {
 		for _, n := range s.Nodes {
 			sources[n.Index].Close()
@@ -144,18 +143,4 @@ func RunRepairsFrom(ctx context.Context, s *session.Session, list []blockRepair,
 		erasure.Add(traffic, t)
 	}
 	return nil
-}
-
-// A firstErrorReader notes the first read that the disk fails.
-type firstErrorReader struct {
-	content.ParityReader
-	err error
-}
-
-func (r *firstErrorReader) ReadAt(buffer []byte, offset int64) (int, error) {
-	n, err := r.ParityReader.ReadAt(buffer, offset)
-	if r.err == nil && disk.Failed(err) {
-		r.err = err
-	}
-	return n, err
 }
