@@ -156,7 +156,7 @@ func outputError(err error) error {
 	switch {
 	case errors.Is(err, ErrExists), errors.Is(err, ErrFileExists):
 		return input(err)
-	case errors.As(err, new(*InputError)),
+	case err == nil, errors.As(err, new(*InputError)),
 		errors.As(err, new(*transport.AbortError)), errors.As(err, new(*files.BusyError)):
 		return err
 	}
