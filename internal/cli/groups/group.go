@@ -65,12 +65,13 @@ func (o *groupOptions) directories(cmd *cobra.Command, args []string) ([]string,
 // A step is the snapshot of roots that a verb takes: its number, or group.Latest.
 type step int64
 
-func (s *step) Set(text string) error {
+// UnmarshalText takes a number or latest.
+func (s *step) UnmarshalText(text []byte) error {
 	*s = step(group.Latest)
-	if text == latest {
+	if string(text) == latest {
 		return nil
 	}
-	number, err := strconv.ParseUint(text, 10, 63)
+	number, err := strconv.ParseUint(string(text), 10, 63)
 	if err != nil {
 		return fmt.Errorf("%q: want latest, or a number, 0 or more", text)
 	}
@@ -78,21 +79,19 @@ func (s *step) Set(text string) error {
 	return nil
 }
 
-func (s *step) String() string {
-	if int64(*s) == group.Latest {
-		return latest
+// MarshalText returns what UnmarshalText takes.
+func (s step) MarshalText() ([]byte, error) {
+	if int64(s) == group.Latest {
+		return []byte(latest), nil
 	}
-	return strconv.FormatInt(int64(*s), 10)
+	return strconv.AppendInt(nil, int64(s), 10), nil
 }
-
-func (s *step) Type() string { return "step" }
 
 const latest = "latest"
 
 // addStep adds the flag that makes roots of snapshots of the directories.
 func (s *step) addStep(f *pflag.FlagSet, taken string) {
-	*s = step(group.Latest)
-	f.Var(s, "step", "each DIR is a root of snapshots, directories step-N in it: take `N`, or latest: "+taken)
+	f.TextVar(s, "step", step(group.Latest), "each DIR is a root of snapshots, directories step-N in it: take `N`, or latest: "+taken)
 	f.Lookup("step").DefValue = "" // without the flag each DIR is a node
 }
 
@@ -347,18 +346,18 @@ func newVerify(s *session.Session) *cobra.Command {
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
 	}
-	cmd.Flags().Var((*part)(&x), "part", "`PART` of each node to read: 3/30, or today/30 for another one each day")
+	cmd.Flags().TextVar((*part)(&x), "part", part{}, "`PART` of each node to read: 3/30, or today/30 for another one each day")
 	return newExamining(s, cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
 		return g.Verify(ctx, x)
 	}, grouptext.Verify, grouptext.Broken)
 }
 
-// A part is a flag. Its String is the part of one day, which hosts get in place of today.
+// A part is a flag. Its text is the part of one day, which hosts get in place of today.
 type part group.VerifyOptions
 
-// Set takes 3/30 or, for the day since 1970 by UTC modulo 30, plus 1, today/30.
-func (p *part) Set(text string) error {
-	number, parts, _ := strings.Cut(text, "/")
+// UnmarshalText takes 3/30 or, for the day since 1970 by UTC modulo 30, plus 1, today/30.
+func (p *part) UnmarshalText(text []byte) error {
+	number, parts, _ := strings.Cut(string(text), "/")
 	n, err := strconv.Atoi(parts)
 	i := 0
 	if err == nil && n > 0 && number == "today" {
@@ -373,16 +372,13 @@ func (p *part) Set(text string) error {
 	return nil
 }
 
-// String returns what Set takes.
-func (p *part) String() string {
+// MarshalText returns what UnmarshalText takes.
+func (p part) MarshalText() ([]byte, error) {
 	if p.Parts == 0 {
-		return ""
+		return nil, nil
 	}
-	return fmt.Sprintf("%d/%d", p.Part, p.Parts)
+	return fmt.Appendf(nil, "%d/%d", p.Part, p.Parts), nil
 }
-
-// Type returns "part".
-func (p *part) Type() string { return "part" }
 
 // newExamining makes cmd a verb that examines the nodes.
 func newExamining(s *session.Session, cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
@@ -420,7 +416,7 @@ func newRecover(s *session.Session) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.step.addStep(cmd.Flags(), recoverable)
-	f.Var(edits{&x.Revert}, "revert", "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
+	f.TextVar((*edits)(&x.Revert), "revert", edits{}, "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.OutDir, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
@@ -469,15 +465,15 @@ func (o *groupOptions) cameTo(protected bool, err error) string {
 
 // addAccept adds the flag of what was meant, although it looks like an accident.
 func addAccept(f *pflag.FlagSet, o *group.ProtectOptions) {
-	f.Var(edits{&o.Accept}, "accept", "`EDITS` that were meant, although most files of a node are deleted or changed: deleted, changed or both, with a comma")
+	f.TextVar((*edits)(&o.Accept), "accept", edits{}, "`EDITS` that were meant, although most files of a node are deleted or changed: deleted, changed or both, with a comma")
 }
 
 // edits is a flag of edits, with commas between them, or once for each.
-type edits struct{ *protection.Edits }
+type edits protection.Edits
 
-// Set adds edits.
-func (e edits) Set(text string) error {
-	for _, name := range strings.Split(text, ",") {
+// UnmarshalText adds edits.
+func (e *edits) UnmarshalText(text []byte) error {
+	for _, name := range strings.Split(string(text), ",") {
 		switch name {
 		case group.Changed:
 			e.Changed = true
@@ -490,20 +486,17 @@ func (e edits) Set(text string) error {
 	return nil
 }
 
-// String returns the edits, as Set takes them.
-func (e edits) String() string {
+// MarshalText returns what UnmarshalText takes.
+func (e edits) MarshalText() ([]byte, error) {
 	var list []string
-	if e.Edits != nil && e.Changed {
+	if e.Changed {
 		list = append(list, group.Changed)
 	}
-	if e.Edits != nil && e.Deleted {
+	if e.Deleted {
 		list = append(list, group.Deleted)
 	}
-	return strings.Join(list, ",")
+	return []byte(strings.Join(list, ",")), nil
 }
-
-// Type returns "edits".
-func (e edits) Type() string { return "edits" }
 
 func newSnapshots(s *session.Session) *cobra.Command {
 	o := newOptions(s)
