@@ -364,10 +364,7 @@ func (h *filesAtHand) checkCoded(chosen []int) (bad map[int]string, err error) {
 func (h *filesAtHand) tooFew(c absent, lost []int, usable, rank int) error {
 	m := h.Manifest
 	lacking := len(lost) - rank
-	want := fmt.Sprintf("%d more inputs or coded files are", lacking)
-	if lacking == 1 {
-		want = "1 more input or coded file is"
-	}
+	want := fmt.Sprintf("%d %s", lacking, printable.Plural(lacking, "more input or coded file is", "more inputs or coded files are"))
 	var unknown []files.Name
 	var excluded []string
 	for _, p := range lost {

@@ -149,7 +149,7 @@ type directory struct {
 func (r *run) open(o output, check func() error) (_ *directory, err error) {
 	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
 	d := &directory{run: r, output: o, undo: disk.Unmake(r.disk, r.Dir)}
-	runs, err := exchange(r, newName())
+	runs, err := exchange(r, rand.Text()[:8])
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +198,6 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 		return d.clean()
 	})
 }
-
-func newName() string { return rand.Text()[:8] }
 
 func (d *directory) lock() (err error) {
 	d.unlock, err = d.dir.Lock(LockName, false, d.holder)

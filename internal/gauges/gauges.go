@@ -149,11 +149,7 @@ func (r *Run) Note(values map[string]float64) {
 }
 
 // InForce reports whether a rank has told of a generation that is in force now, whatever else was to say.
-func (r *Run) InForce() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.values["generation"] > 0
-}
+func (r *Run) InForce() bool { return r.Values()["generation"] > 0 }
 
 // Write writes to a file the gauges of a run of a verb that has ended, over those of an earlier one, whose last success stays where the run failed.
 func (r *Run) Write(file, verb string, begun time.Time, code int) error {

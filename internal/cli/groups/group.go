@@ -50,7 +50,7 @@ type groupOptions struct {
 }
 
 func newOptions(s *session.Session) *groupOptions {
-	o := &groupOptions{Joining: ranks.Joining{Session: s}}
+	o := &groupOptions{Joining: ranks.Joining{Session: s}, step: step(group.Latest)}
 	o.Nodes = o
 	return o
 }
@@ -347,7 +347,7 @@ func newVerify(s *session.Session) *cobra.Command {
 		Short: "Say which nodes and files of a protected group are whole",
 	}
 	cmd.Flags().TextVar((*part)(&x), "part", part{}, "`PART` of each node to read: 3/30, or today/30 for another one each day")
-	return newExamining(s, cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
+	return newVerb(s, cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
 		return g.Verify(ctx, x)
 	}, grouptext.Verify, grouptext.Broken)
 }
@@ -380,48 +380,46 @@ func (p part) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d/%d", p.Part, p.Parts), nil
 }
 
-// newExamining makes cmd a verb that examines the nodes.
-func newExamining(s *session.Session, cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
+// newVerb makes cmd what onSets runs. Its own flags are there. taken, unless empty, is which snapshot of roots it takes.
+func newVerb[R any](s *session.Session, cmd *cobra.Command, taken string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) *cobra.Command {
 	o := newOptions(s)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return onSets(o, cmd, args, verb, print, verdict)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return onSets(o, cmd, args, verb, print, verdict) }
+	if taken != "" {
+		o.step.addStep(cmd.Flags(), taken)
 	}
-	o.step.addStep(cmd.Flags(), recoverable)
 	o.add(cmd)
 	return cmd
 }
 
 func newStatus(s *session.Session) *cobra.Command {
-	return newExamining(s, &cobra.Command{
+	return newVerb(s, &cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
-	}, (*group.Group).Status, grouptext.Status, grouptext.Broken)
+	}, recoverable, (*group.Group).Status, grouptext.Status, grouptext.Broken)
 }
 
 func newRecover(s *session.Session) *cobra.Command {
-	o := newOptions(s)
 	x := group.RecoverOptions{}
 	cmd := &cobra.Command{
 		Use:   "recover [flags] DIR...",
 		Short: "Recover lost nodes and damaged files of a protected group",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("file") && slices.Contains(x.Files, "") {
+		PreRunE: func(*cobra.Command, []string) error {
+			if slices.Contains(x.Files, "") {
 				return exit.Usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
 			}
-			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
-			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
-				return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
-			}, (*group.RecoverReport).Incomplete)
+			return nil
 		},
 	}
 	f := cmd.Flags()
-	o.step.addStep(cmd.Flags(), recoverable)
 	f.TextVar((*edits)(&x.Revert), "revert", edits{}, "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.OutDir, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
-	o.add(cmd)
-	return cmd
+	return newVerb(s, cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) {
+		return g.Recover(ctx, x)
+	}, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
+		return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
+	}, (*group.RecoverReport).Incomplete)
 }
 
 // Verbs returns those for directories of nodes.
@@ -499,16 +497,10 @@ func (e edits) MarshalText() ([]byte, error) {
 }
 
 func newSnapshots(s *session.Session) *cobra.Command {
-	o := newOptions(s)
-	o.step = step(group.Latest)
-	cmd := &cobra.Command{
+	cmd := newVerb(s, &cobra.Command{
 		Use:   "snapshots [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSets(o, cmd, args, (*group.Group).Snapshots, grouptext.Snapshots, nil)
-		},
-	}
-	o.add(cmd)
+	}, "", (*group.Group).Snapshots, grouptext.Snapshots, nil)
 	for _, name := range []string{"group-size", "domain", "believe"} { // which are for one snapshot, or none
 		cmd.Flags().MarkHidden(name)
 	}
@@ -516,29 +508,23 @@ func newSnapshots(s *session.Session) *cobra.Command {
 }
 
 func newUnprotect(s *session.Session) *cobra.Command {
-	o := newOptions(s)
-	u := group.UnprotectOptions{}
-	var yes bool
 	cmd := &cobra.Command{
 		Use:   "unprotect [flags] DIR...",
 		Short: "End the protection of a group of nodes",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			u.DryRun = !yes
-			run := func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) { return g.Unprotect(ctx, u) }
-			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
-				return grouptext.Unprotect(w, r, yes, verbose)
-			}, func(r *group.UnprotectReport) error {
-				if !yes && r.Protected {
-					return exit.Usagef("nothing is removed: --yes removes the protection")
-				}
-				return nil
-			})
-		},
 	}
+	var yes, force bool
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
 	end := session.FlagGroup(cmd, "Override")
-	cmd.Flags().BoolVar(&u.Force, "force", false, "also where something is lost or damaged, which then never comes back")
+	cmd.Flags().BoolVar(&force, "force", false, "also where something is lost or damaged, which then never comes back")
 	end()
-	o.add(cmd)
-	return cmd
+	return newVerb(s, cmd, "", func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) {
+		return g.Unprotect(ctx, group.UnprotectOptions{Force: force, DryRun: !yes})
+	}, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
+		return grouptext.Unprotect(w, r, yes, verbose)
+	}, func(r *group.UnprotectReport) error {
+		if !yes && r.Protected {
+			return exit.Usagef("nothing is removed: --yes removes the protection")
+		}
+		return nil
+	})
 }

@@ -465,9 +465,6 @@ func printCheck(w io.Writer, r *checkReport) error {
 	if r.Well {
 		return printable.Fprintf(w, "all is well\n")
 	}
-	verb := "are"
-	if len(r.Wrong) == 1 {
-		verb = "is"
-	}
-	return printable.Fprintf(w, "%s %s wrong; next: %s\n", printable.Count(len(r.Wrong), "thing"), verb, r.Wrong[0].Next)
+	n := len(r.Wrong)
+	return printable.Fprintf(w, "%s %s wrong; next: %s\n", printable.Count(n, "thing"), printable.Plural(n, "is", "are"), r.Wrong[0].Next)
 }
