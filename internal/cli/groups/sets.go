@@ -128,6 +128,9 @@ func (r *setReport) part() protection.SetIndex { return protection.SetIndex{Set:
 
 // print prints the report in one go.
 func (r *setReport) print(w io.Writer, asJSON bool) error {
+	if r.err != nil && r.Error == "" {
+		r.Error = session.Message(r.err)
+	}
 	var b bytes.Buffer
 	if asJSON {
 		r.Report = r.body.Bytes()
@@ -166,9 +169,6 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 				mine.err = verb(o.Party.Transport, dirs, mine.part(), &mine.body)
 			}
 		})
-		if mine.err != nil {
-			mine.Error = session.Message(mine.err)
-		}
 		if o.Party.Rank() == 0 {
 			mine.err = errors.Join(mine.err, mine.print(stdout, o.json))
 		}
@@ -220,9 +220,6 @@ func (o *groupOptions) runSets(ctx context.Context, stdout io.Writer, reports []
 func (o *groupOptions) printSets(ctx context.Context, stdout io.Writer, reports []*setReport) error {
 	code := exit.OK
 	for _, r := range reports {
-		if r.err != nil && r.Error == "" {
-			r.Error = session.Message(r.err)
-		}
 		if err := r.print(stdout, o.json); err != nil {
 			return err
 		}
