@@ -390,13 +390,13 @@ func (h *filesAtHand) tooFew(c absent, lost []int, usable, rank int) error {
 
 // perm returns what the files here that the inputs come from all allow.
 func (h *filesAtHand) perm() fs.FileMode {
-	var list []packetFile
+	perm := fs.ModePerm
 	for _, s := range h.procs {
 		if s.holder == h.t.Rank() {
-			list = append(list, h.fileOf(s))
+			perm &= disk.Permissions(h.fileOf(s).info)
 		}
 	}
-	return permissions(list)
+	return perm
 }
 
 // fileOf returns the file of a processor's packet, which this rank has.

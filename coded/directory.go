@@ -235,7 +235,7 @@ func (d *directory) clean() error {
 func (d *directory) listed() (names map[string]bool, complete bool) {
 	names, complete = map[string]bool{}, true
 	for _, name := range manifests {
-		m, err := readManifest(d.dir, name, d.File(name))
+		m, err := readManifest(d.dir, d.Dir, name)
 		if err != nil {
 			complete = complete && errors.Is(err, fs.ErrNotExist)
 			continue

@@ -3,6 +3,7 @@ package coded
 import (
 	"context"
 	"encoding/hex"
+	"io/fs"
 	"slices"
 
 	"volley"
@@ -36,7 +37,7 @@ type Encoding struct {
 // [*ChangedError], a [*files.BusyError] or [*files.SharedError] where the output directory has another user, those of
 // volley.Encoder.Run and of the file system. The report is that of all ranks.
 func Encode(ctx context.Context, t transport.Transport, e Encoding) (*volley.Report, error) {
-	j := &encodeJob{run: newRun(ctx, t, e.Options, "encode"), e: e}
+	j := &encodeJob{run: newRun(ctx, t, e.Options, "encode"), e: e, perm: fs.ModePerm}
 	report, err := j.encode()
 	return report, j.fail(err)
 }
@@ -50,13 +51,17 @@ type encodeJob struct {
 	encoder *volley.Encoder
 	inputs  []*inputFile
 	outputs []*newFile
+
+	bits    int         // of the files, that a symbol holds; 0: the files hold symbols already
+	symbols int64       // of the longest packet here
+	perm    fs.FileMode // what the files of all packets here allow
 }
 
 func (j *encodeJob) encode() (*volley.Report, error) {
 	defer j.close()
 	symbols, err := exchangeWork(&j.run, func() (int64, error) {
 		err := j.prepare()
-		return j.symbols(), err
+		return j.symbols, err
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +77,7 @@ func (j *encodeJob) encode() (*volley.Report, error) {
 	if err := j.create(dir); err != nil {
 		return nil, outputError(err)
 	}
-	report, err := j.run.encode(j.encoder, j, j.symbols())
+	report, err := j.run.encode(j.encoder, j, j.symbols)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +85,7 @@ func (j *encodeJob) encode() (*volley.Report, error) {
 	if err := j.addFiles(m); err != nil {
 		return nil, err
 	}
-	return report, j.commit(dir, m, j.perm())
+	return report, j.commit(dir, m, j.perm)
 }
 
 // prepare checks what the caller gives, as far as that can be done alone.
@@ -112,7 +117,7 @@ func (j *encodeJob) prepare() (err error) {
 			return j.input(err)
 		}
 	}
-	options, err := j.options(j.e.Field, j.symbols())
+	options, err := j.options(j.e.Field, j.symbols)
 	if err != nil {
 		return err
 	}
@@ -184,7 +189,7 @@ func (j *encodeJob) addFiles(m *manifest.Manifest) error {
 func (j *encodeJob) manifest(r *volley.Report) *manifest.Manifest {
 	m := &manifest.Manifest{
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
-		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket, BitsPerSymbol: j.bits(),
+		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket, BitsPerSymbol: j.bits,
 		Matrix: manifest.Matrix{Family: files.Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
 	}
 	if j.e.Matrix.Argument != "" {

@@ -27,11 +27,16 @@ func (j *encodeJob) openInputs() error {
 	if err != nil {
 		return err
 	}
+	if !j.e.Symbols {
+		j.bits = field.PackingOf(j.e.Field).Bits()
+	}
 	for _, name := range names {
 		f, err := openPacket(name)
 		if err != nil {
 			return input(err)
 		}
+		j.symbols = max(j.symbols, symbolsOf(j.e.Field, j.bits, f.bytes))
+		j.perm &= disk.Permissions(f.info)
 		j.inputs = append(j.inputs, &inputFile{packetFile: f, digest: sha256.New()})
 		if symbol := int64(j.e.Field.SymbolBytes()); j.e.Symbols && f.bytes%symbol != 0 {
 			return inputf("packet %s: %d bytes: a symbol of %s has %d", name, f.bytes, j.e.Field.Name(), symbol)
@@ -230,15 +235,6 @@ func (f packetFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// permissions returns what all of the files allow.
-func permissions(list []packetFile) fs.FileMode {
-	perm := fs.ModePerm
-	for _, f := range list {
-		perm &= disk.Permissions(f.info)
-	}
-	return perm
-}
-
 // inputFile is an input that is read front to back, once.
 type inputFile struct {
 	packetFile
@@ -260,23 +256,6 @@ func shrunk(name string, bytes, current int64) error {
 	return &ChangedError{name, fmt.Sprintf("%d bytes at first and then %d", bytes, current)}
 }
 
-// bits returns how many bits of the files a symbol holds; 0 where the files hold symbols already.
-func (j *encodeJob) bits() int {
-	if j.e.Symbols {
-		return 0
-	}
-	return field.PackingOf(j.e.Field).Bits()
-}
-
-// symbols returns how many symbols the longest packet here has.
-func (j *encodeJob) symbols() int64 {
-	longest := int64(0)
-	for _, file := range j.inputs {
-		longest = max(longest, symbolsOf(j.e.Field, j.bits(), file.bytes))
-	}
-	return longest
-}
-
 // symbolsOf returns how many symbols a file has, each of which holds so many bits; 0: the file has symbols already.
 func symbolsOf(f field.Field, bits int, bytes int64) int64 {
 	if bits == 0 {
@@ -295,19 +274,10 @@ func setSource(packet *volley.Packet, f field.Field, bits int, file io.ReaderAt,
 
 func (j *encodeJob) source(k int, packet *volley.Packet) {
 	file := j.inputs[k-j.first]
-	setSource(packet, j.e.Field, j.bits(), file, file.bytes)
+	setSource(packet, j.e.Field, j.bits, file, file.bytes)
 }
 
 func (j *encodeJob) sink(s int, packet *volley.Packet) { packet.Coded = j.outputs[s-j.firstSink] }
-
-// perm returns what the files of all packets here allow.
-func (j *encodeJob) perm() fs.FileMode {
-	var list []packetFile
-	for _, file := range j.inputs {
-		list = append(list, file.packetFile)
-	}
-	return permissions(list)
-}
 
 func (j *encodeJob) close() {
 	for _, file := range j.inputs {
