@@ -64,9 +64,6 @@ func (h *filesAtHand) decode() (*Decoded, error) {
 	if err := h.openManifest(); err != nil {
 		return nil, err
 	}
-	if err := h.atAllRanks(func() error { return h.look(h.checkOutput) }); err != nil {
-		return nil, err
-	}
 	if err := h.match(); err != nil {
 		return nil, err
 	}
@@ -74,7 +71,15 @@ func (h *filesAtHand) decode() (*Decoded, error) {
 		return nil, err
 	}
 	m := h.Manifest
-	if err := h.atAllRanks(h.compile); err != nil {
+	err := h.atAllRanks(func() error {
+		options, err := h.options(h.matrix.Field(), m.SymbolsPerPacket)
+		if err != nil {
+			return err
+		}
+		h.encoder, err = h.newDecoder(h.matrix.Field(), h.procs, h.decoding, options)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	result := &Decoded{Inputs: m.Processors}
@@ -83,23 +88,12 @@ func (h *filesAtHand) decode() (*Decoded, error) {
 			result.Sources = append(result.Sources, string(m.Files[s.coded].Name))
 		}
 	}
-	var err error
 	if h.DryRun {
 		result.Report, err = h.encoder.Estimate(h.ctx, h.t, m.SymbolsPerPacket)
 	} else {
 		result.Report, err = h.write()
 	}
 	return result, err
-}
-
-func (h *filesAtHand) compile() error {
-	m := h.Manifest
-	options, err := h.options(h.matrix.Field(), m.SymbolsPerPacket)
-	if err != nil {
-		return err
-	}
-	h.encoder, err = h.newDecoder(h.matrix.Field(), h.procs, h.decoding, options)
-	return err
 }
 
 func (h *filesAtHand) write() (*volley.Report, error) {
@@ -125,7 +119,7 @@ func (h *filesAtHand) write() (*volley.Report, error) {
 }
 
 // checkOutput returns an error when files of the output directory may not be replaced, or are among the sources.
-func (h *filesAtHand) checkOutput() error { return h.check(h.sources, h.names) }
+func (h *filesAtHand) checkOutput() error { return h.check(append(h.stored.sources(), h.survivors...), h.names) }
 
 // A holding is what a rank has of a manifest.
 type holding struct {
@@ -185,9 +179,10 @@ func (h *filesAtHand) openManifest() error {
 		if h.names, renamed = outputNames(h.Manifest.Inputs); renamed && h.t.Rank() == 0 {
 			h.warn("the inputs become %s: the names they had would not do for the files of one directory", printable.List(h.names))
 		}
-		files, err := h.files()
-		h.survivors, h.sources = files, append(h.stored.sources(), files...)
-		return err
+		if h.survivors, err = h.files(); err != nil {
+			return err
+		}
+		return h.look(h.checkOutput)
 	})
 }
 

@@ -38,7 +38,6 @@ type filesAtHand struct {
 	decoding  matrix.Matrix // how lost inputs come of what is decoded from, as [solver.Solve] says
 	names     []string      // of the files to write, by input
 	survivors []string      // the files that this rank names
-	sources   []string      // the files that may be read
 	encoder   *volley.Encoder
 
 	inputs  map[int]packetFile // that have survived and are here
