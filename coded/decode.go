@@ -119,7 +119,9 @@ func (h *filesAtHand) write() (*volley.Report, error) {
 }
 
 // checkOutput returns an error when files of the output directory may not be replaced, or are among the sources.
-func (h *filesAtHand) checkOutput() error { return h.check(append(h.stored.sources(), h.survivors...), h.names) }
+func (h *filesAtHand) checkOutput() error {
+	return h.check(append(h.stored.sources(), h.survivors...), h.names)
+}
 
 // A holding is what a rank has of a manifest.
 type holding struct {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -313,7 +314,11 @@ func (o *groupCheck) add(x *launch.Far) {
 		took, clock := x.Took.Seconds()-x.Found.Seconds, x.Ahead.Seconds()
 		h.SSH, h.Clock = &took, &clock
 		if x.Ahead.Abs() > mostClock {
-			o.report.Notes = append(o.report.Notes, fmt.Sprintf("the clock of %s is %s: times of files and logs do not compare", h.Host, ahead(clock)))
+			direction := "ahead"
+			if clock < 0 {
+				direction = "behind"
+			}
+			o.report.Notes = append(o.report.Notes, fmt.Sprintf("the clock of %s is %s %s: times of files and logs do not compare", h.Host, report.Seconds(math.Abs(clock)), direction))
 		}
 		if mine := session.Build(); x.Build != "" && mine != "" && x.Build != mine && strings.Fields(x.Build)[0] == strings.Fields(mine)[0] {
 			o.report.Notes = append(o.report.Notes, fmt.Sprintf("%s runs another build of volley %s", h.Host, volley.Version))
@@ -376,14 +381,6 @@ func (o *groupCheck) addPairs() {
 			o.addFault(p.SourceHost+" to "+p.TargetHost, noConnection, fmt.Sprintf("%s to %s: %s", p.Source, p.Address, p.Error), p.Open)
 		}
 	}
-}
-
-func ahead(seconds float64) string {
-	text := report.Seconds(max(seconds, -seconds))
-	if seconds < 0 {
-		return text + " behind"
-	}
-	return text + " ahead"
 }
 
 // cell returns the text of what is known.
