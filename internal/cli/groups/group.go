@@ -55,11 +55,14 @@ func newOptions(s *session.Session) *groupOptions {
 	return o
 }
 
-// directories returns those of the group file, if one is named, or else the arguments.
+// directories returns those of the group file, if one is named, or else the arguments, and those that a resize adds.
 func (o *groupOptions) directories(cmd *cobra.Command, args []string) ([]string, error) {
 	dirs, err := o.FromFile(cmd, args)
 	o.sets.domains = o.File.Domains
-	return dirs, err
+	if err != nil || o.resizing == nil || o.Session.LaunchRank != nil { // the launch has added them
+		return dirs, err
+	}
+	return o.resized(dirs)
 }
 
 // A step is the snapshot of roots that a verb takes: its number, or group.Latest.
@@ -225,21 +228,18 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 	if err != nil {
 		return err
 	}
-	return o.Spread(cmd, args, func() error { return onSetsHere(o, cmd, args, verb, print, verdict) })
-}
-
-// onSetsHere is onSets for the nodes here.
-func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) error {
-	dirs, options, err := o.begin(cmd, args)
-	if err != nil {
-		return err
-	}
-	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ protection.SetIndex, w io.Writer) error {
-		r, err := verb(group.Join(t, dirs, options), cmd.Context())
-		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
+	return o.Spread(cmd, args, func() error {
+		dirs, options, err := o.begin(cmd, args)
+		if err != nil {
 			return err
 		}
-		return verdict(r)
+		return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ protection.SetIndex, w io.Writer) error {
+			r, err := verb(group.Join(t, dirs, options), cmd.Context())
+			if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
+				return err
+			}
+			return verdict(r)
+		})
 	})
 }
 
@@ -347,7 +347,7 @@ func newVerify(s *session.Session) *cobra.Command {
 		Short: "Say which nodes and files of a protected group are whole",
 	}
 	cmd.Flags().TextVar((*part)(&x), "part", part{}, "`PART` of each node to read: 3/30, or today/30 for another one each day")
-	return newVerb(s, cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
+	return newVerb(newOptions(s), cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
 		return g.Verify(ctx, x)
 	}, grouptext.Verify, grouptext.Broken)
 }
@@ -381,8 +381,7 @@ func (p part) MarshalText() ([]byte, error) {
 }
 
 // newVerb makes cmd what onSets runs. Its own flags are there. taken, unless empty, is which snapshot of roots it takes.
-func newVerb[R any](s *session.Session, cmd *cobra.Command, taken string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) *cobra.Command {
-	o := newOptions(s)
+func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return onSets(o, cmd, args, verb, print, verdict) }
 	if taken != "" {
 		o.step.addStep(cmd.Flags(), taken)
@@ -392,7 +391,7 @@ func newVerb[R any](s *session.Session, cmd *cobra.Command, taken string, verb g
 }
 
 func newStatus(s *session.Session) *cobra.Command {
-	return newVerb(s, &cobra.Command{
+	return newVerb(newOptions(s), &cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
 	}, recoverable, (*group.Group).Status, grouptext.Status, grouptext.Broken)
@@ -415,7 +414,7 @@ func newRecover(s *session.Session) *cobra.Command {
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.OutDir, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
-	return newVerb(s, cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) {
+	return newVerb(newOptions(s), cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) {
 		return g.Recover(ctx, x)
 	}, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
 		return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
@@ -497,7 +496,7 @@ func (e edits) MarshalText() ([]byte, error) {
 }
 
 func newSnapshots(s *session.Session) *cobra.Command {
-	cmd := newVerb(s, &cobra.Command{
+	cmd := newVerb(newOptions(s), &cobra.Command{
 		Use:   "snapshots [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
 	}, "", (*group.Group).Snapshots, grouptext.Snapshots, nil)
@@ -517,7 +516,7 @@ func newUnprotect(s *session.Session) *cobra.Command {
 	end := session.FlagGroup(cmd, "Override")
 	cmd.Flags().BoolVar(&force, "force", false, "also where something is lost or damaged, which then never comes back")
 	end()
-	return newVerb(s, cmd, "", func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) {
+	return newVerb(newOptions(s), cmd, "", func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) {
 		return g.Unprotect(ctx, group.UnprotectOptions{Force: force, DryRun: !yes})
 	}, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
 		return grouptext.Unprotect(w, r, yes, verbose)
