@@ -348,7 +348,7 @@ func (h *filesAtHand) checkCoded(chosen []int) (bad map[int]string, err error) {
 		case errs[i] != nil:
 			bad[j] = reason(errs[i])
 		case sums[i] != h.Manifest.Files[j].SHA256:
-			bad[j] = reason(errDamaged)
+			bad[j] = "damaged: another SHA-256"
 			if k := slices.IndexFunc(h.Manifest.Files, func(f manifest.Entry) bool { return f.SHA256 == sums[i] }); k >= 0 {
 				bad[j] = fmt.Sprintf("it is %s: give it that name", h.Manifest.Files[k].Name)
 			}

@@ -2,6 +2,7 @@
 package groups
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,7 +236,10 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 		}
 		return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ protection.SetIndex, w io.Writer) error {
 			r, err := verb(group.Join(t, dirs, options), cmd.Context())
-			if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
+			if err != nil {
+				return wayOn(err)
+			}
+			if err := finish(o, cmd, w, r, print); err != nil || verdict == nil {
 				return err
 			}
 			return verdict(r)
@@ -243,12 +247,9 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 	})
 }
 
-// finish prints the report of a verb at rank 0, as JSON if asked, or what can be done about the error that ended it.
-func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, err error, print func(w io.Writer, r R, verbose bool) error) error {
-	switch {
-	case err != nil:
-		return wayOn(err)
-	case o.Party.Rank() > 0:
+// finish prints the report of a verb at rank 0, as JSON if asked.
+func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, print func(w io.Writer, r R, verbose bool) error) error {
+	if o.Party.Rank() > 0 {
 		return nil
 	}
 	o.Session.Gauges.Note(gauges.FromReport(report))
@@ -324,19 +325,16 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 			r, err = group.Join(t, dirs, options).Protect(cmd.Context(), p)
 			return o.cameTo(r != nil, err), err
 		})
-		var strict error // of a group that is protected, as the report tells, too
-		if r != nil {
-			strict, err = err, nil
+		if r == nil {
+			return wayOn(err)
 		}
-		if err == nil && o.Assumed != "" && (o.json || p.DryRun || session.Verbose(cmd)) {
+		if o.Assumed != "" && (o.json || p.DryRun || session.Verbose(cmd)) {
 			r.Notes = append(r.Notes, o.Assumed)
 		}
-		if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
+		printed := finish(o, cmd, w, r, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
 			return grouptext.Protect(w, r, p.DryRun, verbose)
-		}); err != nil {
-			return err
-		}
-		return strict
+		})
+		return cmp.Or(printed, err) // the group is protected, but not as strictly as asked
 	})
 }
 

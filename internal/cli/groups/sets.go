@@ -185,14 +185,7 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	}
 	var members []sets.Member
 	for _, dir := range dirs {
-		m := sets.Member{Name: dir, Identity: group.Identify(dir)}
-		if o.sets.apart() {
-			var err error
-			if m.Domain, err = o.sets.domainOf("", dir, ""); err != nil {
-				return err
-			}
-		}
-		members = append(members, m)
+		members = append(members, sets.Member{Name: dir, Domain: o.sets.domains[dir], Identity: group.Identify(dir)})
 	}
 	reports, err := o.sets.choose(members)
 	if err != nil {
@@ -228,13 +221,10 @@ func (o *groupOptions) printSets(ctx context.Context, stdout io.Writer, reports 
 		return context.Cause(ctx)
 	}
 	for _, r := range reports {
-		if r.err == nil {
-			continue
+		if r.err != nil {
+			o.Session.Fails(launch.Saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
 		}
-		o.Session.Fails(launch.Saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
-		if code == exit.OK {
-			code = exit.Code(r.err)
-		}
+		code = cmp.Or(code, exit.Code(r.err))
 	}
 	if code == exit.OK {
 		return nil
