@@ -48,6 +48,7 @@ type filesAtHand struct {
 	scratch map[int]disk.File // packets of other ranks, by processor
 	results map[int]*newFile  // by processor
 	unfit   []files.Name      // survivors that are left out, and why
+	absent  absent
 }
 
 // files returns the survivors that this rank names.
@@ -97,26 +98,23 @@ func (h *filesAtHand) match() error {
 	if err != nil {
 		return err
 	}
-	type content struct {
-		bytes int64
-		sum   string
-	}
 	type says struct {
 		Inputs []int
 		Unfit  []files.Name
+		Coded  []string // see absent
 	}
 	answers, err := exchangeWork(&h.run, func() (mine says, err error) {
 		sums, errs := digests(h.ctx, found)
 		if h.ctx.Err() != nil {
 			return mine, context.Cause(h.ctx)
 		}
-		processors := map[content][]int{} // more than one where inputs are equal
+		processors := map[manifest.Entry][]int{} // by length and digest; more than one where inputs are equal
 		for p, entry := range h.Manifest.Inputs {
-			expected := content{entry.Bytes, entry.SHA256}
+			expected := manifest.Entry{Bytes: entry.Bytes, SHA256: entry.SHA256}
 			processors[expected] = append(processors[expected], p)
 		}
 		for i, f := range found {
-			matches := processors[content{f.bytes, sums[i]}]
+			matches := processors[manifest.Entry{Bytes: f.bytes, SHA256: sums[i]}]
 			switch {
 			case errs[i] != nil:
 				h.leaveOut("%s (%s)", f.Name(), reason(errs[i]))
@@ -127,7 +125,7 @@ func (h *filesAtHand) match() error {
 				h.inputs[p] = f
 			}
 		}
-		return says{slices.Sorted(maps.Keys(h.inputs)), h.unfit}, nil
+		return says{slices.Sorted(maps.Keys(h.inputs)), h.unfit, h.stat()}, nil
 	})
 	if err != nil {
 		return err
@@ -142,7 +140,10 @@ func (h *filesAtHand) match() error {
 			h.holders.note(h.holders.inputs, p, rank)
 			fit = true
 		}
-		h.unfit = append(h.unfit, x.Unfit...)
+		if len(x.Coded) != len(h.holders.coded) {
+			return fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(x.Coded), len(h.holders.coded))
+		}
+		h.unfit, h.absent = append(h.unfit, x.Unfit...), append(h.absent, x.Coded)
 	}
 	if len(h.unfit) > 0 && !fit {
 		return h.failAll(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.d.Coded, manifest.FileName), printable.List(h.unfit)))
@@ -228,39 +229,26 @@ func (a absent) reasonOf(j int) string {
 	return cause
 }
 
-func (h *filesAtHand) stat() (absent, error) {
-	n := h.Manifest.CodedPackets()
-	mine := make([]string, n)
+// stat says of each coded file why this rank has none that can be right; "" where it has.
+func (h *filesAtHand) stat() []string {
+	states := make([]string, h.Manifest.CodedPackets())
 	for j, f := range h.Manifest.Files {
 		info, err := os.Stat(h.File(f.Name))
 		switch {
 		case err != nil:
-			mine[j] = reason(err)
+			states[j] = reason(err)
 		case !info.Mode().IsRegular():
-			mine[j] = "not a regular file"
+			states[j] = "not a regular file"
 		case info.Size() != f.Bytes:
-			mine[j] = fmt.Sprintf("damaged: %d bytes, not %d", info.Size(), f.Bytes)
+			states[j] = fmt.Sprintf("damaged: %d bytes, not %d", info.Size(), f.Bytes)
 		}
 	}
-	states, err := exchange(&h.run, mine)
-	if err != nil {
-		return nil, err
-	}
-	for rank, list := range states {
-		if len(list) != n {
-			return nil, fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(list), n)
-		}
-	}
-	return states, nil
+	return states
 }
 
 // pick decides what to decode from: the inputs at hand and, for lost ones, coded files whose SHA-256 is right.
 func (h *filesAtHand) pick() error {
-	c, err := h.stat()
-	if err != nil {
-		return err
-	}
-	chosen, err := h.sufficient(c)
+	chosen, err := h.sufficient()
 	if err != nil {
 		return err
 	}
@@ -272,7 +260,7 @@ func (h *filesAtHand) pick() error {
 		h.warn("survivor %s is left out: it is no input of %s", text, h.File(manifest.FileName))
 	}
 	for j, f := range h.Manifest.Files {
-		if cause := c.reasonOf(j); cause != "" {
+		if cause := h.absent.reasonOf(j); cause != "" {
 			h.warn("%s is left out: %s", h.File(f.Name), cause)
 		}
 	}
@@ -281,7 +269,7 @@ func (h *filesAtHand) pick() error {
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
 // these can be told. It notes in holders which rank has each coded packet.
-func (h *filesAtHand) sufficient(c absent) (chosen []int, _ error) {
+func (h *filesAtHand) sufficient() (chosen []int, _ error) {
 	kept, lost := h.holders.split()
 	if len(lost) == 0 {
 		return nil, nil
@@ -289,7 +277,7 @@ func (h *filesAtHand) sufficient(c absent) (chosen []int, _ error) {
 	for {
 		for j := range h.holders.coded {
 			h.holders.coded[j] = -1
-			for rank, list := range c {
+			for rank, list := range h.absent {
 				if list[j] == "" {
 					h.holders.note(h.holders.coded, j, rank)
 				}
@@ -310,13 +298,13 @@ func (h *filesAtHand) sufficient(c absent) (chosen []int, _ error) {
 				if j < 0 || j >= len(h.holders.coded) {
 					return nil, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(h.holders.coded))
 				}
-				damaged, c[rank][j] = true, cause
+				damaged, h.absent[rank][j] = true, cause
 			}
 		}
 		switch {
 		case damaged: // choose again without
 		case len(chosen) < len(lost):
-			return nil, h.failAll(h.tooFew(c, lost, len(usable), len(chosen)))
+			return nil, h.failAll(h.tooFew(lost, len(usable), len(chosen)))
 		default:
 			return chosen, nil
 		}
@@ -360,7 +348,7 @@ func (h *filesAtHand) checkCoded(chosen []int) (bad map[int]string, err error) {
 }
 
 // tooFew says that the coded files have only that rank in the lost inputs.
-func (h *filesAtHand) tooFew(c absent, lost []int, usable, rank int) error {
+func (h *filesAtHand) tooFew(lost []int, usable, rank int) error {
 	m := h.Manifest
 	lacking := len(lost) - rank
 	want := fmt.Sprintf("%d %s", lacking, printable.Plural(lacking, "more input or coded file is", "more inputs or coded files are"))
@@ -370,7 +358,7 @@ func (h *filesAtHand) tooFew(c absent, lost []int, usable, rank int) error {
 		unknown = append(unknown, m.Inputs[p].Name)
 	}
 	for j, f := range m.Files {
-		if cause := c.reasonOf(j); cause != "" {
+		if cause := h.absent.reasonOf(j); cause != "" {
 			excluded = append(excluded, fmt.Sprintf("%s (%s)", f.Name, cause))
 		}
 	}
