@@ -322,8 +322,8 @@ func printMayLose(w io.Writer, r *group.VerifyReport, verbose bool) {
 		printable.Fprintf(w, "%s may be lost now\n", printable.Count(r.MayLose, "more node"))
 	}
 	if r.Risks != nil {
-		more := r.MayLose + 1
-		printable.Fprintf(w, "if %s %s lost, these files may not come back:\n", printable.Count(more, "more node"), printable.Plural(more, "is", "are"))
+		fatal := r.MayLose + 1
+		printable.Fprintf(w, "if %s %s lost, these files may not come back:\n", printable.Count(fatal, "more node"), printable.Plural(fatal, "is", "are"))
 	}
 	for _, x := range r.Risks {
 		printable.Fprintf(w, "node %d  %s, %s  %s\n", x.Node, printable.Count(x.Files, "file"), humanize.IBytes(uint64(x.Bytes)), x.Dir)

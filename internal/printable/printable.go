@@ -94,12 +94,12 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Plural returns one where n is 1, and else many.
-func Plural(n int, one, many string) string {
+// Plural returns the singular where n is 1, and else the plural.
+func Plural(n int, singular, plural string) string {
 	if n == 1 {
-		return one
+		return singular
 	}
-	return many
+	return plural
 }
 
 // Time is a moment as people here read it: local, with its zone.

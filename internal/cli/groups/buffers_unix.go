@@ -40,12 +40,12 @@ func mapSpans(spans []span, write bool) (list [][]byte, err error) {
 		if s.Offset < 0 || s.Bytes < 0 || s.Offset > stat.Size || s.Bytes > stat.Size-s.Offset {
 			return nil, fmt.Errorf("part %d: %d bytes at %d of descriptor %d, which has %d", i, s.Bytes, s.Offset, s.FD, stat.Size)
 		}
-		memory, before := []byte{}, s.Offset%int64(os.Getpagesize())
+		memory, skipped := []byte{}, s.Offset%int64(os.Getpagesize())
 		if s.Bytes > 0 {
-			if memory, err = syscall.Mmap(s.FD, s.Offset-before, int(before+s.Bytes), access, syscall.MAP_SHARED); err != nil {
+			if memory, err = syscall.Mmap(s.FD, s.Offset-skipped, int(skipped+s.Bytes), access, syscall.MAP_SHARED); err != nil {
 				return nil, fmt.Errorf("part %d: descriptor %d: not mapped: %w", i, s.FD, err)
 			}
-			memory = memory[before:]
+			memory = memory[skipped:]
 		}
 		list = append(list, slices.Clip(memory))
 	}

@@ -64,7 +64,7 @@ func groupText(f *pflag.FlagSet, dirs []string) ([]byte, error) {
 	flags := map[string][]string{}
 	f.Visit(func(f *pflag.Flag) {
 		flags[f.Name] = []string{f.Value.String()}
-		if list, many := f.Value.(pflag.SliceValue); many {
+		if list, ok := f.Value.(pflag.SliceValue); ok {
 			flags[f.Name] = list.GetSlice()
 		}
 	})
