@@ -55,8 +55,8 @@ type span struct {
 // mostPackets is more than a process can have files open.
 const mostPackets = 1 << 20
 
-// place sets which packets of k are those of this rank.
-func (j *encodeJob) place(k int) error {
+// setSpan sets which packets of k are those of this rank.
+func (j *encodeJob) setSpan(k int) error {
 	s := span{k: k, sinks: cmp.Or(j.e.Sinks, k)}
 	processors, firstSink := max(k, s.sinks), 0
 	if j.e.Separate {
@@ -104,7 +104,7 @@ func (j *encodeJob) localFiles() (names []string, err error) {
 	case k == 0:
 		return nil, option("Processors", "pattern %s: the number of processors is not given", e.Files[0])
 	}
-	if err := j.place(k); err != nil {
+	if err := j.setSpan(k); err != nil {
 		return nil, err
 	}
 	if pattern {
