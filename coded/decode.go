@@ -2,7 +2,6 @@ package coded
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,7 +53,7 @@ type Decoded struct {
 func Decode(ctx context.Context, t transport.Transport, d Decoding) (*Decoded, error) {
 	h := &filesAtHand{
 		run: newRun(ctx, t, d.Options, "decode"), d: d,
-		inputs: map[int]packetFile{}, coded: map[int]packetFile{}, scratch: map[int]disk.File{},
+		inputs: map[int]packetFile{}, coded: map[int]packetFile{}, scratch: map[int]disk.File{}, results: map[int]*newFile{},
 	}
 	defer h.close()
 	result, err := h.decode()
@@ -65,9 +64,6 @@ func (h *filesAtHand) decode() (*Decoded, error) {
 	if err := h.openManifest(); err != nil {
 		return nil, err
 	}
-	if err := h.atAllRanks(func() error { return h.look(h.checkOutput) }); err != nil {
-		return nil, err
-	}
 	if err := h.match(); err != nil {
 		return nil, err
 	}
@@ -75,7 +71,15 @@ func (h *filesAtHand) decode() (*Decoded, error) {
 		return nil, err
 	}
 	m := h.Manifest
-	if err := h.atAllRanks(h.compile); err != nil {
+	err := h.atAllRanks(func() error {
+		options, err := h.options(h.matrix.Field(), m.SymbolsPerPacket)
+		if err != nil {
+			return err
+		}
+		h.encoder, err = h.newDecoder(h.matrix.Field(), h.procs, h.decoding, options)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	result := &Decoded{Inputs: m.Processors}
@@ -84,23 +88,12 @@ func (h *filesAtHand) decode() (*Decoded, error) {
 			result.Sources = append(result.Sources, string(m.Files[s.coded].Name))
 		}
 	}
-	var err error
 	if h.DryRun {
 		result.Report, err = h.encoder.Estimate(h.ctx, h.t, m.SymbolsPerPacket)
 	} else {
 		result.Report, err = h.write()
 	}
 	return result, err
-}
-
-func (h *filesAtHand) compile() error {
-	m := h.Manifest
-	options, err := h.options(h.matrix.Field(), m.SymbolsPerPacket)
-	if err != nil {
-		return err
-	}
-	h.encoder, err = h.newDecoder(h.matrix.Field(), h.procs, h.decoding, options)
-	return err
 }
 
 func (h *filesAtHand) write() (*volley.Report, error) {
@@ -113,7 +106,7 @@ func (h *filesAtHand) write() (*volley.Report, error) {
 	}
 	defer dir.Discard()
 	if err := h.create(dir); err != nil {
-		return nil, outputError(err)
+		return nil, err
 	}
 	report, err := h.encode(h.encoder, h, h.Manifest.SymbolsPerPacket)
 	if err != nil {
@@ -126,29 +119,50 @@ func (h *filesAtHand) write() (*volley.Report, error) {
 }
 
 // checkOutput returns an error when files of the output directory may not be replaced, or are among the sources.
-func (h *filesAtHand) checkOutput() error { return h.check(h.sources, h.names) }
+func (h *filesAtHand) checkOutput() error {
+	return h.check(append(h.stored.sources(), h.survivors...), h.names)
+}
+
+// A holding is what a rank has of a manifest.
+type holding struct {
+	Digests []string   // of the manifest, and of its copy
+	Missing files.Name // why the rank has none
+	Absent  bool
+}
+
+// holding opens the directory of this rank.
+func (h *filesAtHand) holding(path string) (mine holding, err error) {
+	if h.d.Coded == "" {
+		return mine, inputf("no directory of coded files: name what volley encode -o has made")
+	}
+	switch h.stored, err = openStored(h.disk, path, disk.HolderOf(h.verb, "")); {
+	case errors.As(err, new(*files.BusyError)):
+		return mine, err
+	case err != nil && h.t.Size() == 1:
+		return mine, inputf("%w: want a directory that volley encode -o has made", err)
+	case err != nil:
+		h.stored = &stored{path: path, close: func() {}}
+		return holding{Missing: files.Name(err.Error()), Absent: errors.Is(err, fs.ErrNotExist)}, nil
+	}
+	for _, m := range []*manifest.Manifest{h.Manifest, h.Copy} {
+		if m == nil {
+			continue
+		}
+		text, err := m.Text()
+		if err != nil {
+			return mine, err
+		}
+		mine.Digests = append(mine.Digests, disk.Sum(text))
+	}
+	return mine, nil
+}
 
 // openManifest reads the manifest, which all ranks have in common, and finds the survivors that this one names.
 func (h *filesAtHand) openManifest() error {
-	if h.d.Coded == "" {
-		return h.atAllRanks(func() error { return inputf("no directory of coded files: name what volley encode -o has made") })
-	}
 	path := strings.ReplaceAll(h.d.Coded, rankWord, fmt.Sprint(h.t.Rank()))
-	var missing error // the manifest of this rank
-	err := h.atAllRanks(func() (err error) {
-		switch h.stored, err = openStored(h.disk, path, disk.HolderOf(h.verb, "")); {
-		case errors.As(err, new(*files.BusyError)):
-			return err
-		case err != nil && h.t.Size() == 1:
-			return inputf("%w: want a directory that volley encode -o has made", err)
-		case err != nil:
-			missing = err
-			h.stored = &stored{path: path, close: func() {}}
-		}
-		return nil
-	})
+	answers, err := exchangeWork(&h.run, func() (holding, error) { return h.holding(path) })
 	if err == nil {
-		err = h.shareManifest(missing)
+		err = h.shareManifest(answers)
 	}
 	if err != nil {
 		return err
@@ -167,74 +181,49 @@ func (h *filesAtHand) openManifest() error {
 		if h.names, renamed = outputNames(h.Manifest.Inputs); renamed && h.t.Rank() == 0 {
 			h.warn("the inputs become %s: the names they had would not do for the files of one directory", printable.List(h.names))
 		}
-		files, err := h.files()
-		h.survivors, h.sources = files, append(h.stored.sources(), files...)
-		return err
+		if h.survivors, err = h.files(); err != nil {
+			return err
+		}
+		return h.look(h.checkOutput)
 	})
 }
 
 // shareManifest gives the manifest to ranks that have none. Those that have one have the same, or the same copy: an
 // encode that was interrupted may have put its manifest in force at some ranks only, and all have the earlier one then.
-func (h *filesAtHand) shareManifest(missing error) error {
-	if h.t.Size() == 1 {
-		return nil
-	}
-	type says struct {
-		Digests []string
-		Missing files.Name
-		Absent  bool `json:"Gone"`
-	}
-	var mine says
-	var texts [][]byte
-	manifests := []*manifest.Manifest{h.Manifest, h.Copy}
-	if missing != nil {
-		mine, manifests = says{Missing: files.Name(missing.Error()), Absent: errors.Is(missing, fs.ErrNotExist)}, nil
-	}
-	for _, m := range manifests {
-		if m == nil {
-			continue
-		}
-		unsealed := *m
-		unsealed.SHA256 = "" // of another text
-		text, err := json.Marshal(unsealed)
-		if err != nil {
-			return err
-		}
-		mine.Digests, texts = append(mine.Digests, disk.Sum(text)), append(texts, text)
-	}
-	answers, err := exchange(&h.run, mine)
-	if err != nil {
-		return err
-	}
-	holder := slices.IndexFunc(answers, func(s says) bool { return s.Missing == "" })
+func (h *filesAtHand) shareManifest(answers []holding) error {
+	mine := answers[h.t.Rank()]
+	holder := slices.IndexFunc(answers, func(x holding) bool { return x.Missing == "" })
 	if holder < 0 {
 		return h.failAll(inputf("no rank has a manifest: %s: want a directory that volley encode -o has made", answers[0].Missing))
 	}
 	differs := -1
 	common := slices.IndexFunc(answers[holder].Digests, func(d string) bool {
-		differs = slices.IndexFunc(answers, func(s says) bool { return s.Missing == "" && !slices.Contains(s.Digests, d) })
+		differs = slices.IndexFunc(answers, func(x holding) bool { return x.Missing == "" && !slices.Contains(x.Digests, d) })
 		return differs < 0
 	})
 	if common < 0 {
 		return h.failAll(inputf("ranks %d and %d have manifests of different runs: name directories of one encode", holder, differs))
 	}
-	if missing == nil && slices.Index(mine.Digests, answers[holder].Digests[common]) > 0 {
+	if mine.Missing == "" && slices.Index(mine.Digests, answers[holder].Digests[common]) > 0 {
 		h.Manifest = h.Copy
 		h.warn("%s is of a run that was interrupted when other ranks had not come so far: %s is used", h.File(manifest.FileName), manifest.CopyName)
 	}
-	if !slices.ContainsFunc(answers, func(s says) bool { return s.Missing != "" }) {
+	if !slices.ContainsFunc(answers, func(x holding) bool { return x.Missing != "" }) {
 		return nil
 	}
 	var text []byte
 	if h.t.Rank() == holder {
-		text = texts[common]
+		var err error
+		if text, err = h.Manifest.Text(); err != nil {
+			return err
+		}
 	}
 	received, err := collective.Allgatherv(h.ctx, h.t, text, h.Timeout)
-	if err != nil || missing == nil {
+	if err != nil || mine.Missing == "" {
 		return err
 	}
 	if !mine.Absent {
-		h.warn("%v: the manifest of rank %d is used", missing, holder)
+		h.warn("%s: the manifest of rank %d is used", mine.Missing, holder)
 	}
 	h.Manifest, err = manifest.Parse(received[holder])
 	return err

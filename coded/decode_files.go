@@ -38,23 +38,17 @@ type filesAtHand struct {
 	decoding  matrix.Matrix // how lost inputs come of what is decoded from, as [solver.Solve] says
 	names     []string      // of the files to write, by input
 	survivors []string      // the files that this rank names
-	sources   []string      // the files that may be read
 	encoder   *volley.Encoder
 
 	inputs  map[int]packetFile // that have survived and are here
 	coded   map[int]packetFile // coded files here that are decoded from
+	holders *inventory
 	procs   []processor
-	first   int             // processor here
-	local   []processorHere // processors here
 	opened  []packetFile
 	scratch map[int]disk.File // packets of other ranks, by processor
+	results map[int]*newFile  // by processor
 	unfit   []files.Name      // survivors that are left out, and why
-}
-
-type processorHere struct {
-	processor
-	packet io.ReaderAt
-	file   *newFile // of the result
+	absent  absent
 }
 
 // files returns the survivors that this rank names.
@@ -90,6 +84,7 @@ func (h *filesAtHand) openFile(name string) (packetFile, error) {
 
 // match finds out which inputs the survivors are, and leaves out others. Of several ranks one reads a file all see.
 func (h *filesAtHand) match() error {
+	h.holders = newInventory(h.t.Size(), h.Manifest.Processors, h.Manifest.CodedPackets())
 	var found []packetFile
 	for _, name := range h.survivors {
 		f, err := h.openFile(name)
@@ -103,22 +98,23 @@ func (h *filesAtHand) match() error {
 	if err != nil {
 		return err
 	}
-	err = h.atAllRanks(func() error {
+	type says struct {
+		Inputs []int
+		Unfit  []files.Name
+		Coded  []string // see absent
+	}
+	answers, err := exchangeWork(&h.run, func() (mine says, err error) {
 		sums, errs := digests(h.ctx, found)
 		if h.ctx.Err() != nil {
-			return context.Cause(h.ctx)
+			return mine, context.Cause(h.ctx)
 		}
-		type content struct {
-			bytes int64
-			sum   string
-		}
-		processors := map[content][]int{} // more than one where inputs are equal
+		processors := map[manifest.Entry][]int{} // by length and digest; more than one where inputs are equal
 		for p, entry := range h.Manifest.Inputs {
-			expected := content{entry.Bytes, entry.SHA256}
+			expected := manifest.Entry{Bytes: entry.Bytes, SHA256: entry.SHA256}
 			processors[expected] = append(processors[expected], p)
 		}
 		for i, f := range found {
-			matches := processors[content{f.bytes, sums[i]}]
+			matches := processors[manifest.Entry{Bytes: f.bytes, SHA256: sums[i]}]
 			switch {
 			case errs[i] != nil:
 				h.leaveOut("%s (%s)", f.Name(), reason(errs[i]))
@@ -129,27 +125,29 @@ func (h *filesAtHand) match() error {
 				h.inputs[p] = f
 			}
 		}
-		return nil
+		return says{slices.Sorted(maps.Keys(h.inputs)), h.unfit, h.stat()}, nil
 	})
 	if err != nil {
 		return err
 	}
-	type tally struct {
-		Fit   int
-		Unfit []files.Name
+	h.unfit = nil
+	fit := false
+	for rank, x := range answers {
+		for _, p := range x.Inputs {
+			if p < 0 || p >= len(h.holders.inputs) {
+				return fmt.Errorf("rank %d says that it has input %d of %d", rank, p, len(h.holders.inputs))
+			}
+			h.holders.note(h.holders.inputs, p, rank)
+			fit = true
+		}
+		if len(x.Coded) != len(h.holders.coded) {
+			return fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(x.Coded), len(h.holders.coded))
+		}
+		h.unfit, h.absent = append(h.unfit, x.Unfit...), append(h.absent, x.Coded)
 	}
-	tallies, err := exchange(&h.run, tally{len(h.inputs), h.unfit})
-	if err != nil {
-		return err
+	if len(h.unfit) > 0 && !fit {
+		return h.failAll(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.d.Coded, manifest.FileName), printable.List(h.unfit)))
 	}
-	fit, unfit := 0, []files.Name(nil)
-	for _, t := range tallies {
-		fit, unfit = fit+t.Fit, append(unfit, t.Unfit...)
-	}
-	if len(unfit) > 0 && fit == 0 {
-		return h.failAll(inputf("cannot use any survivor: none is an input of %s: %s. Leave them out", filepath.Join(h.d.Coded, manifest.FileName), printable.List(unfit)))
-	}
-	h.unfit = unfit
 	return nil
 }
 
@@ -231,62 +229,30 @@ func (a absent) reasonOf(j int) string {
 	return cause
 }
 
-func (h *filesAtHand) stat() (absent, error) {
-	n := h.Manifest.CodedPackets()
-	mine := make([]string, n)
+// stat says of each coded file why this rank has none that can be right; "" where it has.
+func (h *filesAtHand) stat() []string {
+	states := make([]string, h.Manifest.CodedPackets())
 	for j, f := range h.Manifest.Files {
 		info, err := os.Stat(h.File(f.Name))
 		switch {
 		case err != nil:
-			mine[j] = reason(err)
+			states[j] = reason(err)
 		case !info.Mode().IsRegular():
-			mine[j] = "not a regular file"
+			states[j] = "not a regular file"
 		case info.Size() != f.Bytes:
-			mine[j] = fmt.Sprintf("damaged: %d bytes, not %d", info.Size(), f.Bytes)
+			states[j] = fmt.Sprintf("damaged: %d bytes, not %d", info.Size(), f.Bytes)
 		}
 	}
-	states, err := exchange(&h.run, mine)
-	if err != nil {
-		return nil, err
-	}
-	for rank, list := range states {
-		if len(list) != n {
-			return nil, fmt.Errorf("rank %d tells of %d coded files: want %d", rank, len(list), n)
-		}
-	}
-	return states, nil
+	return states
 }
 
 // pick decides what to decode from: the inputs at hand and, for lost ones, coded files whose SHA-256 is right.
 func (h *filesAtHand) pick() error {
-	k, ranks := h.Manifest.Processors, h.t.Size()
-	holders := newInventory(ranks, k, h.Manifest.CodedPackets())
-	answers, err := exchange(&h.run, slices.Sorted(maps.Keys(h.inputs)))
+	chosen, err := h.sufficient()
 	if err != nil {
 		return err
 	}
-	for rank, inputs := range answers {
-		for _, p := range inputs {
-			if p < 0 || p >= k {
-				return fmt.Errorf("rank %d says that it has input %d of %d", rank, p, k)
-			}
-			holders.note(holders.inputs, p, rank)
-		}
-	}
-	c, err := h.stat()
-	if err != nil {
-		return err
-	}
-	chosen, err := h.sufficient(holders, c)
-	if err != nil {
-		return err
-	}
-	h.procs = holders.assign(chosen)
-	first, end := holders.hosted(h.t.Rank())
-	h.first = first
-	for _, s := range h.procs[first:end] {
-		h.local = append(h.local, processorHere{processor: s})
-	}
+	h.procs = h.holders.assign(chosen)
 	if h.t.Rank() > 0 {
 		return nil
 	}
@@ -294,7 +260,7 @@ func (h *filesAtHand) pick() error {
 		h.warn("survivor %s is left out: it is no input of %s", text, h.File(manifest.FileName))
 	}
 	for j, f := range h.Manifest.Files {
-		if cause := c.reasonOf(j); cause != "" {
+		if cause := h.absent.reasonOf(j); cause != "" {
 			h.warn("%s is left out: %s", h.File(f.Name), cause)
 		}
 	}
@@ -303,110 +269,96 @@ func (h *filesAtHand) pick() error {
 
 // sufficient returns as many coded packets as inputs are lost, from which with the other inputs
 // these can be told. It notes in holders which rank has each coded packet.
-func (h *filesAtHand) sufficient(holders *inventory, c absent) (chosen []int, _ error) {
-	kept, lost := holders.split()
+func (h *filesAtHand) sufficient() (chosen []int, _ error) {
+	kept, lost := h.holders.split()
 	if len(lost) == 0 {
 		return nil, nil
 	}
 	for {
-		for j := range holders.coded {
-			holders.coded[j] = -1
-			for rank, list := range c {
+		for j := range h.holders.coded {
+			h.holders.coded[j] = -1
+			for rank, list := range h.absent {
 				if list[j] == "" {
-					holders.note(holders.coded, j, rank)
+					h.holders.note(h.holders.coded, j, rank)
 				}
 			}
 		}
-		usable := holders.preferred()
-		err := h.atAllRanks(func() (err error) {
-			chosen, h.decoding, err = solver.Solve(h.ctx, h.matrix, kept, lost, usable)
-			return h.input(err)
+		usable, damaged := h.holders.preferred(), false
+		answers, err := exchangeWork(&h.run, func() (bad map[int]string, err error) {
+			if chosen, h.decoding, err = solver.Solve(h.ctx, h.matrix, kept, lost, usable); err != nil {
+				return nil, h.input(err)
+			}
+			return h.checkCoded(chosen)
 		})
 		if err != nil {
 			return nil, err
 		}
-		damaged, err := h.checkCoded(holders, c, chosen)
+		for rank, bad := range answers {
+			for j, cause := range bad {
+				if j < 0 || j >= len(h.holders.coded) {
+					return nil, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(h.holders.coded))
+				}
+				damaged, h.absent[rank][j] = true, cause
+			}
+		}
 		switch {
-		case err != nil:
-			return nil, err
 		case damaged: // choose again without
 		case len(chosen) < len(lost):
-			return nil, h.failAll(h.tooFew(c, lost, len(usable), len(chosen)))
+			return nil, h.failAll(h.tooFew(lost, len(usable), len(chosen)))
 		default:
 			return chosen, nil
 		}
 	}
 }
 
-// checkCoded has every rank open its coded files of these, leaves out damaged ones, and reports whether there are any.
-func (h *filesAtHand) checkCoded(holders *inventory, c absent, chosen []int) (damaged bool, err error) {
-	mine := map[int]string{} // why it is left out
-	err = h.atAllRanks(func() error {
-		var indices []int
-		var files []packetFile
-		for _, j := range chosen {
-			if _, checked := h.coded[j]; checked || holders.coded[j] != h.t.Rank() {
-				continue
-			}
-			f, err := h.openFile(h.File(h.Manifest.Files[j].Name))
-			if err != nil {
-				mine[j] = reason(err)
-				continue
-			}
-			indices, files = append(indices, j), append(files, f)
+// checkCoded opens the coded files of these that this rank is to read. It returns why it leaves out damaged ones.
+func (h *filesAtHand) checkCoded(chosen []int) (bad map[int]string, err error) {
+	bad = map[int]string{}
+	var indices []int
+	var files []packetFile
+	for _, j := range chosen {
+		if _, checked := h.coded[j]; checked || h.holders.coded[j] != h.t.Rank() {
+			continue
 		}
-		sums, errs := digests(h.ctx, files)
-		if h.ctx.Err() != nil {
-			return context.Cause(h.ctx)
+		f, err := h.openFile(h.File(h.Manifest.Files[j].Name))
+		if err != nil {
+			bad[j] = reason(err)
+			continue
 		}
-		for i, j := range indices {
-			switch {
-			case errs[i] != nil:
-				mine[j] = reason(errs[i])
-			case sums[i] != h.Manifest.Files[j].SHA256:
-				mine[j] = reason(errDamaged)
-				if k := slices.IndexFunc(h.Manifest.Files, func(f manifest.Entry) bool { return f.SHA256 == sums[i] }); k >= 0 {
-					mine[j] = fmt.Sprintf("it is %s: give it that name", h.Manifest.Files[k].Name)
-				}
-			default:
-				h.coded[j] = files[i]
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return false, err
+		indices, files = append(indices, j), append(files, f)
 	}
-	reasons, err := exchange(&h.run, mine)
-	if err != nil {
-		return false, err
+	sums, errs := digests(h.ctx, files)
+	if h.ctx.Err() != nil {
+		return nil, context.Cause(h.ctx)
 	}
-	for rank, bad := range reasons {
-		for j, cause := range bad {
-			if j < 0 || j >= len(holders.coded) {
-				return false, fmt.Errorf("rank %d tells of coded packet %d of %d", rank, j, len(holders.coded))
+	for i, j := range indices {
+		switch {
+		case errs[i] != nil:
+			bad[j] = reason(errs[i])
+		case sums[i] != h.Manifest.Files[j].SHA256:
+			bad[j] = "damaged: another SHA-256"
+			if k := slices.IndexFunc(h.Manifest.Files, func(f manifest.Entry) bool { return f.SHA256 == sums[i] }); k >= 0 {
+				bad[j] = fmt.Sprintf("it is %s: give it that name", h.Manifest.Files[k].Name)
 			}
-			damaged, c[rank][j] = true, cause
+		default:
+			h.coded[j] = files[i]
 		}
 	}
-	return damaged, nil
+	return bad, nil
 }
 
 // tooFew says that the coded files have only that rank in the lost inputs.
-func (h *filesAtHand) tooFew(c absent, lost []int, usable, rank int) error {
+func (h *filesAtHand) tooFew(lost []int, usable, rank int) error {
 	m := h.Manifest
 	lacking := len(lost) - rank
-	want := fmt.Sprintf("%d more inputs or coded files are", lacking)
-	if lacking == 1 {
-		want = "1 more input or coded file is"
-	}
+	want := fmt.Sprintf("%d %s", lacking, printable.Plural(lacking, "more input or coded file is", "more inputs or coded files are"))
 	var unknown []files.Name
 	var excluded []string
 	for _, p := range lost {
 		unknown = append(unknown, m.Inputs[p].Name)
 	}
 	for j, f := range m.Files {
-		if cause := c.reasonOf(j); cause != "" {
+		if cause := h.absent.reasonOf(j); cause != "" {
 			excluded = append(excluded, fmt.Sprintf("%s (%s)", f.Name, cause))
 		}
 	}
@@ -425,25 +377,21 @@ func (h *filesAtHand) tooFew(c absent, lost []int, usable, rank int) error {
 
 // perm returns what the files here that the inputs come from all allow.
 func (h *filesAtHand) perm() fs.FileMode {
-	permissions := fs.ModePerm
+	perm := fs.ModePerm
 	for _, s := range h.procs {
-		if f, present := h.fileOf(s); present {
-			permissions &= disk.Permissions(f.info)
+		if s.holder == h.t.Rank() {
+			perm &= disk.Permissions(h.fileOf(s).info)
 		}
 	}
-	return permissions
+	return perm
 }
 
-// fileOf returns the file of a processor's packet where this rank has it.
-func (h *filesAtHand) fileOf(s processor) (f packetFile, present bool) {
-	switch {
-	case s.holder != h.t.Rank():
-	case s.coded >= 0:
-		f, present = h.coded[s.coded]
-	default:
-		f, present = h.inputs[s.input]
+// fileOf returns the file of a processor's packet, which this rank has.
+func (h *filesAtHand) fileOf(s processor) packetFile {
+	if s.coded >= 0 {
+		return h.coded[s.coded]
 	}
-	return f, present
+	return h.inputs[s.input]
 }
 
 func (h *filesAtHand) bytes(s processor) int64 {
@@ -454,56 +402,43 @@ func (h *filesAtHand) bytes(s processor) int64 {
 }
 
 func (h *filesAtHand) source(p int, packet *volley.Packet) {
-	s := h.local[p-h.first]
-	n := h.bytes(s.processor)
-	packet.Source, packet.Size = s.packet, n
-	if s.coded < 0 && h.Manifest.BitsPerSymbol != 0 {
-		packet.Source, packet.Size = field.NewReaderAt(h.matrix.Field(), s.packet, n), field.PackingOf(h.matrix.Field()).Symbols(n)*int64(h.Manifest.SymbolBytes)
+	s, bits := h.procs[p], h.Manifest.BitsPerSymbol
+	if s.coded >= 0 {
+		bits = 0
 	}
+	file := io.ReaderAt(h.scratch[p])
+	if s.holder == h.t.Rank() {
+		file = h.fileOf(s)
+	}
+	setSource(packet, h.matrix.Field(), bits, file, h.bytes(s))
 }
 
 func (h *filesAtHand) sink(p int, packet *volley.Packet) {
-	s := h.local[p-h.first]
-	entry := h.Manifest.Inputs[s.result]
-	packet.Coded = cutWriter{s.file, entry.Bytes}
+	entry := h.Manifest.Inputs[h.procs[p].result]
+	packet.Coded = cutWriter{h.results[p], entry.Bytes}
 	if h.Manifest.BitsPerSymbol != 0 {
-		packet.Coded = unpackingWriter{field.NewWriterAt(h.matrix.Field(), s.file, entry.Bytes), string(entry.Name)}
+		packet.Coded = unpackingWriter{field.NewWriterAt(h.matrix.Field(), h.results[p], entry.Bytes), string(entry.Name)}
 	}
 }
 
-func (h *filesAtHand) reader(s processor) io.ReaderAt {
-	f, _ := h.fileOf(s)
-	return f
-}
+func (h *filesAtHand) reader(s processor) io.ReaderAt { return h.fileOf(s) }
 
 func (h *filesAtHand) writer(p int) io.WriterAt { return h.scratch[p] }
 
 // create makes the files of the results here. Packets for processors at other ranks go there, into files without names.
 func (h *filesAtHand) create(dir *directory) error {
-	err := h.atAllRanks(func() error {
-		for i := range h.local {
-			s := &h.local[i]
-			f, err := dir.Create(h.names[s.result])
-			if err != nil {
-				return outputError(err)
+	err := h.atAllRanks(func() (err error) {
+		for p, end := h.holders.hosted(h.t.Rank()); p < end && err == nil; p++ {
+			if h.results[p], err = dir.Create(h.names[h.procs[p].result]); err == nil && h.procs[p].holder != h.t.Rank() {
+				h.scratch[p], err = dir.Scratch()
 			}
-			s.file = f
-			if f, present := h.fileOf(s.processor); present {
-				s.packet = f
-				continue
-			}
-			scratch, err := dir.Scratch()
-			if err != nil {
-				return outputError(err)
-			}
-			h.scratch[h.first+i], s.packet = scratch, scratch
 		}
-		return nil
+		return outputError(err)
 	})
 	if err != nil {
 		return err
 	}
-	return h.move(newInventory(h.t.Size(), len(h.procs), 0), h.procs, h)
+	return h.move(h.holders, h.procs, h)
 }
 
 // cutWriter takes a packet and writes the first size bytes of it.
@@ -539,9 +474,9 @@ func (w unpackingWriter) WriteAt(p []byte, offset int64) (int, error) {
 // finish returns a *WrongError where the inputs are not what they were.
 func (h *filesAtHand) finish() error {
 	var wrong []string
-	for _, s := range h.local {
-		entry := h.Manifest.Inputs[s.result]
-		if size, sum := s.file.Sum(); size != entry.Bytes || sum != entry.SHA256 {
+	for p, end := h.holders.hosted(h.t.Rank()); p < end; p++ {
+		entry := h.Manifest.Inputs[h.procs[p].result]
+		if size, sum := h.results[p].Sum(); size != entry.Bytes || sum != entry.SHA256 {
 			wrong = append(wrong, string(entry.Name))
 		}
 	}

@@ -149,7 +149,7 @@ type directory struct {
 func (r *run) open(o output, check func() error) (_ *directory, err error) {
 	// The last rank removes the directory, whichever has made it. None has, before all have come to the exchange.
 	d := &directory{run: r, output: o, undo: disk.Unmake(r.disk, r.Dir)}
-	runs, err := exchange(r, newName())
+	runs, err := exchange(r, rand.Text()[:8])
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +199,6 @@ func (r *run) open(o output, check func() error) (_ *directory, err error) {
 	})
 }
 
-func newName() string { return rand.Text()[:8] }
-
 func (d *directory) lock() (err error) {
 	d.unlock, err = d.dir.Lock(LockName, false, d.holder)
 	return err
@@ -237,7 +235,7 @@ func (d *directory) clean() error {
 func (d *directory) listed() (names map[string]bool, complete bool) {
 	names, complete = map[string]bool{}, true
 	for _, name := range manifests {
-		m, err := readManifest(d.dir, name, d.File(name))
+		m, err := readManifest(d.dir, d.Dir, name)
 		if err != nil {
 			complete = complete && errors.Is(err, fs.ErrNotExist)
 			continue

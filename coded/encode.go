@@ -1,8 +1,9 @@
 package coded
 
 import (
-	"cmp"
 	"context"
+	"encoding/hex"
+	"io/fs"
 	"slices"
 
 	"volley"
@@ -36,35 +37,39 @@ type Encoding struct {
 // [*ChangedError], a [*files.BusyError] or [*files.SharedError] where the output directory has another user, those of
 // volley.Encoder.Run and of the file system. The report is that of all ranks.
 func Encode(ctx context.Context, t transport.Transport, e Encoding) (*volley.Report, error) {
-	j := &encodeJob{run: newRun(ctx, t, e.Options, "encode"), e: e}
+	j := &encodeJob{run: newRun(ctx, t, e.Options, "encode"), e: e, perm: fs.ModePerm}
 	report, err := j.encode()
 	return report, j.fail(err)
 }
 
+// An encodeJob is an Encode at this rank: a file in and a file out for each processor here.
 type encodeJob struct {
 	run
+	span
 	e       Encoding
 	plain   matrix.Matrix // before the inverse is taken; what the manifest describes
 	encoder *volley.Encoder
-	packets *filePackets
+	inputs  []*inputFile
+	outputs []*newFile
+
+	bits    int         // of the files, that a symbol holds; 0: the files hold symbols already
+	symbols int64       // of the longest packet here
+	perm    fs.FileMode // what the files of all packets here allow
 }
 
 func (j *encodeJob) encode() (*volley.Report, error) {
-	err := j.atAllRanks(j.prepare)
-	if j.packets != nil {
-		defer j.packets.close()
-	}
+	defer j.close()
+	symbols, err := exchangeWork(&j.run, func() (int64, error) {
+		err := j.prepare()
+		return j.symbols, err
+	})
 	if err != nil {
 		return nil, err
 	}
 	if j.DryRun {
-		symbols, err := exchange(&j.run, j.packets.symbols())
-		if err != nil {
-			return nil, err
-		}
 		return j.encoder.Estimate(j.ctx, j.t, slices.Max(symbols))
 	}
-	dir, err := j.run.open(nil, j.checkOutput)
+	dir, err := j.open(nil, j.checkOutput)
 	if err != nil {
 		return nil, err
 	}
@@ -72,18 +77,15 @@ func (j *encodeJob) encode() (*volley.Report, error) {
 	if err := j.create(dir); err != nil {
 		return nil, outputError(err)
 	}
-	report, err := j.run.encode(j.encoder, j.packets, j.packets.symbols())
+	report, err := j.run.encode(j.encoder, j, j.symbols)
 	if err != nil {
 		return nil, err
 	}
 	m := j.manifest(report)
-	if err := j.packets.finish(m); err != nil {
+	if err := j.addFiles(m); err != nil {
 		return nil, err
 	}
-	if err := j.gather(m); err != nil {
-		return nil, err
-	}
-	return report, j.commit(dir, m, j.packets.perm())
+	return report, j.commit(dir, m, j.perm)
 }
 
 // prepare checks what the caller gives, as far as that can be done alone.
@@ -94,12 +96,11 @@ func (j *encodeJob) prepare() (err error) {
 	case j.e.Sinks < 0:
 		return option("Sinks", "%d sinks: want 1 or more, or 0 for all processors", j.e.Sinks)
 	}
-	if j.packets, err = j.open(); err != nil {
+	if err := j.openInputs(); err != nil {
 		return err
 	}
-	k := j.packets.k
-	if j.e.Processors != 0 && j.e.Processors != k {
-		return option("Processors", "%d packets for %d processors", k, j.e.Processors)
+	if j.e.Processors != 0 && j.e.Processors != j.k {
+		return option("Processors", "%d packets for %d processors", j.k, j.e.Processors)
 	}
 	if err := j.look(j.checkOutput); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (j *encodeJob) prepare() (err error) {
 	// The file of a matrix is read only once: it may be a pipe, and may change.
 	plain := j.e.Matrix
 	plain.Inverse = false
-	if j.plain, err = plain.Build(j.e.Field, k, cmp.Or(j.e.Sinks, k)); err != nil {
+	if j.plain, err = plain.Build(j.e.Field, j.k, j.sinks); err != nil {
 		return input(err)
 	}
 	a := j.plain
@@ -116,7 +117,7 @@ func (j *encodeJob) prepare() (err error) {
 			return j.input(err)
 		}
 	}
-	options, err := j.options(j.e.Field, j.packets.symbols())
+	options, err := j.options(j.e.Field, j.symbols)
 	if err != nil {
 		return err
 	}
@@ -130,30 +131,53 @@ func (j *encodeJob) prepare() (err error) {
 }
 
 func (j *encodeJob) checkOutput() error {
-	return j.check(append(j.packets.sources(), j.e.Matrix.Files()...), nil)
+	sources := j.e.Matrix.Files()
+	for _, file := range j.inputs {
+		sources = append(sources, file.Name())
+	}
+	return j.check(sources, nil)
 }
 
 // create makes the coded files here, whose names have the same number at all ranks.
 func (j *encodeJob) create(dir *directory) error {
-	number, err := dir.next()
+	numbers, err := exchangeWork(&j.run, dir.next)
 	if err != nil {
 		return err
 	}
-	numbers, err := exchange(&j.run, number)
-	if err != nil {
-		return err
+	for s := j.firstSink; s < j.endSink; s++ {
+		f, err := dir.Create(manifest.CodedName(s, j.sinks, slices.Max(numbers)))
+		if err != nil {
+			return err
+		}
+		j.outputs = append(j.outputs, f)
 	}
-	return j.packets.create(dir, slices.Max(numbers))
+	return nil
 }
 
-// gather puts the files of all ranks into a manifest that has those of this one.
-func (j *encodeJob) gather(m *manifest.Manifest) error {
-	type files struct{ Inputs, Files []manifest.Entry }
-	gathered, err := exchange(&j.run, files{m.Inputs, m.Files})
+// addFiles puts the files of all ranks into a manifest, after a look at those that were read here.
+func (j *encodeJob) addFiles(m *manifest.Manifest) error {
+	type entries struct{ Inputs, Files []manifest.Entry }
+	gathered, err := exchangeWork(&j.run, func() (mine entries, err error) {
+		for i, file := range j.inputs {
+			if file.read != file.bytes {
+				return mine, shrunk(file.Name(), file.bytes, file.read)
+			}
+			if err := file.unchanged(); err != nil {
+				return mine, err
+			}
+			mine.Inputs = append(mine.Inputs, manifest.Entry{
+				Name: files.Name(file.Name()), Processor: j.first + i, Bytes: file.bytes, SHA256: hex.EncodeToString(file.digest.Sum(nil)),
+			})
+		}
+		for i, output := range j.outputs {
+			size, sum := output.Sum()
+			mine.Files = append(mine.Files, manifest.Entry{Name: files.Name(output.name), Processor: j.firstSink + i, Bytes: size, SHA256: sum})
+		}
+		return mine, nil
+	})
 	if err != nil {
 		return err
 	}
-	m.Inputs, m.Files = nil, nil
 	for _, f := range gathered {
 		m.Inputs, m.Files = append(m.Inputs, f.Inputs...), append(m.Files, f.Files...)
 	}
@@ -165,7 +189,7 @@ func (j *encodeJob) gather(m *manifest.Manifest) error {
 func (j *encodeJob) manifest(r *volley.Report) *manifest.Manifest {
 	m := &manifest.Manifest{
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
-		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
+		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket, BitsPerSymbol: j.bits,
 		Matrix: manifest.Matrix{Family: files.Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
 	}
 	if j.e.Matrix.Argument != "" {

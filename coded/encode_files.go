@@ -3,7 +3,6 @@ package coded
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -18,30 +17,32 @@ import (
 	"volley/coded/manifest"
 	"volley/executor"
 	"volley/field"
-	"volley/files"
 	"volley/internal/disk"
 	"volley/internal/printable"
 )
 
-// open returns the packets that the caller names.
-func (j *encodeJob) open() (*filePackets, error) {
-	e := j.e
-	names, local, err := j.localFiles()
+// openInputs opens the packets that the caller names.
+func (j *encodeJob) openInputs() error {
+	names, err := j.localFiles()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p := &filePackets{field: e.Field, span: local}
-	if !e.Symbols {
-		packing := field.PackingOf(e.Field)
-		p.packing = &packing
+	if !j.e.Symbols {
+		j.bits = field.PackingOf(j.e.Field).Bits()
 	}
 	for _, name := range names {
-		if err := p.open(name); err != nil {
-			p.close()
-			return nil, input(err)
+		f, err := openPacket(name)
+		if err != nil {
+			return input(err)
+		}
+		j.symbols = max(j.symbols, symbolsOf(j.e.Field, j.bits, f.bytes))
+		j.perm &= disk.Permissions(f.info)
+		j.inputs = append(j.inputs, &inputFile{packetFile: f, digest: sha256.New()})
+		if symbol := int64(j.e.Field.SymbolBytes()); j.e.Symbols && f.bytes%symbol != 0 {
+			return inputf("packet %s: %d bytes: a symbol of %s has %d", name, f.bytes, j.e.Field.Name(), symbol)
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // A span is which packets, and which coded packets, are those of the processors that live at this rank.
@@ -54,8 +55,8 @@ type span struct {
 // mostPackets is more than a process can have files open.
 const mostPackets = 1 << 20
 
-// span returns that of this rank, for k packets.
-func (j *encodeJob) span(k int) (span, error) {
+// setSpan sets which packets of k are those of this rank.
+func (j *encodeJob) setSpan(k int) error {
 	s := span{k: k, sinks: cmp.Or(j.e.Sinks, k)}
 	processors, firstSink := max(k, s.sinks), 0
 	if j.e.Separate {
@@ -63,24 +64,25 @@ func (j *encodeJob) span(k int) (span, error) {
 	}
 	switch {
 	case k < 1:
-		return s, inputf("%d packets: want 1 or more", k)
+		return inputf("%d packets: want 1 or more", k)
 	case k > mostPackets || s.sinks > mostPackets:
-		return s, inputf("%d packets and %d coded ones: want at most %d", k, s.sinks, mostPackets)
+		return inputf("%d packets and %d coded ones: want at most %d", k, s.sinks, mostPackets)
 	}
 	if err := j.checkRanks(processors); err != nil {
-		return s, err
+		return err
 	}
 	first, end := executor.Hosted(processors, j.t.Rank(), j.t.Size())
 	s.first, s.end = min(first, k), min(end, k)
 	s.firstSink, s.endSink = min(max(first-firstSink, 0), s.sinks), min(max(end-firstSink, 0), s.sinks)
-	return s, nil
+	j.span = s
+	return nil
 }
 
 // rankWord stands in the name of a file for the number of a processor, or of a rank.
 const rankWord = "{rank}"
 
-// localFiles returns the files of the packets here, and which packets these are.
-func (j *encodeJob) localFiles() ([]string, span, error) {
+// localFiles returns the files of the packets here, and sets which packets these are.
+func (j *encodeJob) localFiles() (names []string, err error) {
 	e, alone := j.e, j.t.Size() == 1 && !j.Job
 	pattern := len(e.Files) == 1 && strings.Contains(e.Files[0], rankWord)
 	k := e.Processors
@@ -89,27 +91,24 @@ func (j *encodeJob) localFiles() ([]string, span, error) {
 			k -= e.Sinks
 		}
 	}
-	var names []string
-	var err error
 	switch {
 	case len(e.Files) == 0:
-		return nil, span{}, inputf("no packets: name one input file for each processor")
+		return nil, inputf("no packets: name one input file for each processor")
 	case !pattern:
 		if names, err = expandDirectories(e.Files); err != nil {
-			return nil, span{}, input(err)
+			return nil, input(err)
 		}
 		if alone {
 			k = len(names)
 		}
 	case k == 0:
-		return nil, span{}, option("Processors", "pattern %s: the number of processors is not given", e.Files[0])
+		return nil, option("Processors", "pattern %s: the number of processors is not given", e.Files[0])
 	}
-	s, err := j.span(k)
-	if err != nil {
-		return nil, s, err
+	if err := j.setSpan(k); err != nil {
+		return nil, err
 	}
 	if pattern {
-		names = numbered(e.Files[0], s.first, s.end)
+		names = numbered(e.Files[0], j.first, j.end)
 		if !alone {
 			names, err = expandDirectories(names)
 		}
@@ -119,18 +118,18 @@ func (j *encodeJob) localFiles() ([]string, span, error) {
 			continue
 		}
 		if _, err := ReadManifest(name); err == nil {
-			return nil, s, inputf("%s: the directory holds coded packets: want that of the initial packets, or name the files", name)
+			return nil, inputf("%s: the directory holds coded packets: want that of the initial packets, or name the files", name)
 		}
 	}
-	switch expected, named := s.end-s.first, len(names); {
+	switch expected, named := j.end-j.first, len(names); {
 	case err != nil:
-		return nil, s, input(err)
+		return nil, input(err)
 	case named == expected:
-		return names, s, nil
+		return names, nil
 	case named == k && !pattern:
-		return names[s.first:s.end], s, nil
+		return names[j.first:j.end], nil
 	default:
-		return nil, s, inputf("%s named: want %d for the processors of this process, or all %d", printable.Count(named, "packet"), expected, k)
+		return nil, inputf("%s named: want %d for the processors of this process, or all %d", printable.Count(named, "packet"), expected, k)
 	}
 }
 
@@ -177,15 +176,6 @@ func expandDirectories(args []string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// filePackets are a file in and a file out for each processor here.
-type filePackets struct {
-	span
-	field   field.Field
-	packing *field.Packing // nil: the files hold symbols already
-	inputs  []*inputFile
-	outputs []*newFile
 }
 
 // packetFile is a file that is to stay as long as it was.
@@ -248,57 +238,9 @@ func (f packetFile) ReadAt(p []byte, offset int64) (int, error) {
 // inputFile is an input that is read front to back, once.
 type inputFile struct {
 	packetFile
-	symbols int64
-	digest  hash.Hash
-	read    int64 // bytes that digest has seen
+	digest hash.Hash
+	read   int64 // bytes that digest has seen
 }
-
-// open takes the packet of a file.
-func (p *filePackets) open(name string) error {
-	f, err := openPacket(name)
-	if err != nil {
-		return err
-	}
-	file := &inputFile{packetFile: f, digest: sha256.New()}
-	p.inputs = append(p.inputs, file)
-	symbol := int64(p.field.SymbolBytes())
-	switch {
-	case p.packing != nil:
-		file.symbols = p.packing.Symbols(file.bytes)
-	case file.bytes%symbol != 0:
-		return fmt.Errorf("packet %s: %d bytes: a symbol of %s has %d", name, file.bytes, p.field.Name(), symbol)
-	default:
-		file.symbols = file.bytes / symbol
-	}
-	return nil
-}
-
-func (p *filePackets) symbols() int64 {
-	longest := int64(0)
-	for _, file := range p.inputs {
-		longest = max(longest, file.symbols)
-	}
-	return longest
-}
-
-// perm returns what the files of all packets here allow.
-func (p *filePackets) perm() fs.FileMode {
-	permissions := fs.ModePerm
-	for _, file := range p.inputs {
-		permissions &= disk.Permissions(file.info)
-	}
-	return permissions
-}
-
-func (p *filePackets) source(k int, packet *volley.Packet) {
-	file := p.inputs[k-p.first]
-	packet.Source, packet.Size = file, file.symbols*int64(p.field.SymbolBytes())
-	if p.packing != nil {
-		packet.Source = field.NewReaderAt(p.field, file, file.bytes)
-	}
-}
-
-func (p *filePackets) sink(s int, packet *volley.Packet) { packet.Coded = p.outputs[s-p.firstSink] }
 
 // ReadAt reads and digests what has not been read yet.
 func (f *inputFile) ReadAt(p []byte, offset int64) (int, error) {
@@ -314,51 +256,31 @@ func shrunk(name string, bytes, current int64) error {
 	return &ChangedError{name, fmt.Sprintf("%d bytes at first and then %d", bytes, current)}
 }
 
-// sources returns the files that the packets here come from.
-func (p *filePackets) sources() []string {
-	var names []string
-	for _, file := range p.inputs {
-		names = append(names, file.Name())
+// symbolsOf returns how many symbols a file has, each of which holds so many bits; 0: the file has symbols already.
+func symbolsOf(f field.Field, bits int, bytes int64) int64 {
+	if bits == 0 {
+		return bytes / int64(f.SymbolBytes())
 	}
-	return names
+	return field.PackingOf(f).Symbols(bytes)
 }
 
-func (p *filePackets) create(dir *directory, number int64) error {
-	for s := p.firstSink; s < p.endSink; s++ {
-		f, err := dir.Create(manifest.CodedName(s, p.sinks, number))
-		if err != nil {
-			return err
-		}
-		p.outputs = append(p.outputs, f)
+// setSource has a packet come from a file of symbols, or of bytes that symbols hold.
+func setSource(packet *volley.Packet, f field.Field, bits int, file io.ReaderAt, bytes int64) {
+	packet.Source, packet.Size = file, symbolsOf(f, bits, bytes)*int64(f.SymbolBytes())
+	if bits != 0 {
+		packet.Source = field.NewReaderAt(f, file, bytes)
 	}
-	return nil
 }
 
-// finish describes the files here in m.
-func (p *filePackets) finish(m *manifest.Manifest) error {
-	if p.packing != nil {
-		m.BitsPerSymbol = p.packing.Bits()
-	}
-	for i, file := range p.inputs {
-		if file.read != file.bytes {
-			return shrunk(file.Name(), file.bytes, file.read)
-		}
-		if err := file.unchanged(); err != nil {
-			return err
-		}
-		m.Inputs = append(m.Inputs, manifest.Entry{
-			Name: files.Name(file.Name()), Processor: p.first + i, Bytes: file.bytes, SHA256: hex.EncodeToString(file.digest.Sum(nil)),
-		})
-	}
-	for i, output := range p.outputs {
-		size, sum := output.Sum()
-		m.Files = append(m.Files, manifest.Entry{Name: files.Name(output.name), Processor: p.firstSink + i, Bytes: size, SHA256: sum})
-	}
-	return nil
+func (j *encodeJob) source(k int, packet *volley.Packet) {
+	file := j.inputs[k-j.first]
+	setSource(packet, j.e.Field, j.bits, file, file.bytes)
 }
 
-func (p *filePackets) close() {
-	for _, file := range p.inputs {
+func (j *encodeJob) sink(s int, packet *volley.Packet) { packet.Coded = j.outputs[s-j.firstSink] }
+
+func (j *encodeJob) close() {
+	for _, file := range j.inputs {
 		file.Close()
 	}
 }

@@ -18,18 +18,17 @@ import (
 )
 
 // opened returns the packets of two files, of 10 and 20 bytes.
-func opened(t *testing.T) (*filePackets, string) {
+func opened(t *testing.T) (*encodeJob, string) {
 	t.Helper()
 	in := t.TempDir()
 	for k, n := range []int{10, 20} {
 		writeText(t, filepath.Join(in, fmt.Sprint("packet.", k)), strings.Repeat("x", n))
 	}
 	j := &encodeJob{run: run{ctx: t.Context(), t: local.New(1)[0]}, e: Encoding{Field: fieldtest.Parse(t, "2^8"), Files: []string{in}}}
-	p, err := j.open()
-	if err != nil {
+	if err := j.openInputs(); err != nil {
 		t.Fatal(err)
 	}
-	return p, in
+	return j, in
 }
 
 // TestShrinkingInput checks that an input that is cut while it is read is an
@@ -124,7 +123,7 @@ func TestChangedInput(t *testing.T) {
 			path := filepath.Join(in, "packet.1")
 			change(path)
 			read(20)
-			err := p.finish(new(manifest.Manifest))
+			err := p.addFiles(new(manifest.Manifest))
 			if changed := new(ChangedError); !errors.As(err, &changed) || !strings.HasPrefix(err.Error(), "packet "+path+": ") || !strings.Contains(err.Error(), "changed while it was read") {
 				t.Errorf("%s after %d bytes: %v", name, when, err)
 			}

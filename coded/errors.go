@@ -67,9 +67,6 @@ func (e *WrongError) Error() string {
 // ExitCode returns 3, that of a wrong result.
 func (e *WrongError) ExitCode() int { return 3 }
 
-// errDamaged says that a file is not what the manifest says.
-var errDamaged = errors.New("damaged: another SHA-256")
-
 // reason says in few words why a file cannot be used.
 func reason(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {

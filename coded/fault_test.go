@@ -126,7 +126,7 @@ func tidy(m *disktest.Machine) error {
 	defer dir.Close()
 	want := map[string]bool{}
 	for _, name := range manifests {
-		list, err := readManifest(dir, name, name)
+		list, err := readManifest(dir, "", name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -82,7 +82,13 @@ func (h *packetsAtHand) decode() (map[int][]byte, *volley.Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := h.distribute(holders); err != nil {
+	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
+	for p, end := holders.hosted(h.t.Rank()); p < end; p++ {
+		if s := h.procs[p]; s.coded >= 0 {
+			h.results[s.result] = make([]byte, h.length)
+		}
+	}
+	if err := h.move(holders, h.procs, h); err != nil {
 		return nil, nil, err
 	}
 	report, err := h.encode(encoder, h, h.length/int64(h.d.Matrix.Field().SymbolBytes()))
@@ -115,8 +121,11 @@ func (h *packetsAtHand) gather(holders *inventory) error {
 			return err
 		}
 		f := h.d.Matrix.Field()
-		checkSymbols := func(kind string, n, rank int, length int64) error {
-			if symbol := int64(f.SymbolBytes()); length%symbol != 0 {
+		check := func(kind string, list []int, n, rank int, length int64) error {
+			switch symbol := int64(f.SymbolBytes()); {
+			case n < 0 || n >= len(list) || length < 0:
+				return inputf("rank %d has %s %d: there are %d", rank, kind, n, len(list))
+			case length%symbol != 0:
 				return inputf("%s %d of rank %d has %d bytes: a symbol of %s has %d", kind, n, rank, length, f.Name(), symbol)
 			}
 			return nil
@@ -124,8 +133,8 @@ func (h *packetsAtHand) gather(holders *inventory) error {
 		holder := -1 // a rank that has a coded packet
 		for rank, l := range gathered {
 			for n, length := range l.Coded {
-				if n < 0 || n >= len(holders.coded) {
-					return inputf("rank %d has coded packet %d: there are %d", rank, n, len(holders.coded))
+				if err := check("coded packet", holders.coded, n, rank, length); err != nil {
+					return err
 				}
 				if holder < 0 {
 					holder, h.length = rank, length
@@ -133,22 +142,16 @@ func (h *packetsAtHand) gather(holders *inventory) error {
 				if length != h.length {
 					return inputf("the coded packets of ranks %d and %d have %d and %d bytes: want one length", holder, rank, h.length, length)
 				}
-				if err := checkSymbols("coded packet", n, rank, length); err != nil {
-					return err
-				}
 				holders.note(holders.coded, n, rank)
 			}
 		}
 		for rank, l := range gathered {
 			for n, length := range l.Inputs {
-				switch {
-				case n < 0 || n >= len(holders.inputs), length < 0:
-					return inputf("rank %d has packet %d: there are %d", rank, n, len(holders.inputs))
-				case holder >= 0 && length > h.length:
-					return inputf("packet %d of rank %d has %d bytes: want at most %d, the length of a coded packet", n, rank, length, h.length)
-				}
-				if err := checkSymbols("packet", n, rank, length); err != nil {
+				if err := check("packet", holders.inputs, n, rank, length); err != nil {
 					return err
+				}
+				if holder >= 0 && length > h.length {
+					return inputf("packet %d of rank %d has %d bytes: want at most %d, the length of a coded packet", n, rank, length, h.length)
 				}
 				if holders.note(holders.inputs, n, rank); holders.inputs[n] == rank {
 					h.lengths[n] = length
@@ -179,17 +182,6 @@ func (h *packetsAtHand) reader(s processor) io.ReaderAt { return bytes.NewReader
 func (h *packetsAtHand) writer(p int) io.WriterAt {
 	h.moved[p] = make([]byte, h.bytes(h.procs[p]))
 	return memory(h.moved[p])
-}
-
-// distribute sends packets to the ranks of their processors, and makes room for the results.
-func (h *packetsAtHand) distribute(holders *inventory) error {
-	h.moved, h.results = map[int][]byte{}, map[int][]byte{}
-	for p, end := holders.hosted(h.t.Rank()); p < end; p++ {
-		if s := h.procs[p]; s.coded >= 0 {
-			h.results[s.result] = make([]byte, h.length)
-		}
-	}
-	return h.move(holders, h.procs, h)
 }
 
 func (h *packetsAtHand) source(p int, target *volley.Packet) {

@@ -92,7 +92,13 @@ func (r *run) moveOne(m move, tag transport.Tag, size int64) error {
 				return err
 			}
 		}
-		if err := r.wait(func(ctx context.Context) error { return pass(ctx, r.t, m.rank, tag, part) }, m); err != nil {
+		ctx, cancel := r.ctx, func() {}
+		if r.Timeout > 0 {
+			ctx, cancel = context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w: the packet of processor %d, between ranks %d and %d", executor.ErrTimeout, m.processor, r.t.Rank(), m.rank))
+		}
+		err := pass(ctx, r.t, m.rank, tag, part)
+		cancel()
+		if err != nil {
 			return err
 		}
 		if m.writer != nil {
@@ -102,14 +108,4 @@ func (r *run) moveOne(m move, tag transport.Tag, size int64) error {
 		}
 	}
 	return nil
-}
-
-// wait bounds the time of a message.
-func (r *run) wait(transfer func(ctx context.Context) error, m move) error {
-	ctx, cancel := r.ctx, func() {}
-	if r.Timeout > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w: the packet of processor %d, between ranks %d and %d", executor.ErrTimeout, m.processor, r.t.Rank(), m.rank))
-	}
-	defer cancel()
-	return transfer(ctx)
 }

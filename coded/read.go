@@ -23,25 +23,17 @@ type stored struct {
 
 // read reads the manifest of a directory, or its copy.
 func read(dir disk.Dir, path string) (*stored, error) {
-	r := &stored{path: path, close: func() {}}
-	for _, name := range manifests {
-		m, err := readManifest(dir, name, filepath.Join(path, name))
-		switch {
-		case err == nil && r.Manifest == nil:
-			r.Manifest = m
-		case err == nil:
-			r.Copy = m
-		case r.Manifest != nil:
-		case r.Damage == nil:
-			r.Damage = err
-		case !errors.Is(err, fs.ErrNotExist):
-			r.Damage = fmt.Errorf("%w; %w", r.Damage, err)
-		}
+	m, err := readManifest(dir, path, manifest.FileName)
+	duplicate, lacking := readManifest(dir, path, manifest.CopyName)
+	switch {
+	case err == nil:
+		return &stored{Manifest: m, Copy: duplicate, path: path, close: func() {}}, nil
+	case lacking == nil:
+		return &stored{Manifest: duplicate, Damage: err, path: path, close: func() {}}, nil
+	case !errors.Is(lacking, fs.ErrNotExist):
+		err = fmt.Errorf("%w; %w", err, lacking)
 	}
-	if r.Manifest == nil {
-		return nil, r.Damage
-	}
-	return r, nil
+	return nil, err
 }
 
 // File returns the path of a file of the directory.
@@ -94,14 +86,15 @@ func ReadManifest(path string) (*manifest.Manifest, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	return readManifest(dir, filepath.Base(path), path)
+	return readManifest(dir, filepath.Dir(path), filepath.Base(path))
 }
 
 // mostText is the bytes that a manifest may have.
 const mostText = 1 << 30
 
-// readManifest reads a manifest of which errors say that it is at the path.
-func readManifest(dir disk.Dir, name, path string) (*manifest.Manifest, error) {
+// readManifest reads the manifest of that name in a directory, whose path errors have.
+func readManifest(dir disk.Dir, path, name string) (*manifest.Manifest, error) {
+	path = filepath.Join(path, name)
 	data, err := disk.ReadText(dir, name, mostText)
 	pathError := new(fs.PathError)
 	switch {

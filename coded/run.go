@@ -137,6 +137,11 @@ func exchange[T any](r *run, mine T) ([]T, error) {
 	return collective.AllgatherValues(r.ctx, r.t, mine, r.Timeout)
 }
 
+// exchangeWork does work here, and tells all ranks what each has found once all have done theirs, however long that takes.
+func exchangeWork[T any](r *run, work func() (T, error)) ([]T, error) {
+	return collective.SteadyValues(r.ctx, r.t, r.Timeout, func(context.Context) (T, error) { return work() })
+}
+
 func (r *run) options(f field.Field, symbols int64) (list []volley.Option, err error) {
 	if r.Encoder != nil {
 		if list, err = r.Encoder(f, symbols); err != nil {
@@ -151,7 +156,7 @@ func outputError(err error) error {
 	switch {
 	case errors.Is(err, ErrExists), errors.Is(err, ErrFileExists):
 		return input(err)
-	case errors.As(err, new(*InputError)),
+	case err == nil, errors.As(err, new(*InputError)),
 		errors.As(err, new(*transport.AbortError)), errors.As(err, new(*files.BusyError)):
 		return err
 	}
@@ -213,20 +218,20 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 // commit gives the result its names, after the caller has had the last word. Files may be read by whom all ranks allow
 // it: each tells of what any of them has read.
 func (r *run) commit(d *directory, m *manifest.Manifest, perm fs.FileMode) error {
-	perms, err := exchange(r, perm)
+	perms, err := exchangeWork(r, func() (fs.FileMode, error) {
+		switch {
+		case r.ctx.Err() != nil:
+			return perm, context.Cause(r.ctx)
+		case r.Finish != nil:
+			return perm, r.Finish()
+		}
+		return perm, nil
+	})
 	if err != nil {
 		return err
 	}
 	for _, p := range perms {
 		perm &= p
-	}
-	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx)
-	}
-	if r.Finish != nil {
-		if err := r.atAllRanks(r.Finish); err != nil {
-			return err
-		}
 	}
 	return d.Commit(m, perm)
 }

@@ -126,7 +126,7 @@ func Parse(data []byte) (*Manifest, error) {
 		Version int
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, atLine(data, err)
+		return nil, located.Wrong(data, err)
 	}
 	if head.Format != format || head.Version != version {
 		return nil, fmt.Errorf("format %q version %d: want %q version %d", head.Format, head.Version, format, version)
@@ -135,7 +135,7 @@ func Parse(data []byte) (*Manifest, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(m); err != nil {
-		return nil, atLine(data, err)
+		return nil, located.Wrong(data, err)
 	}
 	if m.SHA256 != "" {
 		bounds := sealOf.FindSubmatchIndex(data)
@@ -149,14 +149,6 @@ func Parse(data []byte) (*Manifest, error) {
 		}
 	}
 	return m, nil
-}
-
-// atLine says on which line of data a JSON error is, where it tells.
-func atLine(data []byte, err error) error {
-	if n := located.LineOf(data, err); n > 0 {
-		return fmt.Errorf("line %d: %w", n, err)
-	}
-	return err
 }
 
 // CodedPackets returns how many coded packets there are.

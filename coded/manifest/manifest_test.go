@@ -38,7 +38,7 @@ func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                                     "end of JSON",
-		"[]":                                   "array",
+		"[]":                                   "want an object",
 		"{}":                                   `want "volley-manifest"`,
 		valid + "x":                            "after top-level value",
 		`{"format":"volley-plan","version":1}`: "volley-plan",

@@ -120,7 +120,9 @@ type Run struct {
 func (r *Run) Values() map[string]float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return maps.Clone(r.values)
+	values := map[string]float64{}
+	maps.Copy(values, r.values)
+	return values
 }
 
 // Note keeps the values of a report. Of several sets it keeps the sum, or what is the worst of them.
@@ -133,13 +135,9 @@ func (r *Run) Note(values map[string]float64) {
 	for name, x := range values {
 		switch old, known := r.values[name]; {
 		case !known:
-		case slices.Contains([]string{"generation", "tolerated_nodes", "may_lose_nodes", "read_timestamp_seconds"}, name):
+		case slices.Contains([]string{"generation", "tolerated_nodes", "may_lose_nodes", "read_timestamp_seconds"}, name), name == RiskSince && x > 0 && old > 0:
 			x = min(x, old)
-		case name == RiskSince && x > 0 && old > 0:
-			x = min(x, old)
-		case name == RiskSince:
-			x = max(x, old)
-		case name == "parity_bytes", name == "sent_bytes":
+		case slices.Contains([]string{"parity_bytes", "sent_bytes", RiskSince}, name):
 			x = max(x, old)
 		default:
 			x += old
@@ -149,18 +147,11 @@ func (r *Run) Note(values map[string]float64) {
 }
 
 // InForce reports whether a rank has told of a generation that is in force now, whatever else was to say.
-func (r *Run) InForce() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.values["generation"] > 0
-}
+func (r *Run) InForce() bool { return r.Values()["generation"] > 0 }
 
 // Write writes to a file the gauges of a run of a verb that has ended, over those of an earlier one, whose last success stays where the run failed.
 func (r *Run) Write(file, verb string, begun time.Time, code int) error {
 	v, finished := r.Values(), float64(time.Now().Unix())
-	if v == nil {
-		v = map[string]float64{}
-	}
 	v["success"], v["exit_code"], v["last_run_timestamp_seconds"], v["duration_seconds"] = 0, float64(code), finished, time.Since(begun).Seconds()
 	if code == exit.OK {
 		v["success"], v[LastSuccess] = 1, finished

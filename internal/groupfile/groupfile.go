@@ -23,6 +23,9 @@ import (
 var Keys = []string{"tolerate", "digest", "exclude", "key", "meta", "group-size", "domain", "step", "retain",
 	"ssh", "remote-path", "port", "bind", "memory", "timeout", "limit-rate", "limit-read"}
 
+// listKey is the one that may have several values.
+const listKey = "exclude"
+
 // limitKey is how long a command of a node may take: each verb has its own time for messages.
 const limitKey = "command-timeout"
 
@@ -89,7 +92,7 @@ func parse(base string, text []byte) (*File, error) {
 			return fmt.Errorf("%d: %s: want members, %s, or one of %s", keyNode.Line, key, limitKey, strings.Join(Keys, ", "))
 		}
 		list := []*yaml.Node{value}
-		if value.Kind == yaml.SequenceNode && key == "exclude" {
+		if value.Kind == yaml.SequenceNode && key == listKey {
 			list = value.Content
 		}
 		g.Lines[key] = keyNode.Line
@@ -259,25 +262,21 @@ func Rewrite(name string, add, remove []string, tolerate string) error {
 	return disk.WriteMode(name, text, info.Mode())
 }
 
-// An Entry is a key of a group file with its values: a list where it can have several.
-type Entry struct {
-	Key    string
-	Values []string
-	List   bool
-}
-
-// Text returns a group file. Directories here become absolute.
-func Text(entries []Entry, dirs []string) ([]byte, error) {
+// Text returns a group file with these flags. Directories here become absolute.
+func Text(flags map[string][]string, dirs []string) ([]byte, error) {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
-	for _, e := range entries {
-		value := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, x := range e.Values {
-			value.Content = append(value.Content, scalarNode(x))
+	for _, key := range Keys {
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, x := range flags[key] {
+			list.Content = append(list.Content, scalarNode(x))
 		}
-		if !e.List {
-			value = value.Content[0]
+		switch {
+		case flags[key] == nil:
+		case key == listKey:
+			mapping.Content = append(mapping.Content, scalarNode(key), list)
+		default:
+			mapping.Content = append(mapping.Content, scalarNode(key), list.Content[0])
 		}
-		mapping.Content = append(mapping.Content, scalarNode(e.Key), value)
 	}
 	members := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, dir := range dirs {

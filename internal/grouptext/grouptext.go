@@ -287,11 +287,7 @@ func recovered(r *protection.Recovered) string {
 		list = append(list, printable.Count(r.Files, "file"))
 	}
 	if r.NonFiles > 0 {
-		noun := "directories and links"
-		if r.NonFiles == 1 {
-			noun = "directory or link"
-		}
-		list = append(list, fmt.Sprintf("%d %s", r.NonFiles, noun))
+		list = append(list, fmt.Sprintf("%d %s", r.NonFiles, printable.Plural(r.NonFiles, "directory or link", "directories and links")))
 	}
 	if r.Parity > 0 {
 		list = append(list, humanize.IBytes(uint64(r.Parity))+" of parity")
@@ -326,11 +322,8 @@ func printMayLose(w io.Writer, r *group.VerifyReport, verbose bool) {
 		printable.Fprintf(w, "%s may be lost now\n", printable.Count(r.MayLose, "more node"))
 	}
 	if r.Risks != nil {
-		subject := "1 more node is"
-		if r.MayLose > 0 {
-			subject = fmt.Sprintf("%d more nodes are", r.MayLose+1)
-		}
-		printable.Fprintf(w, "if %s lost, these files may not come back:\n", subject)
+		fatal := r.MayLose + 1
+		printable.Fprintf(w, "if %s %s lost, these files may not come back:\n", printable.Count(fatal, "more node"), printable.Plural(fatal, "is", "are"))
 	}
 	for _, x := range r.Risks {
 		printable.Fprintf(w, "node %d  %s, %s  %s\n", x.Node, printable.Count(x.Files, "file"), humanize.IBytes(uint64(x.Bytes)), x.Dir)
@@ -351,13 +344,6 @@ func printLeft(w io.Writer, n int, subject, advice string) {
 	if n > 0 {
 		printable.Fprintf(w, "left as it is: %s; recover %s\n", printable.Count(n, subject+" file"), advice)
 	}
-}
-
-func matched(n int) string {
-	if n == 1 {
-		return "1 file or directory"
-	}
-	return fmt.Sprintf("%d files and directories", n)
 }
 
 // Recover writes that of Recover: of a dry run, or of files copied out.
@@ -384,7 +370,7 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) 
 	}
 	printLines(w, r.Reverts, verbose, func(p files.Name) string { return "would be reverted: " + string(p) })
 	if r.Matched > 0 {
-		printable.Fprintf(w, "matched    %s; nothing else was compared\n", matched(r.Matched))
+		printable.Fprintf(w, "matched    %d %s; nothing else was compared\n", r.Matched, printable.Plural(r.Matched, "file or directory", "files and directories"))
 	}
 	if dry {
 		return printable.Fprintf(w, "nothing written: a dry run\n")

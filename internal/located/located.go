@@ -13,8 +13,8 @@ import (
 	"volley/files"
 )
 
-// LineOf returns the line of data at which an error of encoding/json is, 0 where that does not tell.
-func LineOf(data []byte, err error) int {
+// lineOf returns the line of data at which an error of encoding/json is, 0 where that does not tell.
+func lineOf(data []byte, err error) int {
 	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
 		return lineAt(data, syntax.Offset)
 	}
@@ -58,7 +58,7 @@ func Wrong(text []byte, err error) error {
 		text = bytes.TrimRight(text, " \t\r\n") // white space at the end is no line
 		return &files.FormatError{Line: lineAt(text, int64(len(text))), Reason: reason(err)}
 	}
-	return &files.FormatError{Line: LineOf(text, err), Reason: reason(err)}
+	return &files.FormatError{Line: lineOf(text, err), Reason: reason(err)}
 }
 
 // goNames are the names of embedded structs in the path of a field: JSON has none.

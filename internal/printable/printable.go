@@ -94,6 +94,14 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Plural returns the singular where n is 1, and else the plural.
+func Plural(n int, singular, plural string) string {
+	if n == 1 {
+		return singular
+	}
+	return plural
+}
+
 // Time is a moment as people here read it: local, with its zone.
 func Time(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 

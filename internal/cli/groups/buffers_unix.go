@@ -5,6 +5,7 @@ package groups
 import (
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -25,11 +26,12 @@ func grow(fd int, bytes int64) error {
 	return nil
 }
 
-// mapSpans maps parts of files, each file once. They stay mapped until the process ends: others may be reading yet.
+// mapSpans maps parts of files. They stay mapped until the process ends: others may be reading yet.
 func mapSpans(spans []span, write bool) (list [][]byte, err error) {
-	type extent struct{ start, end int64 }
-	files := map[int]extent{}
-	page := int64(os.Getpagesize())
+	access := syscall.PROT_READ
+	if write {
+		access |= syscall.PROT_WRITE
+	}
 	for i, s := range spans {
 		var stat syscall.Stat_t
 		if err := syscall.Fstat(s.FD, &stat); err != nil {
@@ -38,33 +40,14 @@ func mapSpans(spans []span, write bool) (list [][]byte, err error) {
 		if s.Offset < 0 || s.Bytes < 0 || s.Offset > stat.Size || s.Bytes > stat.Size-s.Offset {
 			return nil, fmt.Errorf("part %d: %d bytes at %d of descriptor %d, which has %d", i, s.Bytes, s.Offset, s.FD, stat.Size)
 		}
-		if s.Bytes == 0 {
-			continue
-		}
-		x, known := files[s.FD]
-		if start := s.Offset / page * page; !known || start < x.start {
-			x.start = start
-		}
-		x.end = max(x.end, s.Offset+s.Bytes)
-		files[s.FD] = x
-	}
-	access := syscall.PROT_READ
-	if write {
-		access |= syscall.PROT_WRITE
-	}
-	memory := map[int][]byte{}
-	for fd, x := range files {
-		if memory[fd], err = syscall.Mmap(fd, x.start, int(x.end-x.start), access, syscall.MAP_SHARED); err != nil {
-			return nil, fmt.Errorf("descriptor %d: not mapped: %w", fd, err)
-		}
-	}
-	for _, s := range spans {
-		part := []byte{}
+		memory, skipped := []byte{}, s.Offset%int64(os.Getpagesize())
 		if s.Bytes > 0 {
-			offset := s.Offset - files[s.FD].start
-			part = memory[s.FD][offset : offset+s.Bytes : offset+s.Bytes]
+			if memory, err = syscall.Mmap(s.FD, s.Offset-skipped, int(skipped+s.Bytes), access, syscall.MAP_SHARED); err != nil {
+				return nil, fmt.Errorf("part %d: descriptor %d: not mapped: %w", i, s.FD, err)
+			}
+			memory = memory[skipped:]
 		}
-		list = append(list, part)
+		list = append(list, slices.Clip(memory))
 	}
 	return list, nil
 }

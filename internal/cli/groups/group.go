@@ -2,6 +2,7 @@
 package groups
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,27 +51,31 @@ type groupOptions struct {
 }
 
 func newOptions(s *session.Session) *groupOptions {
-	o := &groupOptions{Joining: ranks.Joining{Session: s}}
+	o := &groupOptions{Joining: ranks.Joining{Session: s}, step: step(group.Latest)}
 	o.Nodes = o
 	return o
 }
 
-// directories returns those of the group file, if one is named, or else the arguments.
+// directories returns those of the group file, if one is named, or else the arguments, and those that a resize adds.
 func (o *groupOptions) directories(cmd *cobra.Command, args []string) ([]string, error) {
 	dirs, err := o.FromFile(cmd, args)
 	o.sets.domains = o.File.Domains
-	return dirs, err
+	if err != nil || o.resizing == nil || o.Session.LaunchRank != nil { // the launch has added them
+		return dirs, err
+	}
+	return o.resized(dirs)
 }
 
 // A step is the snapshot of roots that a verb takes: its number, or group.Latest.
 type step int64
 
-func (s *step) Set(text string) error {
+// UnmarshalText takes a number or latest.
+func (s *step) UnmarshalText(text []byte) error {
 	*s = step(group.Latest)
-	if text == latest {
+	if string(text) == latest {
 		return nil
 	}
-	number, err := strconv.ParseUint(text, 10, 63)
+	number, err := strconv.ParseUint(string(text), 10, 63)
 	if err != nil {
 		return fmt.Errorf("%q: want latest, or a number, 0 or more", text)
 	}
@@ -78,21 +83,19 @@ func (s *step) Set(text string) error {
 	return nil
 }
 
-func (s *step) String() string {
-	if int64(*s) == group.Latest {
-		return latest
+// MarshalText returns what UnmarshalText takes.
+func (s step) MarshalText() ([]byte, error) {
+	if int64(s) == group.Latest {
+		return []byte(latest), nil
 	}
-	return strconv.FormatInt(int64(*s), 10)
+	return strconv.AppendInt(nil, int64(s), 10), nil
 }
-
-func (s *step) Type() string { return "step" }
 
 const latest = "latest"
 
 // addStep adds the flag that makes roots of snapshots of the directories.
 func (s *step) addStep(f *pflag.FlagSet, taken string) {
-	*s = step(group.Latest)
-	f.Var(s, "step", "each DIR is a root of snapshots, directories step-N in it: take `N`, or latest: "+taken)
+	f.TextVar(s, "step", step(group.Latest), "each DIR is a root of snapshots, directories step-N in it: take `N`, or latest: "+taken)
 	f.Lookup("step").DefValue = "" // without the flag each DIR is a node
 }
 
@@ -226,30 +229,27 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 	if err != nil {
 		return err
 	}
-	return o.Spread(cmd, args, func() error { return onSetsHere(o, cmd, args, verb, print, verdict) })
-}
-
-// onSetsHere is onSets for the nodes here.
-func onSetsHere[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) error {
-	dirs, options, err := o.begin(cmd, args)
-	if err != nil {
-		return err
-	}
-	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ protection.SetIndex, w io.Writer) error {
-		r, err := verb(group.Join(t, dirs, options), cmd.Context())
-		if err := finish(o, cmd, w, r, err, print); err != nil || verdict == nil {
+	return o.Spread(cmd, args, func() error {
+		dirs, options, err := o.begin(cmd, args)
+		if err != nil {
 			return err
 		}
-		return verdict(r)
+		return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ protection.SetIndex, w io.Writer) error {
+			r, err := verb(group.Join(t, dirs, options), cmd.Context())
+			if err != nil {
+				return wayOn(err)
+			}
+			if err := finish(o, cmd, w, r, print); err != nil || verdict == nil {
+				return err
+			}
+			return verdict(r)
+		})
 	})
 }
 
-// finish prints the report of a verb at rank 0, as JSON if asked, or what can be done about the error that ended it.
-func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, err error, print func(w io.Writer, r R, verbose bool) error) error {
-	switch {
-	case err != nil:
-		return wayOn(err)
-	case o.Party.Rank() > 0:
+// finish prints the report of a verb at rank 0, as JSON if asked.
+func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, print func(w io.Writer, r R, verbose bool) error) error {
+	if o.Party.Rank() > 0 {
 		return nil
 	}
 	o.Session.Gauges.Note(gauges.FromReport(report))
@@ -325,19 +325,16 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 			r, err = group.Join(t, dirs, options).Protect(cmd.Context(), p)
 			return o.cameTo(r != nil, err), err
 		})
-		var strict error // of a group that is protected, as the report tells, too
-		if r != nil {
-			strict, err = err, nil
+		if r == nil {
+			return wayOn(err)
 		}
-		if err == nil && o.Assumed != "" && (o.json || p.DryRun || session.Verbose(cmd)) {
+		if o.Assumed != "" && (o.json || p.DryRun || session.Verbose(cmd)) {
 			r.Notes = append(r.Notes, o.Assumed)
 		}
-		if err := finish(o, cmd, w, r, err, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
+		printed := finish(o, cmd, w, r, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
 			return grouptext.Protect(w, r, p.DryRun, verbose)
-		}); err != nil {
-			return err
-		}
-		return strict
+		})
+		return cmp.Or(printed, err) // the group is protected, but not as strictly as asked
 	})
 }
 
@@ -347,18 +344,18 @@ func newVerify(s *session.Session) *cobra.Command {
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
 	}
-	cmd.Flags().Var((*part)(&x), "part", "`PART` of each node to read: 3/30, or today/30 for another one each day")
-	return newExamining(s, cmd, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
+	cmd.Flags().TextVar((*part)(&x), "part", part{}, "`PART` of each node to read: 3/30, or today/30 for another one each day")
+	return newVerb(newOptions(s), cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
 		return g.Verify(ctx, x)
 	}, grouptext.Verify, grouptext.Broken)
 }
 
-// A part is a flag. Its String is the part of one day, which hosts get in place of today.
+// A part is a flag. Its text is the part of one day, which hosts get in place of today.
 type part group.VerifyOptions
 
-// Set takes 3/30 or, for the day since 1970 by UTC modulo 30, plus 1, today/30.
-func (p *part) Set(text string) error {
-	number, parts, _ := strings.Cut(text, "/")
+// UnmarshalText takes 3/30 or, for the day since 1970 by UTC modulo 30, plus 1, today/30.
+func (p *part) UnmarshalText(text []byte) error {
+	number, parts, _ := strings.Cut(string(text), "/")
 	n, err := strconv.Atoi(parts)
 	i := 0
 	if err == nil && n > 0 && number == "today" {
@@ -373,59 +370,53 @@ func (p *part) Set(text string) error {
 	return nil
 }
 
-// String returns what Set takes.
-func (p *part) String() string {
+// MarshalText returns what UnmarshalText takes.
+func (p part) MarshalText() ([]byte, error) {
 	if p.Parts == 0 {
-		return ""
+		return nil, nil
 	}
-	return fmt.Sprintf("%d/%d", p.Part, p.Parts)
+	return fmt.Appendf(nil, "%d/%d", p.Part, p.Parts), nil
 }
 
-// Type returns "part".
-func (p *part) Type() string { return "part" }
-
-// newExamining makes cmd a verb that examines the nodes.
-func newExamining(s *session.Session, cmd *cobra.Command, verb func(*group.Group, context.Context) (*group.VerifyReport, error), print func(io.Writer, *group.VerifyReport, bool) error, verdict func(*group.VerifyReport) error) *cobra.Command {
-	o := newOptions(s)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return onSets(o, cmd, args, verb, print, verdict)
+// newVerb makes cmd what onSets runs. Its own flags are there. taken, unless empty, is which snapshot of roots it takes.
+func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return onSets(o, cmd, args, verb, print, verdict) }
+	if taken != "" {
+		o.step.addStep(cmd.Flags(), taken)
 	}
-	o.step.addStep(cmd.Flags(), recoverable)
 	o.add(cmd)
 	return cmd
 }
 
 func newStatus(s *session.Session) *cobra.Command {
-	return newExamining(s, &cobra.Command{
+	return newVerb(newOptions(s), &cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
-	}, (*group.Group).Status, grouptext.Status, grouptext.Broken)
+	}, recoverable, (*group.Group).Status, grouptext.Status, grouptext.Broken)
 }
 
 func newRecover(s *session.Session) *cobra.Command {
-	o := newOptions(s)
 	x := group.RecoverOptions{}
 	cmd := &cobra.Command{
 		Use:   "recover [flags] DIR...",
 		Short: "Recover lost nodes and damaged files of a protected group",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("file") && slices.Contains(x.Files, "") {
+		PreRunE: func(*cobra.Command, []string) error {
+			if slices.Contains(x.Files, "") {
 				return exit.Usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
 			}
-			run := func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) { return g.Recover(ctx, x) }
-			return onSets(o, cmd, args, run, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
-				return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
-			}, (*group.RecoverReport).Incomplete)
+			return nil
 		},
 	}
 	f := cmd.Flags()
-	o.step.addStep(cmd.Flags(), recoverable)
-	f.Var(edits{&x.Revert}, "revert", "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
+	f.TextVar((*edits)(&x.Revert), "revert", edits{}, "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
 	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.OutDir, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
-	o.add(cmd)
-	return cmd
+	return newVerb(newOptions(s), cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) {
+		return g.Recover(ctx, x)
+	}, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
+		return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
+	}, (*group.RecoverReport).Incomplete)
 }
 
 // Verbs returns those for directories of nodes.
@@ -469,15 +460,15 @@ func (o *groupOptions) cameTo(protected bool, err error) string {
 
 // addAccept adds the flag of what was meant, although it looks like an accident.
 func addAccept(f *pflag.FlagSet, o *group.ProtectOptions) {
-	f.Var(edits{&o.Accept}, "accept", "`EDITS` that were meant, although most files of a node are deleted or changed: deleted, changed or both, with a comma")
+	f.TextVar((*edits)(&o.Accept), "accept", edits{}, "`EDITS` that were meant, although most files of a node are deleted or changed: deleted, changed or both, with a comma")
 }
 
 // edits is a flag of edits, with commas between them, or once for each.
-type edits struct{ *protection.Edits }
+type edits protection.Edits
 
-// Set adds edits.
-func (e edits) Set(text string) error {
-	for _, name := range strings.Split(text, ",") {
+// UnmarshalText adds edits.
+func (e *edits) UnmarshalText(text []byte) error {
+	for _, name := range strings.Split(string(text), ",") {
 		switch name {
 		case group.Changed:
 			e.Changed = true
@@ -490,32 +481,23 @@ func (e edits) Set(text string) error {
 	return nil
 }
 
-// String returns the edits, as Set takes them.
-func (e edits) String() string {
+// MarshalText returns what UnmarshalText takes.
+func (e edits) MarshalText() ([]byte, error) {
 	var list []string
-	if e.Edits != nil && e.Changed {
+	if e.Changed {
 		list = append(list, group.Changed)
 	}
-	if e.Edits != nil && e.Deleted {
+	if e.Deleted {
 		list = append(list, group.Deleted)
 	}
-	return strings.Join(list, ",")
+	return []byte(strings.Join(list, ",")), nil
 }
 
-// Type returns "edits".
-func (e edits) Type() string { return "edits" }
-
 func newSnapshots(s *session.Session) *cobra.Command {
-	o := newOptions(s)
-	o.step = step(group.Latest)
-	cmd := &cobra.Command{
+	cmd := newVerb(newOptions(s), &cobra.Command{
 		Use:   "snapshots [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSets(o, cmd, args, (*group.Group).Snapshots, grouptext.Snapshots, nil)
-		},
-	}
-	o.add(cmd)
+	}, "", (*group.Group).Snapshots, grouptext.Snapshots, nil)
 	for _, name := range []string{"group-size", "domain", "believe"} { // which are for one snapshot, or none
 		cmd.Flags().MarkHidden(name)
 	}
@@ -523,29 +505,23 @@ func newSnapshots(s *session.Session) *cobra.Command {
 }
 
 func newUnprotect(s *session.Session) *cobra.Command {
-	o := newOptions(s)
-	u := group.UnprotectOptions{}
-	var yes bool
 	cmd := &cobra.Command{
 		Use:   "unprotect [flags] DIR...",
 		Short: "End the protection of a group of nodes",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			u.DryRun = !yes
-			run := func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) { return g.Unprotect(ctx, u) }
-			return onSets(o, cmd, args, run, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
-				return grouptext.Unprotect(w, r, yes, verbose)
-			}, func(r *group.UnprotectReport) error {
-				if !yes && r.Protected {
-					return exit.Usagef("nothing is removed: --yes removes the protection")
-				}
-				return nil
-			})
-		},
 	}
+	var yes, force bool
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
 	end := session.FlagGroup(cmd, "Override")
-	cmd.Flags().BoolVar(&u.Force, "force", false, "also where something is lost or damaged, which then never comes back")
+	cmd.Flags().BoolVar(&force, "force", false, "also where something is lost or damaged, which then never comes back")
 	end()
-	o.add(cmd)
-	return cmd
+	return newVerb(newOptions(s), cmd, "", func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) {
+		return g.Unprotect(ctx, group.UnprotectOptions{Force: force, DryRun: !yes})
+	}, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
+		return grouptext.Unprotect(w, r, yes, verbose)
+	}, func(r *group.UnprotectReport) error {
+		if !yes && r.Protected {
+			return exit.Usagef("nothing is removed: --yes removes the protection")
+		}
+		return nil
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -42,19 +43,10 @@ type groupCheck struct {
 	exclude       []string
 	oneFileSystem *bool // see site.Directory
 
-	ssh     []string // what reaches hosts
-	program string   // of volley there
-	self    string   // and here
-	members []member
-	report  checkReport
-}
-
-// A member is a node of the group, and its host.
-type member struct {
-	ssh.Address
-	launch.Greeting
-	build string
-	*site.Node
+	client ssh.Client // what reaches hosts
+	nodes  []*launch.Far
+	failed error // why the connections could not be tried
+	report checkReport
 }
 
 // A checkReport says whether the hosts of a group can work.
@@ -176,13 +168,13 @@ func (o *groupCheck) checkHere(cmd *cobra.Command, dirs []string) error {
 	if err := o.check(len(dirs)); err != nil {
 		return err
 	}
-	o.members = make([]member, len(dirs))
+	o.nodes = make([]*launch.Far, len(dirs))
 	var looking sync.WaitGroup
 	for i, dir := range dirs {
 		looking.Go(func() {
 			found := site.Look(cmd.Context(), *o.directory(dir))
 			a, _ := ssh.Parse(dir)
-			o.members[i] = member{Address: a, Node: &found}
+			o.nodes[i] = &launch.Far{Address: a, Hello: launch.Hello{Found: &found}}
 		})
 	}
 	looking.Wait()
@@ -195,7 +187,7 @@ func (o *groupCheck) checkHosts(l *launch.Launch, cmd *cobra.Command) error {
 		return err
 	}
 	l.Missing, l.Greeting = true, l.Limit
-	o.ssh, o.program, o.self = l.Command, l.Program, l.LocalProgram[0]
+	o.client, o.nodes = l.Client, l.Ranks
 	for _, x := range l.Ranks {
 		x.Watch, x.Look = false, o.directory(x.Dir)
 	}
@@ -209,9 +201,7 @@ func (o *groupCheck) checkHosts(l *launch.Launch, cmd *cobra.Command) error {
 		}
 		if x.Refused != nil {
 			x.Found = nil
-		}
-		o.members = append(o.members, member{x.Address, x.Greeting, x.Build, x.Found})
-		if x.Refused == nil {
+		} else {
 			ranks = append(ranks, x)
 		}
 	}
@@ -220,18 +210,15 @@ func (o *groupCheck) checkHosts(l *launch.Launch, cmd *cobra.Command) error {
 	}
 	if len(ranks) > 1 {
 		joint := l.Set(ranks, protection.SetIndex{}, &body)
-		err := joint.Meet(cmd.Context())
-		if errors.Is(err, exit.ErrSaid) {
-			err = errors.New(joint.EndingText())
+		o.failed = joint.Meet(cmd.Context())
+		if errors.Is(o.failed, exit.ErrSaid) {
+			o.failed = errors.New(joint.EndingText())
 		}
-		if err == nil {
-			err = json.Unmarshal(body.Bytes(), &o.report.Pairs)
+		if o.failed == nil {
+			o.failed = json.Unmarshal(body.Bytes(), &o.report.Pairs)
 		}
 		if cmd.Context().Err() != nil {
 			return context.Cause(cmd.Context())
-		}
-		if err != nil {
-			o.addFault("all", noConnection, "the connections could not be tried: "+session.Message(err), "mend that, and run volley group check again")
 		}
 	}
 	return o.conclude(cmd)
@@ -255,15 +242,7 @@ func (o *groupCheck) addFault(subject string, kind site.Kind, text, next string)
 
 // commandAt returns a command as it is typed here to run at a host.
 func (o *groupCheck) commandAt(a ssh.Address, words ...string) string {
-	line := shellLine(words)
-	if a.Host == "" {
-		return line
-	}
-	reach := slices.Clone(o.ssh)
-	if a.Port != "" {
-		reach = append(reach, "-p", a.Port)
-	}
-	return shellLine(append(reach, a.Host)) + " " + line
+	return o.client.Line(a, shellLine(words))
 }
 
 // shellLine returns a command as a shell takes it.
@@ -278,19 +257,19 @@ func shellLine(words []string) string {
 // conclude judges, and prints the report.
 func (o *groupCheck) conclude(cmd *cobra.Command) error {
 	var list []site.Member
-	for _, x := range o.members {
-		list = append(list, site.Member{Name: x.Name, Host: x.Label(), Node: x.Node})
+	for _, x := range o.nodes {
+		list = append(list, site.Member{Name: x.Address.Name, Host: x.Label(), Node: x.Found})
 	}
 	var err error
 	if o.report.Judgement, err = site.Judge(list, o.Options); err != nil {
 		return exit.AsUsage(err)
 	}
-	connections := o.report.Wrong // come last
-	o.report.Wrong = nil
-	for _, x := range o.members {
+	for _, x := range o.nodes {
 		o.add(x)
 	}
-	o.report.Wrong = append(o.report.Wrong, connections...)
+	if o.failed != nil {
+		o.addFault("all", noConnection, "the connections could not be tried: "+session.Message(o.failed), "mend that, and run volley group check again")
+	}
 	o.addPairs()
 	if o.report.Well = o.report.Wrong == nil; o.json {
 		err = session.WriteJSON(cmd.OutOrStdout(), o.report)
@@ -326,36 +305,44 @@ func (h *hostReport) addState(kind site.Kind) bool {
 }
 
 // add adds a node to the report of its host.
-func (o *groupCheck) add(x member) {
+func (o *groupCheck) add(x *launch.Far) {
 	h, first := o.host(x.Address)
 	if first && x.Refused == nil {
 		h.Version = volley.Version
 	}
 	if first && x.Refused == nil && x.Host != "" {
-		took, clock := x.Took.Seconds()-x.Seconds, x.Ahead.Seconds()
+		took, clock := x.Took.Seconds()-x.Found.Seconds, x.Ahead.Seconds()
 		h.SSH, h.Clock = &took, &clock
 		if x.Ahead.Abs() > mostClock {
-			o.report.Notes = append(o.report.Notes, fmt.Sprintf("the clock of %s is %s: times of files and logs do not compare", h.Host, ahead(clock)))
+			direction := "ahead"
+			if clock < 0 {
+				direction = "behind"
+			}
+			o.report.Notes = append(o.report.Notes, fmt.Sprintf("the clock of %s is %s %s: times of files and logs do not compare", h.Host, report.Seconds(math.Abs(clock)), direction))
 		}
-		if mine := session.Build(); x.build != "" && mine != "" && x.build != mine && strings.Fields(x.build)[0] == strings.Fields(mine)[0] {
+		if mine := session.Build(); x.Build != "" && mine != "" && x.Build != mine && strings.Fields(x.Build)[0] == strings.Fields(mine)[0] {
 			o.report.Notes = append(o.report.Notes, fmt.Sprintf("%s runs another build of volley %s", h.Host, volley.Version))
 		}
 	}
-	if h.Nodes = append(h.Nodes, nodeReport{x.Name, x.Node}); x.Refused != nil {
+	if h.Nodes = append(h.Nodes, nodeReport{x.Address.Name, x.Found}); x.Refused != nil {
 		if kind, next := o.refusal(x); h.addState(kind) { // not once more for each node
 			o.addFault(h.Host, kind, x.Refused.Error(), next)
 		}
 		return
 	}
-	for _, f := range x.Faults {
+	for _, f := range x.Found.Faults {
 		h.addState(f.Kind)
-		o.addFault(x.Name, f.Kind, f.Text, o.remedy(x, f.Kind))
+		remedy, known := remedies[f.Kind]
+		if !known {
+			remedy = []string{"ls", "-la"}
+		}
+		o.addFault(x.Address.Name, f.Kind, f.Text, o.commandAt(x.Address, append(slices.Clip(remedy), x.Path)...))
 	}
 }
 
 // refusal returns why a host has not answered, and the next command.
-func (o *groupCheck) refusal(x member) (site.Kind, string) {
-	target := o.program
+func (o *groupCheck) refusal(x *launch.Far) (site.Kind, string) {
+	target := o.client.Program
 	if !strings.Contains(target, "/") {
 		target = "/usr/local/bin/" + target
 	}
@@ -363,7 +350,7 @@ func (o *groupCheck) refusal(x member) (site.Kind, string) {
 	if x.Port != "" {
 		line = append(line, "-P", x.Port)
 	}
-	copying := shellLine(append(line, o.self, x.Host+":"+target))
+	copying := shellLine(append(line, o.client.LocalProgram[0], x.Host+":"+target))
 	switch {
 	case errors.As(x.Refused, new(*launch.VersionError)):
 		return otherVersion, copying
@@ -373,24 +360,14 @@ func (o *groupCheck) refusal(x member) (site.Kind, string) {
 	return noSSH, o.commandAt(x.Address, "true")
 }
 
-// remedy returns the next command where a directory has a fault.
-func (o *groupCheck) remedy(x member, kind site.Kind) string {
-	switch kind {
-	case site.NoDirectory:
-		return o.commandAt(x.Address, "mkdir", "-p", x.Path)
-	case site.NoMount:
-		return o.commandAt(x.Address, "mount", x.Path)
-	case site.NoRoom:
-		return o.commandAt(x.Address, "df", "-h", x.Path)
-	}
-	return o.commandAt(x.Address, "ls", "-la", x.Path)
-}
+// remedies are commands for a directory that has a fault.
+var remedies = map[site.Kind][]string{site.NoDirectory: {"mkdir", "-p"}, site.NoMount: {"mount"}, site.NoRoom: {"df", "-h"}}
 
 // addPairs adds the pairs of hosts that cannot connect, each once.
 func (o *groupCheck) addPairs() {
 	host := func(name string) *hostReport {
-		i := slices.IndexFunc(o.members, func(x member) bool { return x.Name == name })
-		h, _ := o.host(o.members[i].Address)
+		i := slices.IndexFunc(o.nodes, func(x *launch.Far) bool { return x.Address.Name == name })
+		h, _ := o.host(o.nodes[i].Address)
 		return h
 	}
 	seen := map[[2]*hostReport]bool{}
@@ -406,54 +383,42 @@ func (o *groupCheck) addPairs() {
 	}
 }
 
-func ahead(seconds float64) string {
-	text := report.Seconds(max(seconds, -seconds))
-	if seconds < 0 {
-		return text + " behind"
+// cell returns the text of what is known.
+func cell[T any](value *T, text func(T) string) string {
+	if value == nil {
+		return "-"
 	}
-	return text + " ahead"
+	return text(*value)
 }
 
 // printCheck prints a line for each host, then what is wrong, and at last what that comes to.
 func printCheck(w io.Writer, r *checkReport) error {
 	bytes := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	least := func(h hostReport) (free *int64) {
+	space := func(h hostReport) (data, free *int64) {
 		for _, n := range h.Nodes {
-			if n.Node != nil && n.Free != nil && (free == nil || *n.Free < *free) {
+			if n.Node == nil {
+				continue
+			}
+			if data == nil {
+				data = new(int64)
+			}
+			*data += n.Bytes
+			if n.Free != nil && (free == nil || *n.Free < *free) {
 				free = n.Free
 			}
 		}
-		return free
-	}
-	known := func(measured bool, text func() string) any {
-		if measured {
-			return text()
-		}
-		return "-"
+		return data, free
 	}
 	err := report.Text(w, []report.Column[hostReport]{
 		{Name: "host", Value: func(h hostReport) any { return h.Host }},
 		{Name: "volley", Value: func(h hostReport) any { return cmp.Or(h.Version, "-") }},
-		{Name: "ssh", Value: func(h hostReport) any {
-			return known(h.SSH != nil, func() string { return report.Seconds(*h.SSH) })
-		}},
+		{Name: "ssh", Value: func(h hostReport) any { return cell(h.SSH, func(s float64) string { return report.Seconds(s) }) }},
 		{Name: "clock", Value: func(h hostReport) any {
-			return known(h.Clock != nil, func() string { return fmt.Sprintf("%+.1fs", *h.Clock) })
+			return cell(h.Clock, func(s float64) string { return fmt.Sprintf("%+.1fs", s) })
 		}},
 		{Name: "nodes", Value: func(h hostReport) any { return len(h.Nodes) }},
-		{Name: "data", Value: func(h hostReport) any {
-			sum, found := int64(0), false
-			for _, n := range h.Nodes {
-				if n.Node != nil {
-					sum, found = sum+n.Bytes, true
-				}
-			}
-			return known(found, func() string { return bytes(sum) })
-		}},
-		{Name: "least free", Value: func(h hostReport) any {
-			free := least(h)
-			return known(free != nil, func() string { return bytes(*free) })
-		}},
+		{Name: "data", Value: func(h hostReport) any { data, _ := space(h); return cell(data, bytes) }},
+		{Name: "least free", Value: func(h hostReport) any { _, free := space(h); return cell(free, bytes) }},
 		{Name: "state", Value: func(h hostReport) any {
 			if h.State == nil {
 				return "good"
@@ -497,9 +462,6 @@ func printCheck(w io.Writer, r *checkReport) error {
 	if r.Well {
 		return printable.Fprintf(w, "all is well\n")
 	}
-	verb := "are"
-	if len(r.Wrong) == 1 {
-		verb = "is"
-	}
-	return printable.Fprintf(w, "%s %s wrong; next: %s\n", printable.Count(len(r.Wrong), "thing"), verb, r.Wrong[0].Next)
+	n := len(r.Wrong)
+	return printable.Fprintf(w, "%s %s wrong; next: %s\n", printable.Count(n, "thing"), printable.Plural(n, "is", "are"), r.Wrong[0].Next)
 }

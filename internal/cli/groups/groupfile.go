@@ -61,17 +61,12 @@ func groupText(f *pflag.FlagSet, dirs []string) ([]byte, error) {
 	if r, _ := f.GetInt("tolerate"); f.Changed("tolerate") && (r < 1 || r >= len(dirs)) {
 		return nil, exit.Usagef("cannot tolerate the loss of %d of %d nodes: want 1 to %d", r, len(dirs), len(dirs)-1)
 	}
-	var entries []groupfile.Entry
-	for _, key := range groupfile.Keys {
-		flag := f.Lookup(key)
-		if flag == nil || !flag.Changed {
-			continue
+	flags := map[string][]string{}
+	f.Visit(func(f *pflag.Flag) {
+		flags[f.Name] = []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			flags[f.Name] = list.GetSlice()
 		}
-		e := groupfile.Entry{Key: key, Values: []string{flag.Value.String()}}
-		if list, repeatable := flag.Value.(pflag.SliceValue); repeatable {
-			e.Values, e.List = list.GetSlice(), true
-		}
-		entries = append(entries, e)
-	}
-	return groupfile.Text(entries, dirs)
+	})
+	return groupfile.Text(flags, dirs)
 }

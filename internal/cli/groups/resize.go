@@ -24,24 +24,6 @@ func newResize(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resize [--add DIR]... [--remove NODE]... [flags] DIR...",
 		Short: "Add nodes to a protected group, or remove some",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.resized(cmd, args)
-			if err != nil {
-				return err
-			}
-			end := o.Spread(cmd, dirs, func() error { return o.resize(cmd, dirs) })
-			if s.LaunchRank != nil || o.FileName == "" || x.DryRun || end != nil && !s.Gauges.InForce() {
-				return end
-			}
-			tolerate := ""
-			if cmd.Flags().Changed("tolerate") {
-				tolerate = fmt.Sprint(x.Tolerate)
-			}
-			if err := groupfile.Rewrite(o.FileName, x.Add, o.removed, tolerate); err != nil {
-				return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
-			}
-			return end
-		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&x.Add, "add", nil, "`DIR` of a new node, once for each")
@@ -53,7 +35,32 @@ func newResize(s *session.Session) *cobra.Command {
 	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
 	addAccept(f, &x.ProtectOptions)
 	end()
-	o.add(cmd)
+	var strict error // of a group that is resized, as the report tells, too
+	newVerb(o, cmd, "", func(g *group.Group, ctx context.Context) (*group.ResizeReport, error) {
+		r, err := g.Resize(ctx, x)
+		if r == nil {
+			return nil, err
+		}
+		strict, o.removed = err, r.Removed
+		return r, nil
+	}, func(w io.Writer, r *group.ResizeReport, verbose bool) error {
+		return grouptext.Resize(w, r, x.DryRun, verbose)
+	}, func(*group.ResizeReport) error { return strict })
+	resize := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		end := resize(cmd, args)
+		if s.LaunchRank != nil || o.FileName == "" || x.DryRun || end != nil && !s.Gauges.InForce() {
+			return end
+		}
+		tolerate := ""
+		if cmd.Flags().Changed("tolerate") {
+			tolerate = fmt.Sprint(x.Tolerate)
+		}
+		if err := groupfile.Rewrite(o.FileName, x.Add, o.removed, tolerate); err != nil {
+			return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
+		}
+		return end
+	}
 	for _, name := range []string{"group-size", "domain"} {
 		f.Lookup(name).Hidden = true
 	}
@@ -62,11 +69,7 @@ func newResize(s *session.Session) *cobra.Command {
 
 // resized returns the directories of a group, with those that are added. Where the group has a file, --add and --remove
 // name them as the file does.
-func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, error) {
-	dirs, err := o.directories(cmd, args)
-	if err != nil || o.Session.LaunchRank != nil { // the launch has done this
-		return dirs, err
-	}
+func (o *groupOptions) resized(dirs []string) ([]string, error) {
 	if o.sets.size != 0 {
 		return nil, exit.Usagef("--group-size %d: resize is for one group: name the directories of one set", o.sets.size)
 	}
@@ -100,20 +103,4 @@ func (o *groupOptions) resized(cmd *cobra.Command, args []string) ([]string, err
 		}
 	}
 	return dirs, nil
-}
-
-// resize resizes the group of the nodes here.
-func (o *groupOptions) resize(cmd *cobra.Command, dirs []string) error {
-	var strict error // of a group that is resized, as the report tells, too
-	run := func(g *group.Group, ctx context.Context) (*group.ResizeReport, error) {
-		r, err := g.Resize(ctx, *o.resizing)
-		if r == nil {
-			return nil, err
-		}
-		strict, o.removed = err, r.Removed
-		return r, nil
-	}
-	return onSetsHere(o, cmd, dirs, run, func(w io.Writer, r *group.ResizeReport, verbose bool) error {
-		return grouptext.Resize(w, r, o.resizing.DryRun, verbose)
-	}, func(*group.ResizeReport) error { return strict })
 }

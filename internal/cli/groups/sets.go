@@ -87,15 +87,14 @@ func (o *setOptions) domainOf(value, dir, host string) (string, error) {
 	return host, nil
 }
 
-// choose returns the sets of members, and what to report of each: of a lost one an error.
-func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, error) {
+// choose returns what to report of each set of members: of a lost one an error.
+func (o *setOptions) choose(members []sets.Member) (reports []*setReport, err error) {
 	list, err := sets.Choose(members, o.size, o.apart())
 	if o.forget {
 		list = slices.DeleteFunc(list, func(s sets.Set) bool { return s.Members == nil })
 	}
-	var reports []*setReport
 	for n, s := range list {
-		r := &setReport{Set: n, Sets: len(list), Dirs: []string{}, Notes: s.Notes}
+		r := &setReport{Set: n, Sets: len(list), Dirs: []string{}, Notes: s.Notes, members: s.Members}
 		if s.Lost && !o.forget {
 			r.err = exit.Wrongf("none of its directories is named, or all are empty: name them; protect --force gives up what they had")
 		}
@@ -107,7 +106,7 @@ func (o *setOptions) choose(members []sets.Member) ([]sets.Set, []*setReport, er
 		}
 		reports = append(reports, r)
 	}
-	return list, reports, err
+	return reports, err
 }
 
 // A setReport says what a verb has done with a set.
@@ -120,14 +119,18 @@ type setReport struct {
 	Report  json.RawMessage `json:"report,omitempty"` // the verb's
 	Error   string          `json:"error,omitempty"`
 
-	body bytes.Buffer // what the verb prints
-	err  error
+	members []int        // by node
+	body    bytes.Buffer // what the verb prints
+	err     error
 }
 
 func (r *setReport) part() protection.SetIndex { return protection.SetIndex{Set: r.Set, Sets: r.Sets} }
 
 // print prints the report in one go.
 func (r *setReport) print(w io.Writer, asJSON bool) error {
+	if r.err != nil && r.Error == "" {
+		r.Error = session.Message(r.err)
+	}
 	var b bytes.Buffer
 	if asJSON {
 		r.Report = r.body.Bytes()
@@ -166,9 +169,6 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 				mine.err = verb(o.Party.Transport, dirs, mine.part(), &mine.body)
 			}
 		})
-		if mine.err != nil {
-			mine.Error = session.Message(mine.err)
-		}
 		if o.Party.Rank() == 0 {
 			mine.err = errors.Join(mine.err, mine.print(stdout, o.json))
 		}
@@ -185,31 +185,24 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	}
 	var members []sets.Member
 	for _, dir := range dirs {
-		m := sets.Member{Name: dir, Identity: group.Identify(dir)}
-		if o.sets.apart() {
-			var err error
-			if m.Domain, err = o.sets.domainOf("", dir, ""); err != nil {
-				return err
-			}
-		}
-		members = append(members, m)
+		members = append(members, sets.Member{Name: dir, Domain: o.sets.domains[dir], Identity: group.Identify(dir)})
 	}
-	_, reports, err := o.sets.choose(members)
+	reports, err := o.sets.choose(members)
 	if err != nil {
 		return err
 	}
-	return o.runSets(cmd.Context(), stdout, reports, runtime.GOMAXPROCS(0), func(_ int, r *setReport) error {
+	return o.runSets(cmd.Context(), stdout, reports, runtime.GOMAXPROCS(0), func(r *setReport) error {
 		return verb(local.New(1)[0], r.Dirs, r.part(), &r.body)
 	})
 }
 
 // runSets runs the sets that are there side by side, so many at a time, and prints their reports.
-func (o *groupOptions) runSets(ctx context.Context, stdout io.Writer, reports []*setReport, limit int, run func(n int, r *setReport) error) error {
+func (o *groupOptions) runSets(ctx context.Context, stdout io.Writer, reports []*setReport, limit int, run func(r *setReport) error) error {
 	var running errgroup.Group
 	running.SetLimit(limit)
-	for n, r := range reports {
+	for _, r := range reports {
 		if r.err == nil {
-			running.Go(func() error { r.err = run(n, r); return nil })
+			running.Go(func() error { r.err = run(r); return nil })
 		}
 	}
 	running.Wait()
@@ -220,9 +213,6 @@ func (o *groupOptions) runSets(ctx context.Context, stdout io.Writer, reports []
 func (o *groupOptions) printSets(ctx context.Context, stdout io.Writer, reports []*setReport) error {
 	code := exit.OK
 	for _, r := range reports {
-		if r.err != nil && r.Error == "" {
-			r.Error = session.Message(r.err)
-		}
 		if err := r.print(stdout, o.json); err != nil {
 			return err
 		}
@@ -231,13 +221,10 @@ func (o *groupOptions) printSets(ctx context.Context, stdout io.Writer, reports 
 		return context.Cause(ctx)
 	}
 	for _, r := range reports {
-		if r.err == nil {
-			continue
+		if r.err != nil {
+			o.Session.Fails(launch.Saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
 		}
-		o.Session.Fails(launch.Saying{Text: fmt.Sprintf("set %d: %s", r.Set, r.Error)})
-		if code == exit.OK {
-			code = exit.Code(r.err)
-		}
+		code = cmp.Or(code, exit.Code(r.err))
 	}
 	if code == exit.OK {
 		return nil
@@ -376,16 +363,15 @@ func (o *groupOptions) Share(texts [][]byte, rank int) (ranks [][]int) {
 		}
 	}
 	if o.sets.err == nil && o.sets.size != 0 {
-		var list []sets.Set
 		var reports []*setReport
-		if list, reports, o.sets.err = o.sets.choose(members); o.sets.err == nil {
-			for n, s := range list {
-				if s.Members == nil {
-					o.sets.lost = append(o.sets.lost, reports[n])
+		if reports, o.sets.err = o.sets.choose(members); o.sets.err == nil {
+			for _, r := range reports {
+				if r.members == nil {
+					o.sets.lost = append(o.sets.lost, r)
 					continue
 				}
-				if ranks = append(ranks, s.Members); slices.Contains(s.Members, rank) {
-					o.sets.mine = reports[n]
+				if ranks = append(ranks, r.members); slices.Contains(r.members, rank) {
+					o.sets.mine = r
 				}
 			}
 			return ranks
@@ -423,13 +409,13 @@ func (o *groupOptions) setsAtHosts(l *launch.Launch, cmd *cobra.Command) error {
 		}
 		members = append(members, m)
 	}
-	list, reports, err := o.sets.choose(members)
+	reports, err := o.sets.choose(members)
 	if err != nil {
 		return err
 	}
-	return o.runSets(cmd.Context(), l.Output, reports, -1, func(n int, r *setReport) error {
+	return o.runSets(cmd.Context(), l.Output, reports, -1, func(r *setReport) error {
 		var ranks []*launch.Far
-		for _, i := range list[n].Members {
+		for _, i := range r.members {
 			ranks = append(ranks, l.Ranks[i])
 		}
 		set := l.Set(ranks, r.part(), &r.body)
