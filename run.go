@@ -326,7 +326,7 @@ func (b *Bound) digest() (sum [sha256.Size]byte) {
 func (b *Bound) disagreement(rank int) error { return collective.OtherPlan(rank, b.t.Rank()) }
 
 // relate returns the check of the runs where this rank has all packets, or its slice of them.
-func (b *Bound) relate(p plan.Plan) (*runcheck.Relation, error) {
+func (b *Bound) relate(p plan.Plan) (*runcheck.RelationCheck, error) {
 	phase := b.phases()
 	r, err := b.e.checker.Relation(b.ctx, p, transport.Cores(b.t))
 	if err == nil {
@@ -341,9 +341,9 @@ type messages struct {
 	*chosenPlan
 	bound    *executor.Bound
 	header   [sha256.Size]byte
-	block    int                    // symbols, of fingerprints
-	prints   *runcheck.Fingerprints // of one of several ranks
-	relation *runcheck.Relation     // of the only rank
+	block    int                        // symbols, of fingerprints
+	prints   *runcheck.FingerprintCheck // of one of several ranks
+	relation *runcheck.RelationCheck    // of the only rank
 }
 
 // byMessages makes the way by messages ready.

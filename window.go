@@ -261,7 +261,7 @@ type sharedMemory struct {
 	data    [][]byte // packets, where all lie in windows, else nil
 	coded   [][]byte // and results
 
-	relation *runcheck.Relation // nil: without the check
+	relation *runcheck.RelationCheck // nil: without the check
 
 	sent    int64  // bytes to other hosts, in the last run
 	says    uint64 // at meetings, and the number of the run

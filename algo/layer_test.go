@@ -70,7 +70,7 @@ func TestLayers(t *testing.T) {
 
 // randomLayer returns a layer of groups of the given sizes, whose members lie interleaved among the processors, with random
 // matrices, and the matrix of the whole layer.
-func randomLayer(t testing.TB, f field.Field, step schedule.Step, sizes []int, seed uint64) (schedule.Partition, *matrix.Dense) {
+func randomLayer(t testing.TB, f field.Field, step schedule.Step, sizes []int, seed uint64) (schedule.Grouping, *matrix.Dense) {
 	t.Helper()
 	k := 0
 	for _, n := range sizes {
@@ -97,7 +97,7 @@ func randomLayer(t testing.TB, f field.Field, step schedule.Step, sizes []int, s
 			}
 		}
 	}
-	return schedule.Partition{Step: step, Group: func(proc int) schedule.Group {
+	return schedule.Grouping{Step: step, Group: func(proc int) schedule.Group {
 		g := groupOf[proc]
 		return schedule.Group{
 			Size: sizes[g], Index: indexOf[proc],

@@ -77,7 +77,7 @@ func gather(ctx context.Context, p plan.Plan, w *workload, size int64) (run, err
 // column K·k + i is output i of processor k. C1 = clog(K), C2 = ⌈(K-1)/p⌉.
 func allgather(f field.Field, processors, ports int) plan.Plan {
 	stages := schedule.WindowRounds(processors, ports)
-	return &schedule.Plan{
+	return &schedule.Programs{
 		Common: plan.Info{
 			Algorithm: "allgather", Field: f, Processors: processors, Ports: ports,
 			Rows: processors, Columns: processors * processors,

@@ -239,7 +239,7 @@ func (c *stored) sources() []string {
 }
 
 // outputNames returns the last parts of the inputs' names or, where these will not do, numbers, and which it was.
-func outputNames(inputs []manifest.Entry) (names []string, renamed bool) {
+func outputNames(inputs []manifest.CodedFile) (names []string, renamed bool) {
 	seen := map[string]bool{}
 	for _, input := range inputs {
 		name := filepath.Base(string(input.Name))

@@ -108,13 +108,13 @@ func (h *filesAtHand) match() error {
 		if h.ctx.Err() != nil {
 			return mine, context.Cause(h.ctx)
 		}
-		processors := map[manifest.Entry][]int{} // by length and digest; more than one where inputs are equal
+		processors := map[manifest.CodedFile][]int{} // by length and digest; more than one where inputs are equal
 		for p, entry := range h.Manifest.Inputs {
-			expected := manifest.Entry{Bytes: entry.Bytes, SHA256: entry.SHA256}
+			expected := manifest.CodedFile{Bytes: entry.Bytes, SHA256: entry.SHA256}
 			processors[expected] = append(processors[expected], p)
 		}
 		for i, f := range found {
-			matches := processors[manifest.Entry{Bytes: f.bytes, SHA256: sums[i]}]
+			matches := processors[manifest.CodedFile{Bytes: f.bytes, SHA256: sums[i]}]
 			switch {
 			case errs[i] != nil:
 				h.leaveOut("%s (%s)", f.Name(), reason(errs[i]))
@@ -337,7 +337,7 @@ func (h *filesAtHand) checkCoded(chosen []int) (bad map[int]string, err error) {
 			bad[j] = reason(errs[i])
 		case sums[i] != h.Manifest.Files[j].SHA256:
 			bad[j] = "damaged: another SHA-256"
-			if k := slices.IndexFunc(h.Manifest.Files, func(f manifest.Entry) bool { return f.SHA256 == sums[i] }); k >= 0 {
+			if k := slices.IndexFunc(h.Manifest.Files, func(f manifest.CodedFile) bool { return f.SHA256 == sums[i] }); k >= 0 {
 				bad[j] = fmt.Sprintf("it is %s: give it that name", h.Manifest.Files[k].Name)
 			}
 		default:

@@ -76,7 +76,7 @@ func write(t *testing.T, d *directory, processors int, text string) *manifest.Ma
 			}
 		}
 		size, sum := f.Sum()
-		m.Files = append(m.Files, manifest.Entry{Name: files.Name(f.name), Processor: k, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, manifest.CodedFile{Name: files.Name(f.name), Processor: k, Bytes: size, SHA256: sum})
 	}
 	return m
 }

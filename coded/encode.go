@@ -156,7 +156,7 @@ func (j *encodeJob) create(dir *directory) error {
 
 // addFiles puts the files of all ranks into a manifest, after a look at those that were read here.
 func (j *encodeJob) addFiles(m *manifest.Manifest) error {
-	type entries struct{ Inputs, Files []manifest.Entry }
+	type entries struct{ Inputs, Files []manifest.CodedFile }
 	gathered, err := exchangeWork(&j.run, func() (mine entries, err error) {
 		for i, file := range j.inputs {
 			if file.read != file.bytes {
@@ -165,13 +165,13 @@ func (j *encodeJob) addFiles(m *manifest.Manifest) error {
 			if err := file.unchanged(); err != nil {
 				return mine, err
 			}
-			mine.Inputs = append(mine.Inputs, manifest.Entry{
+			mine.Inputs = append(mine.Inputs, manifest.CodedFile{
 				Name: files.Name(file.Name()), Processor: j.first + i, Bytes: file.bytes, SHA256: hex.EncodeToString(file.digest.Sum(nil)),
 			})
 		}
 		for i, output := range j.outputs {
 			size, sum := output.Sum()
-			mine.Files = append(mine.Files, manifest.Entry{Name: files.Name(output.name), Processor: j.firstSink + i, Bytes: size, SHA256: sum})
+			mine.Files = append(mine.Files, manifest.CodedFile{Name: files.Name(output.name), Processor: j.firstSink + i, Bytes: size, SHA256: sum})
 		}
 		return mine, nil
 	})
@@ -190,13 +190,13 @@ func (j *encodeJob) manifest(r *volley.Report) *manifest.Manifest {
 	m := &manifest.Manifest{
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
 		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket, BitsPerSymbol: j.bits,
-		Matrix: manifest.Matrix{Family: files.Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
+		Matrix: manifest.MatrixSpec{Family: files.Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
 	}
 	if j.e.Matrix.Argument != "" {
 		m.Matrix.Family += files.Name(":" + j.e.Matrix.Argument)
 	}
 	for _, set := range matrix.StructureOf(j.plain).Points {
-		m.Matrix.Points = append(m.Matrix.Points, manifest.PointSet{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})
+		m.Matrix.Points = append(m.Matrix.Points, manifest.PointList{Name: set.Name, Values: field.Decimals(set.Points.Len(), set.Points.At)})
 	}
 	if j.e.Matrix.Listed() {
 		for i := range j.plain.Rows() {

@@ -49,7 +49,7 @@ func replace(on disk.Disk, processors int, text string) error {
 			return err
 		}
 		size, sum := file.Sum()
-		m.Files = append(m.Files, manifest.Entry{Name: files.Name(file.name), Processor: k, Bytes: size, SHA256: sum})
+		m.Files = append(m.Files, manifest.CodedFile{Name: files.Name(file.name), Processor: k, Bytes: size, SHA256: sum})
 	}
 	return d.Commit(m, 0o666)
 }

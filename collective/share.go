@@ -35,7 +35,7 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 	total := page + flags + n*size // the name is in the first page
 	type offer struct {
 		Bytes int
-		Name  sharedmemory.Name
+		Name  sharedmemory.Handle
 		Error string
 	}
 	var memory *sharedmemory.Memory

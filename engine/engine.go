@@ -31,7 +31,7 @@ type Run struct {
 	Secret     Secret
 	Timeout    time.Duration // until all ranks have to have met; 0: any time
 
-	Limits tcp.Limits   `json:"-"` // of this process
+	Limits tcp.Patience `json:"-"` // of this process
 	Log    *slog.Logger `json:"-"` // gets where this process listens, and who is refused; nil: nothing is logged
 
 	// Files with a cluster's certificate of this process, its key, and the authority of all ranks: instead of a secret.

@@ -49,7 +49,7 @@ func TestTransportWithSecret(t *testing.T) {
 		listeners, table := make([]*Listener, n), make([]string, n)
 		for r := range n {
 			var err error
-			limits := tcp.Limits{Close: transporttest.Limit} // many ranks of one process are late to read
+			limits := tcp.Patience{Close: transporttest.Limit} // many ranks of one process are late to read
 			if listeners[r], err = Listen(Run{Rank: r, Size: n, Secret: secret, Limits: limits}); err != nil {
 				t.Fatal(err)
 			}

@@ -86,7 +86,7 @@ func TestJunk(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	to := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	p, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: NewSecret(), Limits: tcp.Limits{Refused: time.Hour}, Log: to})
+	p, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: NewSecret(), Limits: tcp.Patience{Refused: time.Hour}, Log: to})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -170,7 +170,7 @@ func (c *coder) computeBlock(w, b int) {
 	if c.job.ObserveAll != nil {
 		defer c.observeBlock(mine, start, n)
 	}
-	locate := func(p compile.Location) []byte {
+	locate := func(p compile.ElementOffset) []byte {
 		if p < 0 {
 			return mine.scratch[int(^p)*c.stride:][:n]
 		}

@@ -127,7 +127,7 @@ func (box *mail) goOn(b sideTransfer, err error) error {
 }
 
 // wait posts, and waits until a message is received or sent, which it returns, or something beside is over.
-func (box *mail) wait(ctx context.Context, m *run.Machine) (run.Task, error) {
+func (box *mail) wait(ctx context.Context, m *run.Interpreter) (run.Activity, error) {
 	box.post()
 	began := box.job.Trace.Now()
 	missing := box.missing(m)
@@ -143,12 +143,12 @@ func (box *mail) wait(ctx context.Context, m *run.Machine) (run.Task, error) {
 	if i := slices.IndexFunc(box.besides, func(b sideTransfer) bool { return b.Transfer == t }); i >= 0 {
 		b := box.besides[i]
 		box.besides = slices.Delete(box.besides, i, i+1)
-		return run.Task{}, box.goOn(b, err)
+		return run.Activity{}, box.goOn(b, err)
 	}
 	if t.Receive {
-		return run.Task{Action: run.Receive, Number: t.ID}, box.received(t.ID, began, err)
+		return run.Activity{Action: run.Receive, Number: t.ID}, box.received(t.ID, began, err)
 	}
-	return run.Task{Action: run.Send, Number: t.ID}, box.sent(t.ID, began, err)
+	return run.Activity{Action: run.Send, Number: t.ID}, box.sent(t.ID, began, err)
 }
 
 // sent records that a send is over, and returns what has failed.
@@ -183,7 +183,7 @@ func (box *mail) received(i int, began int64, err error) error {
 
 // enough returns how many receives have to be over before anything follows for the packets, or less. What runs
 // beside them can wait: in its first messages a return from each would cost more than it.
-func (box *mail) enough(m *run.Machine) int {
+func (box *mail) enough(m *run.Interpreter) int {
 	n := m.Enough()
 	for i := 0; i < len(box.besides) && m.Receiving() == 0; i++ {
 		if box.besides[i].Receive {
@@ -194,7 +194,7 @@ func (box *mail) enough(m *run.Machine) int {
 }
 
 // missing returns the transfer that has been waited for the longest.
-func (box *mail) missing(m *run.Machine) *transport.Transfer {
+func (box *mail) missing(m *run.Interpreter) *transport.Transfer {
 	switch task := m.Missing(); task.Action {
 	case run.Receive:
 		return &box.receives[task.Number].Transfer

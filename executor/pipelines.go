@@ -14,7 +14,7 @@ type pipeline struct {
 	segment
 	coder
 	mail
-	machine       *run.Machine
+	machine       *run.Interpreter
 	ctx           context.Context
 	runConcurrent func() // runOne, in a goroutine of its own
 

@@ -89,5 +89,5 @@ const (
 // nothing is lost, or too much. The error says why there can be no such group.
 func Estimate(nodes, tolerate int, bytes int64, network sim.Network, lost []int) (protect, recovery *protection.CodingCost, err error) {
 	o := session.Defaulted(session.Setup{Settings: protection.Settings{Network: network}})
-	return erasure.Estimate(nodes, tolerate, bytes, &erasure.Setting{Memory: o.Memory, Network: o.Network}, lost)
+	return erasure.Estimate(nodes, tolerate, bytes, &erasure.Environment{Memory: o.Memory, Network: o.Network}, lost)
 }

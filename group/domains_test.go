@@ -83,7 +83,7 @@ func TestDomains(t *testing.T) {
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	at := func(name, boot, of string) guard.Location {
-		return guard.Location{Host: disk.Host{Name: name, Boot: boot}, Disk: of}
+		return guard.Location{Host: disk.HostID{Name: name, Boot: boot}, Disk: of}
 	}
 	for _, x := range []struct {
 		what  string

@@ -50,7 +50,7 @@ func TestDefaultLog(t *testing.T) {
 		return nil
 	}
 	keep := func(r int) error {
-		run := engine.Run{Rank: r, Size: len(dirs), Meet: meet, Secret: secret, Limits: tcp.Limits{Refused: time.Millisecond}}
+		run := engine.Run{Rank: r, Size: len(dirs), Meet: meet, Secret: secret, Limits: tcp.Patience{Refused: time.Millisecond}}
 		run.Timeout = transporttest.Limit
 		end, err := engine.Join(t.Context(), run)
 		if err != nil {

@@ -34,7 +34,7 @@ func TestSharing(t *testing.T) {
 			t.Errorf("%s, %d: %q, %v: want %q", x.hosts, x.tolerate, text, over, x.want)
 		}
 	}
-	two := []guard.Location{{Host: disk.Host{Name: "localhost", Boot: "1"}}, {Host: disk.Host{Name: "localhost", Boot: "2"}}, {Host: disk.Host{Name: "c"}}}
+	two := []guard.Location{{Host: disk.HostID{Name: "localhost", Boot: "1"}}, {Host: disk.HostID{Name: "localhost", Boot: "2"}}, {Host: disk.HostID{Name: "c"}}}
 	same(t, "hosts of one name", guard.HostNames(two), []string{"localhost (boot 1)", "localhost (boot 2)", "c"})
 }
 

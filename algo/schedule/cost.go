@@ -37,7 +37,7 @@ func Undominated(ctx context.Context, plans []plan.Plan) []plan.Plan {
 
 // Least returns the C1 and C2 of a plan and a bound of what else it costs, where these are known without counting.
 func Least(p plan.Plan) (c sim.Cost, known bool) {
-	if scheduled, ok := p.(*Plan); ok && scheduled.Least.Nodes != nil {
+	if scheduled, ok := p.(*Programs); ok && scheduled.Least.Nodes != nil {
 		return scheduled.Least, true
 	}
 	return sim.Cost{}, false

@@ -41,8 +41,8 @@ type Step interface {
 	Encode(b *Builder, g Group, input plan.Slot) plan.Slot
 }
 
-// A Partition is a partition of the processors into groups that run one step side by side.
-type Partition struct {
+// A Grouping is a partition of the processors into groups that run one step side by side.
+type Grouping struct {
 	Step  Step
 	Group func(proc int) Group // as the processor sees it
 	// Ready, unless nil, makes what the entries of a processor's group take long to make; see [Builder.Ready].
@@ -52,8 +52,8 @@ type Partition struct {
 }
 
 // OneGroup returns the partition that runs a step on all as one group; entry may be nil for a schedule alone.
-func OneGroup(s Step, size int, entry func(i, j int) field.Element) Partition {
-	return Partition{Step: s, Single: true, Uniform: true, Group: func(proc int) Group {
+func OneGroup(s Step, size int, entry func(i, j int) field.Element) Grouping {
+	return Grouping{Step: s, Single: true, Uniform: true, Group: func(proc int) Group {
 		g := Everyone(size, proc)
 		g.At = entry
 		return g
@@ -65,13 +65,13 @@ func OneClass(size int) []plan.Class { return []plan.Class{{Representative: 0, C
 
 // Compile returns the plan that runs the layers in order: A is the product of their block matrices, first leftmost.
 // Every processor is source and sink; the phases are those of the layers.
-func Compile(common plan.Info, layers ...Partition) *Plan {
+func Compile(common plan.Info, layers ...Grouping) *Programs {
 	var phases []plan.Phase
 	for _, l := range layers {
 		phases = append(phases, l.Step.Phases()...)
 	}
 	common.Rows, common.Columns, common.Phases = common.Processors, common.Processors, Joined(phases)
-	return &Plan{
+	return &Programs{
 		Common: common,
 		Least:  least(layers),
 		Write: func(b *Builder, proc int) []plan.Slot {
@@ -92,7 +92,7 @@ func Compile(common plan.Info, layers ...Partition) *Plan {
 type Bounded interface{ Least() sim.Cost }
 
 // least returns the sum of what the steps of layers know, or nothing where one does not.
-func least(layers []Partition) sim.Cost {
+func least(layers []Grouping) sim.Cost {
 	sum := sim.Cost{Pieces: 1, Nodes: []sim.NodeRound{}}
 	for _, l := range layers {
 		step, ok := l.Step.(Bounded)
@@ -106,7 +106,7 @@ func least(layers []Partition) sim.Cost {
 }
 
 // kinds returns the classes of the one layer with several schedules, if it spans all processors, and else nil.
-func kinds(ctx context.Context, processors int, layers []Partition) []plan.Class {
+func kinds(ctx context.Context, processors int, layers []Grouping) []plan.Class {
 	classes := OneClass(processors)
 	differ := 0
 	for _, l := range layers {
@@ -134,7 +134,7 @@ func kinds(ctx context.Context, processors int, layers []Partition) []plan.Class
 }
 
 // OnAll returns the plan that runs one step on all processors of a square task.
-func OnAll(name string, s Step, t Task) *Plan {
+func OnAll(name string, s Step, t Task) *Programs {
 	text, arguments := s.Parameters()
 	p := Compile(t.Info(name, 0, text, arguments), OneGroup(s, t.Matrix.Rows(), t.Matrix.At))
 	p.Matrix = t.Matrix

@@ -9,8 +9,8 @@ import (
 	"volley/sim"
 )
 
-// A Plan is a plan of which a function writes the programs.
-type Plan struct {
+// Programs are a plan: a function writes the program of each processor.
+type Programs struct {
 	Common plan.Info
 
 	// Write writes the program of a processor, from its inputs if any, and returns the slots of its outputs.
@@ -36,16 +36,16 @@ type Plan struct {
 
 // WithContext returns the plan for what a context may end, such as to plan or to compile. Once the context has ended, Program
 // returns its cause. The other methods unwind to the algo or executor function that called them, which returns the cause.
-func (p *Plan) WithContext(ctx context.Context) plan.Plan {
+func (p *Programs) WithContext(ctx context.Context) plan.Plan {
 	bound := *p
 	bound.ctx = ctx
 	return &bound
 }
 
 // Info returns what all processors have in common.
-func (p *Plan) Info() plan.Info { return p.Common }
+func (p *Programs) Info() plan.Info { return p.Common }
 
-func (p *Plan) build(proc int, coding bool) *Builder {
+func (p *Programs) build(proc int, coding bool) *Builder {
 	b := &Builder{Field: p.Common.Field, Coding: coding, poller: poll.New(p.ctx)}
 	if coding && p.Matrix != nil && p.ctx != nil {
 		poll.Must(matrix.StructureOf(p.Matrix).Ready(p.ctx))
@@ -57,19 +57,19 @@ func (p *Plan) build(proc int, coding bool) *Builder {
 }
 
 // Schedule returns the schedule of a processor.
-func (p *Plan) Schedule(proc int) plan.Schedule { return p.build(proc, false).schedule() }
+func (p *Programs) Schedule(proc int) plan.Schedule { return p.build(proc, false).schedule() }
 
 // Program returns the program of a processor. The error is nil, but for the cause of a context that has ended.
-func (p *Plan) Program(proc int) (program *plan.Program, err error) {
+func (p *Programs) Program(proc int) (program *plan.Program, err error) {
 	defer poll.Catch(&err)
 	return &p.build(proc, true).program, nil
 }
 
 // Joint returns what all processors compute together, or nil.
-func (p *Plan) Joint() *plan.JointProgram { return p.JointProgram }
+func (p *Programs) Joint() *plan.JointProgram { return p.JointProgram }
 
 // Classes partitions the processors by their schedules.
-func (p *Plan) Classes() []plan.Class {
+func (p *Programs) Classes() []plan.Class {
 	if p.Kinds != nil {
 		if classes := p.Kinds(p.ctx); classes != nil {
 			return classes
@@ -84,10 +84,10 @@ func (p *Plan) Classes() []plan.Class {
 }
 
 // Row returns the row of the matrix that an input belongs to: sources are the first processors.
-func (p *Plan) Row(proc, input int) int { return proc*p.Common.PieceCount() + input }
+func (p *Programs) Row(proc, input int) int { return proc*p.Common.PieceCount() + input }
 
 // Column returns the column of the matrix that an output is.
-func (p *Plan) Column(proc, output int) int {
+func (p *Programs) Column(proc, output int) int {
 	if p.ColumnOf != nil {
 		return p.ColumnOf(proc, output)
 	}

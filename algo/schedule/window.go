@@ -36,12 +36,12 @@ func WindowRounds(m, ports int) []WindowRound {
 // Cut returns the part of the range below limit; its count is 0 or less when there is none.
 func (r Range) Cut(limit int) Range { return Range{r.Offset, min(r.Count, limit-r.Offset)} }
 
-// A Window is the slots of what the processors 0, 1, … places back have: a packet each, or a unit of several.
-type Window []plan.Slot
+// A SlotWindow is the slots of what the processors 0, 1, … places back have: a packet each, or a unit of several.
+type SlotWindow []plan.Slot
 
 // Sums returns what the window adds to each part of the result of the processor offset places on. With a unit of more
 // than one packet entry i·unit + x of the group's matrix is that of part x of the packet at index i.
-func (w Window) Sums(g Group, offset, unit int) [][]Addend {
+func (w SlotWindow) Sums(g Group, offset, unit int) [][]Addend {
 	w = w[:max(0, min(len(w), (g.Size-offset)*unit))]
 	sums := make([][]Addend, unit)
 	for part := range sums {
@@ -56,9 +56,9 @@ func (w Window) Sums(g Group, offset, unit int) [][]Addend {
 
 // Gather runs the rounds as an allgather of windows: it returns the slots of what the processors 0 … limit-1 strides
 // back have, in as many slots as the unit inputs. Rounds that would take the window beyond limit are empty.
-func Gather(b *Builder, g Group, stages []WindowRound, stride, limit int, inputs []plan.Slot) Window {
+func Gather(b *Builder, g Group, stages []WindowRound, stride, limit int, inputs []plan.Slot) SlotWindow {
 	unit := len(inputs)
-	gathered := append(make(Window, 0, limit*unit), inputs...)
+	gathered := append(make(SlotWindow, 0, limit*unit), inputs...)
 	for _, st := range stages {
 		for port, c := range st.Ranges {
 			if c = c.Cut(limit); c.Count > 0 {

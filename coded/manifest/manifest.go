@@ -33,10 +33,10 @@ type Manifest struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 
-	Field      string `json:"field"`
-	Matrix     Matrix `json:"matrix"`
-	Processors int    `json:"processors"`      // with an initial packet
-	Sinks      int    `json:"sinks,omitempty"` // coded packets, where not as many
+	Field      string     `json:"field"`
+	Matrix     MatrixSpec `json:"matrix"`
+	Processors int        `json:"processors"`      // with an initial packet
+	Sinks      int        `json:"sinks,omitempty"` // coded packets, where not as many
 
 	SymbolBytes      int   `json:"symbol_bytes"`       // of a symbol in a coded file
 	SymbolsPerPacket int64 `json:"symbols_per_packet"` // initial packets are padded to it with zeros
@@ -45,33 +45,33 @@ type Manifest struct {
 	// It is 0 where the inputs were symbols already.
 	BitsPerSymbol int `json:"bits_per_symbol"`
 
-	Files  []Entry `json:"files"`
-	Inputs []Entry `json:"inputs"`
+	Files  []CodedFile `json:"files"`
+	Inputs []CodedFile `json:"inputs"`
 
 	// SHA256 is that of the text of the manifest without these digits. Manifests had none once.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Matrix is the matrix A of a run, without need of the files that it may have come from.
-type Matrix struct {
+// MatrixSpec is the matrix A of a run, without need of the files that it may have come from.
+type MatrixSpec struct {
 	Family  files.Name `json:"family"`          // as the command line takes it, such as "random:7"
 	Inverse bool       `json:"inverse"`         // A is the inverse of that
 	Order   string     `json:"order,omitempty"` // of the columns, where it is not natural
 
 	// Columns says which column of A each coded file has, where that is not the one of its own number.
-	Columns []int      `json:"columns,omitempty"`
-	Points  []PointSet `json:"points,omitempty"`  // of families that have points
-	Entries [][]string `json:"entries,omitempty"` // rows of decimal symbol codes, of a matrix from a file
+	Columns []int       `json:"columns,omitempty"`
+	Points  []PointList `json:"points,omitempty"`  // of families that have points
+	Entries [][]string  `json:"entries,omitempty"` // rows of decimal symbol codes, of a matrix from a file
 }
 
-// PointSet is a set of points of a matrix, in the order of its rows or columns.
-type PointSet struct {
+// PointList is a set of points of a matrix, in the order of its rows or columns.
+type PointList struct {
 	Name   string   `json:"name"`
 	Values []string `json:"values"` // decimal symbol codes
 }
 
-// An Entry is a file of the manifest: a coded file of the directory, or an input of a processor.
-type Entry struct {
+// A CodedFile is a file of the manifest: a coded file of the directory, or an input of a processor.
+type CodedFile struct {
 	Name      files.Name `json:"name"`
 	Processor int        `json:"processor"`
 	Bytes     int64      `json:"bytes"`
@@ -179,7 +179,7 @@ func (m *Manifest) Validate() (field.Field, error) {
 		return nil, fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
 	}
 	packet, coded := m.SymbolsPerPacket*int64(m.SymbolBytes), m.CodedPackets()
-	err = validate("files", m.Files, coded, func(f Entry) error {
+	err = validate("files", m.Files, coded, func(f CodedFile) error {
 		run, _ := RunOf(string(f.Name))
 		switch want := CodedName(f.Processor, coded, 0); {
 		case string(f.Name) != CodedName(f.Processor, coded, run):
@@ -193,7 +193,7 @@ func (m *Manifest) Validate() (field.Field, error) {
 		return nil, err
 	}
 	longest := int64(0)
-	err = validate("inputs", m.Inputs, m.Processors, func(input Entry) error {
+	err = validate("inputs", m.Inputs, m.Processors, func(input CodedFile) error {
 		if input.Bytes > packet {
 			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", input.Bytes, packet)
 		}
@@ -217,7 +217,7 @@ func (m *Manifest) Validate() (field.Field, error) {
 }
 
 // validate returns an error unless the list has an entry for each processor in order.
-func validate(key string, list []Entry, processors int, check func(Entry) error) error {
+func validate(key string, list []CodedFile, processors int, check func(CodedFile) error) error {
 	if len(list) != processors {
 		return fmt.Errorf("%s: %d of them: want %d", key, len(list), processors)
 	}

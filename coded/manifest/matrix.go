@@ -32,7 +32,7 @@ func (m *Manifest) Code() (matrix.Matrix, error) {
 
 // build makes the matrix, which is neither inverted yet nor has its columns in another order. It is the one place that
 // knows how a matrices.Spec is stored.
-func (m *Matrix) build(f field.Field, k, sinks int) (matrix.Matrix, error) {
+func (m *MatrixSpec) build(f field.Field, k, sinks int) (matrix.Matrix, error) {
 	spec, err := matrices.ParseSpec(string(m.Family))
 	if err != nil {
 		return nil, err

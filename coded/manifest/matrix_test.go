@@ -12,12 +12,12 @@ import (
 )
 
 // described returns the manifest of a run over the field 257, with the matrix m of four packets of four bytes.
-func described(m Matrix) *Manifest {
+func described(m MatrixSpec) *Manifest {
 	is := &Manifest{Field: "257", Matrix: m, Processors: 4, SymbolBytes: 2, SymbolsPerPacket: 4, BitsPerSymbol: 8}
 	for k := range is.Processors {
 		sum := strings.Repeat(fmt.Sprint(k), 64)
-		is.Files = append(is.Files, Entry{files.Name(CodedName(k, 4, 3)), k, 8, sum})
-		is.Inputs = append(is.Inputs, Entry{files.Name(fmt.Sprint("in.", k)), k, 4, sum})
+		is.Files = append(is.Files, CodedFile{files.Name(CodedName(k, 4, 3)), k, 8, sum})
+		is.Inputs = append(is.Inputs, CodedFile{files.Name(fmt.Sprint("in.", k)), k, 4, sum})
 	}
 	return is
 }
@@ -27,9 +27,9 @@ func described(m Matrix) *Manifest {
 func TestCode(t *testing.T) {
 	t.Parallel()
 	for _, family := range []files.Name{"random:7", "cauchy"} {
-		m := Matrix{Family: family}
+		m := MatrixSpec{Family: family}
 		if family == "cauchy" {
-			m.Points = []PointSet{{"x", []string{"0", "1", "2", "3"}}, {"y", []string{"4", "5", "6", "7"}}}
+			m.Points = []PointList{{"x", []string{"0", "1", "2", "3"}}, {"y", []string{"4", "5", "6", "7"}}}
 		}
 		code := func(inverse bool, columns ...int) matrix.Matrix {
 			t.Helper()
@@ -59,7 +59,7 @@ func TestCode(t *testing.T) {
 			}
 		}
 	}
-	for want, m := range map[string]Matrix{
+	for want, m := range map[string]MatrixSpec{
 		"matrix.columns: ":       {Family: "random:7", Columns: []int{0, 1, 2, 2}},
 		"matrix is singular":     {Family: "file:A.csv", Inverse: true, Entries: slices.Repeat([][]string{{"1", "2", "3", "4"}}, 4)},
 		"matrix.entries[1]: 1 v": {Family: "file:A.csv", Entries: [][]string{{"1", "2"}, {"3"}}},

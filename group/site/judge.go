@@ -14,11 +14,11 @@ import (
 	"volley/internal/printable"
 )
 
-// A Member is a node of a group as whoever judges knows it.
-type Member struct {
-	Name  string // of its directory
-	Host  string // what the user calls its host
-	*Node        // nil: its host does not answer
+// A Placement is a node of a group as whoever judges knows it.
+type Placement struct {
+	Name        string // of its directory
+	Host        string // what the user calls its host
+	*Inspection        // nil: its host does not answer
 }
 
 // Options say what is to be protected. Zero is as in an earlier run, or as Protect has it.
@@ -37,12 +37,12 @@ type Judgement struct {
 
 // Judge compares the nodes, and adds to each the faults that it has beside others. The error says that there can be no
 // such group.
-func Judge(members []Member, o Options) (*Judgement, error) {
+func Judge(members []Placement, o Options) (*Judgement, error) {
 	j := new(Judgement)
 	var mostBytes int64
 	seen, mounted, files := 0, 0, false
 	for _, x := range members {
-		if x.Node == nil {
+		if x.Inspection == nil {
 			continue
 		}
 		mostBytes = max(mostBytes, x.Bytes)
@@ -65,7 +65,7 @@ func Judge(members []Member, o Options) (*Judgement, error) {
 		sets = (len(members) + o.Size - 1) / o.Size
 	}
 	for _, x := range members {
-		if x.Node != nil && x.OnRoot && 2*mounted > seen && x.Bytes == 0 && !x.Protected {
+		if x.Inspection != nil && x.OnRoot && 2*mounted > seen && x.Bytes == 0 && !x.Protected {
 			x.Faults = append(x.Faults, Fault{NoMount, "it is empty and lies on the file system of /, and most other nodes lie on mounts: what is to be mounted there is not"})
 		}
 	}
@@ -82,7 +82,7 @@ func Judge(members []Member, o Options) (*Judgement, error) {
 	j.Parity = int64(shape.Parity) * store.ChunkBytes(mostBytes, shape.Data)
 	j.Recovery = mostBytes + j.Parity
 	for _, x := range members {
-		if x.Node == nil || x.Free == nil || x.hasFault(NoMount) {
+		if x.Inspection == nil || x.Free == nil || x.hasFault(NoMount) {
 			continue
 		}
 		sharers := x.sharers(members)
@@ -107,25 +107,25 @@ func Judge(members []Member, o Options) (*Judgement, error) {
 func size(n int64) string { return humanize.IBytes(uint64(n)) }
 
 // sharers returns how many nodes have their parity where a node has it, itself among them.
-func (x *Member) sharers(members []Member) (n int) {
+func (x *Placement) sharers(members []Placement) (n int) {
 	for _, y := range members {
-		if y.Node != nil && (y.Node == x.Node || x.Room != "" && y.Room == x.Room && cmp.Or(y.Machine, y.Host) == cmp.Or(x.Machine, x.Host)) {
+		if y.Inspection != nil && (y.Inspection == x.Inspection || x.Room != "" && y.Room == x.Room && cmp.Or(y.Machine, y.Host) == cmp.Or(x.Machine, x.Host)) {
 			n++
 		}
 	}
 	return n
 }
 
-func (n *Node) hasFault(kind Kind) bool {
+func (n *Inspection) hasFault(kind FaultKind) bool {
 	return slices.ContainsFunc(n.Faults, func(f Fault) bool { return f.Kind == kind })
 }
 
 // noteShared notes which nodes are lost together: those of a disk, and those of a machine where more are there than may be
 // lost, unless it is the one host of all.
-func (j *Judgement) noteShared(members []Member, tolerate, sets int) {
+func (j *Judgement) noteShared(members []Placement, tolerate, sets int) {
 	locations := make([]guard.Location, len(members))
 	for i, x := range members {
-		if locations[i].Host.Name = x.Host; x.Node != nil {
+		if locations[i].Host.Name = x.Host; x.Inspection != nil {
 			locations[i].Host.Boot, locations[i].Disk = x.Machine, x.Disk
 		}
 	}

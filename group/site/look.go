@@ -34,8 +34,8 @@ type Directory struct {
 // Validate says what is wrong with the patterns.
 func (p Directory) Validate() error { return tree.Excludes(p.Exclude).Validate() }
 
-// A Node is what a host finds at a directory.
-type Node struct {
+// An Inspection is what a host finds at a directory.
+type Inspection struct {
 	Machine string `json:"machine,omitempty"` // the same for all directories of a machine; "": not known
 	Disk    string `json:"disk,omitempty"`    // of the machine; "": not known
 	OnRoot  bool   `json:"on_root"`           // it lies on the file system of /
@@ -55,7 +55,7 @@ type Node struct {
 }
 
 // Validate says what is wrong with a node that another machine has told of.
-func (n *Node) Validate() error {
+func (n *Inspection) Validate() error {
 	if n == nil {
 		return errors.New("nothing was found")
 	}
@@ -70,21 +70,21 @@ const mostBytes = 1 << 52
 
 // A Fault is why a group cannot work.
 type Fault struct {
-	Kind Kind   `json:"kind"`
-	Text string `json:"what"`
+	Kind FaultKind `json:"kind"`
+	Text string    `json:"what"`
 }
 
-// A Kind of fault.
-type Kind string
+// A FaultKind is a kind of fault.
+type FaultKind string
 
 // Kinds of faults at a directory.
 const (
-	NoDirectory  Kind = "no directory"
-	NoPermission Kind = "no permission"
-	Closed       Kind = "closed files"
-	NoMount      Kind = "no mount"
-	NoRoom       Kind = "no room"
-	Unreadable   Kind = "cannot be read"
+	NoDirectory  FaultKind = "no directory"
+	NoPermission FaultKind = "no permission"
+	Closed       FaultKind = "closed files"
+	NoMount      FaultKind = "no mount"
+	NoRoom       FaultKind = "no room"
+	Unreadable   FaultKind = "cannot be read"
 )
 
 // The time to count the files of a node: it is spent before ranks meet.
@@ -101,7 +101,7 @@ type machine struct {
 }
 
 // Look looks at a directory of this machine, for a few seconds at most.
-func Look(ctx context.Context, p Directory) Node {
+func Look(ctx context.Context, p Directory) Inspection {
 	return look(ctx, &machine{disk.OS, disk.ThisHost().Boot, disk.Access, disk.Room, disk.Device, onRoot}, p)
 }
 
@@ -112,7 +112,7 @@ func onRoot(info fs.FileInfo) bool {
 	return err == nil && fileSystem != "" && fileSystem == disk.Identity(root).FileSystem()
 }
 
-func look(ctx context.Context, m *machine, p Directory) (n Node) {
+func look(ctx context.Context, m *machine, p Directory) (n Inspection) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, mostLook)
 	defer cancel()
@@ -132,7 +132,7 @@ func look(ctx context.Context, m *machine, p Directory) (n Node) {
 }
 
 // faultText returns what is wrong, and where.
-func (n *Node) faultText(kind Kind, err error) string {
+func (n *Inspection) faultText(kind FaultKind, err error) string {
 	subject := "it"
 	if e := new(fs.PathError); errors.As(err, &e) && filepath.IsAbs(e.Path) {
 		subject = e.Path
@@ -147,7 +147,7 @@ func (n *Node) faultText(kind Kind, err error) string {
 }
 
 // examine looks at the directory, as far as it can be opened.
-func (n *Node) examine(ctx context.Context, m *machine, p Directory) error {
+func (n *Inspection) examine(ctx context.Context, m *machine, p Directory) error {
 	dir := p.Dir
 	d, err := m.Open(dir)
 	if err != nil {
@@ -201,7 +201,7 @@ func (n *Node) examine(ctx context.Context, m *machine, p Directory) error {
 
 // count counts the files below a directory, and notes what this user may not read. Where there is no time to count all,
 // the node has at most what its file system uses.
-func (n *Node) count(ctx context.Context, m *machine, d disk.Dir, rules tree.Rules, used int64) error {
+func (n *Inspection) count(ctx context.Context, m *machine, d disk.Dir, rules tree.Rules, used int64) error {
 	l, err := tree.Scan(timedDir{d, ctx}, false, rules)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (f *fake) mount() {
 	f.add("/n/m/x", 50)
 }
 
-func (f *fake) look(ctx context.Context, p Directory) Node {
+func (f *fake) look(ctx context.Context, p Directory) Inspection {
 	return look(ctx, &machine{
 		f.Process(), "m1",
 		func(path string, write bool) error {
@@ -73,7 +73,7 @@ func TestLook(t *testing.T) {
 		dir   Directory
 		ctx   context.Context
 		bytes int64
-		kind  Kind
+		kind  FaultKind
 		text  string
 	}{
 		{name: "well", bytes: 300},
@@ -137,47 +137,49 @@ func TestLookProtected(t *testing.T) {
 // TestJudge compares nodes.
 func TestJudge(t *testing.T) {
 	const gib = 1 << 30
-	node := func(bytes, free int64, change ...func(*Node)) *Node {
-		n := &Node{Machine: "m", Disk: "sda", Bytes: bytes, Free: &free}
+	node := func(bytes, free int64, change ...func(*Inspection)) *Inspection {
+		n := &Inspection{Machine: "m", Disk: "sda", Bytes: bytes, Free: &free}
 		for _, f := range change {
 			f(n)
 		}
 		return n
 	}
-	onRoot := func(n *Node) { n.OnRoot = true }
-	protected := func(n *Node) { n.Protected, n.Tolerate = true, 2 }
-	at := func(machine, disk string) func(*Node) { return func(n *Node) { n.Machine, n.Disk = machine, disk } }
-	in := func(room string) func(*Node) { return func(n *Node) { n.Room = room } }
+	onRoot := func(n *Inspection) { n.OnRoot = true }
+	protected := func(n *Inspection) { n.Protected, n.Tolerate = true, 2 }
+	at := func(machine, disk string) func(*Inspection) {
+		return func(n *Inspection) { n.Machine, n.Disk = machine, disk }
+	}
+	in := func(room string) func(*Inspection) { return func(n *Inspection) { n.Room = room } }
 	for _, c := range []struct {
 		name   string
-		nodes  []*Node
+		nodes  []*Inspection
 		o      Options
 		parity int64 // GiB
 		faults string
 		notes  []string
 		roomy  string
 	}{
-		{name: "room", nodes: []*Node{node(gib, 9*gib), node(2*gib, 2*gib), node(0, 4*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 2", notes: []string{"all nodes are on one disk, and lost with it: give each node a disk of its own"}},
-		{name: "too little", nodes: []*Node{node(gib, 9*gib), node(2*gib, gib/2), node(0, 2*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0", faults: "1: no room"},
-		{name: "too little to recover", nodes: []*Node{node(gib, 9*gib, protected), node(2*gib, 2*gib, protected), node(0, 2*gib), nil}, parity: 2, roomy: "0", faults: "2: no room"},
-		{name: "another R", nodes: []*Node{node(3*gib, 9*gib, protected), node(0, 9*gib), node(0, 9*gib), node(0, 9*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 1 2 3"},
-		{name: "one file system", nodes: []*Node{node(2*gib, 2*gib, in("x")), node(0, 2*gib, in("x")), node(0, 2*gib, in("x"), at("n", "a")), node(0, 2*gib, in("y"))}, o: Options{Tolerate: 2}, parity: 2, faults: "0: no room; 1: no room"},
-		{name: "sets", nodes: []*Node{node(gib, 9*gib), nil, nil, nil, nil, nil}, o: Options{Tolerate: 1, Size: 4}, parity: 0, roomy: "0"},
-		{name: "no R", nodes: []*Node{node(gib, 9), node(0, 9), node(0, 9)}, notes: []string{"nothing says how many"}},
-		{name: "no mount", nodes: []*Node{node(gib, 9*gib), node(gib, 9*gib), node(0, 9*gib, onRoot)}, o: Options{Tolerate: 1}, parity: -1, roomy: "0 1", faults: "2: no mount"},
-		{name: "files on /", nodes: []*Node{node(gib, 9*gib), node(gib, 9*gib), node(1, 9*gib, onRoot)}, o: Options{Tolerate: 1}, parity: -1, roomy: "0 1 2"},
-		{name: "most on /", nodes: []*Node{node(gib, 9*gib), node(gib, 9*gib, onRoot), node(0, 9*gib, onRoot)}, o: Options{Tolerate: 1}, parity: -1, roomy: "0 1 2"},
-		{name: "a machine", nodes: []*Node{node(0, gib, at("m", "a")), node(0, gib, at("m", "b")), node(0, gib, at("n", "a"))}, o: Options{Tolerate: 1}, roomy: "0 1 2",
+		{name: "room", nodes: []*Inspection{node(gib, 9*gib), node(2*gib, 2*gib), node(0, 4*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 2", notes: []string{"all nodes are on one disk, and lost with it: give each node a disk of its own"}},
+		{name: "too little", nodes: []*Inspection{node(gib, 9*gib), node(2*gib, gib/2), node(0, 2*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0", faults: "1: no room"},
+		{name: "too little to recover", nodes: []*Inspection{node(gib, 9*gib, protected), node(2*gib, 2*gib, protected), node(0, 2*gib), nil}, parity: 2, roomy: "0", faults: "2: no room"},
+		{name: "another R", nodes: []*Inspection{node(3*gib, 9*gib, protected), node(0, 9*gib), node(0, 9*gib), node(0, 9*gib)}, o: Options{Tolerate: 1}, parity: 1, roomy: "0 1 2 3"},
+		{name: "one file system", nodes: []*Inspection{node(2*gib, 2*gib, in("x")), node(0, 2*gib, in("x")), node(0, 2*gib, in("x"), at("n", "a")), node(0, 2*gib, in("y"))}, o: Options{Tolerate: 2}, parity: 2, faults: "0: no room; 1: no room"},
+		{name: "sets", nodes: []*Inspection{node(gib, 9*gib), nil, nil, nil, nil, nil}, o: Options{Tolerate: 1, Size: 4}, parity: 0, roomy: "0"},
+		{name: "no R", nodes: []*Inspection{node(gib, 9), node(0, 9), node(0, 9)}, notes: []string{"nothing says how many"}},
+		{name: "no mount", nodes: []*Inspection{node(gib, 9*gib), node(gib, 9*gib), node(0, 9*gib, onRoot)}, o: Options{Tolerate: 1}, parity: -1, roomy: "0 1", faults: "2: no mount"},
+		{name: "files on /", nodes: []*Inspection{node(gib, 9*gib), node(gib, 9*gib), node(1, 9*gib, onRoot)}, o: Options{Tolerate: 1}, parity: -1, roomy: "0 1 2"},
+		{name: "most on /", nodes: []*Inspection{node(gib, 9*gib), node(gib, 9*gib, onRoot), node(0, 9*gib, onRoot)}, o: Options{Tolerate: 1}, parity: -1, roomy: "0 1 2"},
+		{name: "a machine", nodes: []*Inspection{node(0, gib, at("m", "a")), node(0, gib, at("m", "b")), node(0, gib, at("n", "a"))}, o: Options{Tolerate: 1}, roomy: "0 1 2",
 			notes: []string{"h0, h1 are one machine", "2 nodes are lost with h0, h1, and the group tolerates the loss of 1"}},
-		{name: "a disk", nodes: []*Node{node(0, gib, at("m", "a")), node(0, gib, at("m", "a")), node(0, gib, at("n", "a"))}, o: Options{Tolerate: 2}, roomy: "0 1 2",
+		{name: "a disk", nodes: []*Inspection{node(0, gib, at("m", "a")), node(0, gib, at("m", "a")), node(0, gib, at("n", "a"))}, o: Options{Tolerate: 2}, roomy: "0 1 2",
 			notes: []string{"0, 1 are on one disk (a), and lost together"}},
-		{name: "machines", nodes: []*Node{node(0, gib, at("m", "a")), node(0, gib, at("n", "a")), node(0, gib, at("o", "a"))}, o: Options{Tolerate: 1}, roomy: "0 1 2"},
-		{name: "many files", nodes: []*Node{node(gib, 9*gib, func(n *Node) { n.AtMost = true }), nil, nil}, o: Options{Tolerate: 1}, parity: -1, roomy: "0", notes: []string{"at most 1.0 GiB"}},
+		{name: "machines", nodes: []*Inspection{node(0, gib, at("m", "a")), node(0, gib, at("n", "a")), node(0, gib, at("o", "a"))}, o: Options{Tolerate: 1}, roomy: "0 1 2"},
+		{name: "many files", nodes: []*Inspection{node(gib, 9*gib, func(n *Inspection) { n.AtMost = true }), nil, nil}, o: Options{Tolerate: 1}, parity: -1, roomy: "0", notes: []string{"at most 1.0 GiB"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var all []Member
+			var all []Placement
 			for i, n := range c.nodes {
-				all = append(all, Member{Name: fmt.Sprint(i), Host: fmt.Sprint("h", i), Node: n})
+				all = append(all, Placement{Name: fmt.Sprint(i), Host: fmt.Sprint("h", i), Inspection: n})
 			}
 			j, err := Judge(all, c.o)
 			if err != nil {
@@ -185,7 +187,7 @@ func TestJudge(t *testing.T) {
 			}
 			var faults []string
 			for _, x := range all {
-				if x.Node != nil {
+				if x.Inspection != nil {
 					for _, f := range x.Faults {
 						faults = append(faults, fmt.Sprintf("%s: %s", x.Name, f.Kind))
 					}
@@ -207,7 +209,7 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Judge(make([]Member, 3), Options{Tolerate: 3}); !group.IsInputError(err) {
+	if _, err := Judge(make([]Placement, 3), Options{Tolerate: 3}); !group.IsInputError(err) {
 		t.Errorf("%v", err)
 	}
 }

@@ -27,9 +27,9 @@ func TestFormats(t *testing.T) {
 
 	keysOfManifest, within := KeyTable(section("The directory of coded packets"))
 	check("manifest", keysOfManifest, KeysOf(reflect.TypeFor[manifest.Manifest](), map[string]bool{"matrix": true}))
-	check("manifest, files", within["files"], KeysOf(reflect.TypeFor[manifest.Entry](), nil))
-	check("manifest, inputs", within["inputs"], KeysOf(reflect.TypeFor[manifest.Entry](), nil))
-	for _, key := range KeysOf(reflect.TypeFor[manifest.PointSet](), nil) {
+	check("manifest, files", within["files"], KeysOf(reflect.TypeFor[manifest.CodedFile](), nil))
+	check("manifest, inputs", within["inputs"], KeysOf(reflect.TypeFor[manifest.CodedFile](), nil))
+	for _, key := range KeysOf(reflect.TypeFor[manifest.PointList](), nil) {
 		if !slices.Contains(within["matrix.points"], key) {
 			t.Errorf("manifest, matrix.points: docs/format.md does not name %s", key)
 		}

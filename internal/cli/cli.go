@@ -46,7 +46,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 }
 
 // execute runs the command line, as others may in the same process, and returns the exit code.
-func execute(ctx context.Context, s *session.Session, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, s *session.Invocation, args []string, stdout, stderr io.Writer) int {
 	cmd := newCommand(s)
 	s.Begin(cmd, stdout, stderr)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
@@ -65,7 +65,7 @@ func execute(ctx context.Context, s *session.Session, args []string, stdout, std
 }
 
 // runSent runs the verb that a launch has sent to this rank, and returns the exit code.
-func runSent(ctx context.Context, s *session.Session, stderr io.Writer) int {
+func runSent(ctx context.Context, s *session.Invocation, stderr io.Writer) int {
 	cmd := newCommand(s)
 	s.Begin(cmd, s.LaunchRank, stderr)
 	set := func(f *pflag.FlagSet) (err error) {
@@ -96,7 +96,7 @@ func runSent(ctx context.Context, s *session.Session, stderr io.Writer) int {
 // Command returns the command line, for its man pages.
 func Command() *cobra.Command { return newCommand(session.New()) }
 
-func newCommand(s *session.Session) *cobra.Command {
+func newCommand(s *session.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                        session.CommandName(),
 		Short:                      "All-to-all encode",

@@ -160,7 +160,7 @@ func TestForcedCommand(t *testing.T) {
 	forced := func(flags string) string {
 		return fmt.Sprintf(`restrict,command="%s rank %s"`, thisProgram(t), flags)
 	}
-	marked := func(s *session.Session) *session.Session { s.Program = thisProgram(t); return s }
+	marked := func(s *session.Invocation) *session.Invocation { s.Program = thisProgram(t); return s }
 	at := func(dir string) string { return "127.0.0.1:" + dir }
 	run := func(args ...string) result {
 		return resultIn(t.Context(), marked(starting()), append(args, "--ssh", h.ssh())...)
@@ -217,7 +217,7 @@ func TestForcedCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, _ := json.Marshal(sent)
-		order, _ := json.Marshal(launch.Order{Commands: launch.Commands{Pre: "touch " + others + "/x", Limit: time.Minute}})
+		order, _ := json.Marshal(launch.NodeCommands{Commands: launch.Commands{Pre: "touch " + others + "/x", Limit: time.Minute}})
 		fmt.Fprintf(in, "%s\n%s\n", text, order)
 		said, _ := bufio.NewReader(stdout).ReadString('}')
 		in.Close()

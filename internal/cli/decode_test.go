@@ -569,7 +569,7 @@ func TestDecodeWrong(t *testing.T) {
 	}
 }
 
-var cauchyPoints = []manifest.PointSet{{Name: "x", Values: []string{"0", "1", "2"}}, {Name: "y", Values: []string{"3", "4", "5"}}}
+var cauchyPoints = []manifest.PointList{{Name: "x", Values: []string{"0", "1", "2"}}, {Name: "y", Values: []string{"3", "4", "5"}}}
 
 // TestDecodeManifest decodes with manifests that cannot be right: the message
 // names the key.

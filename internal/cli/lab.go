@@ -29,7 +29,7 @@ type Lab struct {
 func Extend(l Lab) { extension, session.Extended = &l, true }
 
 // newExplore returns the verb that hands over to that of volley-lab.
-func newExplore(s *session.Session) *cobra.Command {
+func newExplore(s *session.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:                "explore [flags]",
 		Short:              "See schedules, costs and runs in a browser, with volley-lab",
@@ -48,7 +48,7 @@ func newExplore(s *session.Session) *cobra.Command {
 }
 
 // runLab runs volley-lab, and ends as that ends.
-func runLab(s *session.Session, cmd *cobra.Command, program string, args []string) error {
+func runLab(s *session.Invocation, cmd *cobra.Command, program string, args []string) error {
 	c := exec.CommandContext(cmd.Context(), program, args...)
 	c.Env, c.Stdin, c.Stdout, c.Stderr = s.Environ, s.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if runtime.GOOS != "windows" { // which knows no other end than that of Kill

@@ -26,7 +26,7 @@ var confined = launch.Confinement{
 }
 
 // newRank returns the verb of one rank of a launch, which tells it on standard input what to do.
-func newRank(s *session.Session) *cobra.Command {
+func newRank(s *session.Invocation) *cobra.Command {
 	confinement := confined
 	cmd := &cobra.Command{
 		Use:    launch.Verb,

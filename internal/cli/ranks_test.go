@@ -91,7 +91,7 @@ func (x *rankRun) start() {
 
 // session returns the session of a rank, and its arguments: the secret, which a process removes from its environment, is
 // in a file.
-func (x *rankRun) session(rank int) (*session.Session, []string) {
+func (x *rankRun) session(rank int) (*session.Invocation, []string) {
 	x.t.Helper()
 	c := x.commands[rank]
 	s, file := session.New(), filepath.Join(x.t.TempDir(), "secret")

@@ -34,14 +34,14 @@ type checkText struct {
 }
 
 type hostText struct {
-	Host    string      `json:"host"`
-	Version string      `json:"version"`
-	SSH     *float64    `json:"ssh_seconds"`
-	Clock   *float64    `json:"clock_seconds"`
-	State   []site.Kind `json:"state"`
+	Host    string           `json:"host"`
+	Version string           `json:"version"`
+	SSH     *float64         `json:"ssh_seconds"`
+	Clock   *float64         `json:"clock_seconds"`
+	State   []site.FaultKind `json:"state"`
 	Nodes   []struct {
 		Dir string `json:"dir"`
-		*site.Node
+		*site.Inspection
 	} `json:"nodes"`
 }
 

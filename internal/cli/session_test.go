@@ -69,14 +69,14 @@ func command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 }
 
 // starting returns a session whose processes are the command.
-func starting(more ...string) *session.Session {
+func starting(more ...string) *session.Invocation {
 	s := session.New()
 	s.Environ = forCommands(more...)
 	return s
 }
 
 // result runs the command line in the session.
-func resultIn(ctx context.Context, s *session.Session, args ...string) result {
+func resultIn(ctx context.Context, s *session.Invocation, args ...string) result {
 	var stdout, stderr shared
 	code := execute(ctx, s, args, &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}

@@ -28,7 +28,7 @@ type Comparison struct {
 	Spec       matrices.Spec
 	HasMatrix  bool // the matrix; else it is any, and Spec does not count
 	Processors []int
-	Settings   []Setting
+	Settings   []PortSetting
 	Algorithms []algo.Algorithm
 	Model      sim.Model
 
@@ -64,14 +64,14 @@ func (c *Comparison) Prepare(names string, bytes int64) (err error) {
 // told apart.
 const MostDrawn = 81
 
-// A Setting is what rows differ in besides K.
-type Setting struct {
+// A PortSetting is what rows differ in besides K.
+type PortSetting struct {
 	Ports  int
 	Excess int // most rounds over the fewest; -1: any number
 }
 
 // Settings returns those of lists of ports and of rounds over the fewest, such as 1,2,4..8, or a *selection.Error.
-func Settings(ports, excess string) ([]Setting, error) {
+func Settings(ports, excess string) ([]PortSetting, error) {
 	p, err := selection.ParseNumbers(ports, 0, selection.LargestK)
 	if err != nil {
 		return nil, selection.Markf("ports", "-p %q: %w", ports, err)
@@ -82,13 +82,13 @@ func Settings(ports, excess string) ([]Setting, error) {
 			return nil, selection.Markf("rounds-over", "--rounds-over %q: %w", excess, err)
 		}
 	}
-	var list []Setting
+	var list []PortSetting
 	for _, p := range p {
 		if _, err := algo.Ports(1, p); err != nil {
 			return nil, selection.Mark("ports", err)
 		}
 		for _, excess := range overs {
-			list = append(list, Setting{p, excess})
+			list = append(list, PortSetting{p, excess})
 		}
 	}
 	return list, nil
@@ -116,29 +116,29 @@ func Algorithms(names string, hasMatrix bool) ([]algo.Algorithm, error) {
 	return list, nil
 }
 
-// A Row is the costs for one K in one setting.
-type Row struct {
-	Setting
-	K, Used int             // ports that are used
-	Square  bool            // whether every processor is source and sink
-	C1, C2  int             // lower bounds
-	Cut     any             // that of C2 where packets are cut, a float64; nil where A has zeros off the diagonal
-	Costs   map[string]Plan // by algorithm, the cheapest plan of each; of those that exist
-	Plans   []Plan          // all, if these are kept
-	Front   []Plan          // those that no other one beats in both C1 and C2, the fewest rounds first
-	Chosen  *Plan           // what the planner takes; nil if it was not asked, or has none
+// A CostRow is the costs for one K in one setting.
+type CostRow struct {
+	PortSetting
+	K, Used int                 // ports that are used
+	Square  bool                // whether every processor is source and sink
+	C1, C2  int                 // lower bounds
+	Cut     any                 // that of C2 where packets are cut, a float64; nil where A has zeros off the diagonal
+	Costs   map[string]PlanCost // by algorithm, the cheapest plan of each; of those that exist
+	Plans   []PlanCost          // all, if these are kept
+	Front   []PlanCost          // those that no other one beats in both C1 and C2, the fewest rounds first
+	Chosen  *PlanCost           // what the planner takes; nil if it was not asked, or has none
 }
 
 // MinCut returns the lower bound of C2 in the fewest rounds; ok is false where it is not known.
-func (r Row) MinCut() (c2 int, ok bool) {
+func (r CostRow) MinCut() (c2 int, ok bool) {
 	if r.Used == 0 || !r.Square { // no ports are given
 		return 0, false
 	}
 	return algo.BoundMinCut(r.K, r.Used)
 }
 
-// A Plan is a plan of an algorithm and its costs.
-type Plan struct {
+// A PlanCost is a plan of an algorithm and its costs.
+type PlanCost struct {
 	Algorithm  string
 	Parameters string
 	Cost       sim.Cost
@@ -146,22 +146,22 @@ type Plan struct {
 }
 
 // String returns "C1/C2".
-func (p Plan) String() string {
+func (p PlanCost) String() string {
 	return fmt.Sprintf("%d/%s", p.Cost.C1, strconv.FormatFloat(p.Cost.PacketC2(), 'g', 6, 64))
 }
 
 // planOf keeps a candidate. Where the planner chooses the ports, C2 is what the busiest processor has on its link.
-func (c *Comparison) planOf(name string, x algo.Candidate) Plan {
+func (c *Comparison) planOf(name string, x algo.Candidate) PlanCost {
 	if !c.Model.Paper() {
 		x.Cost.C2 = x.Cost.NodeElements()
 	}
-	return Plan{Algorithm: name, Parameters: x.Plan.Info().Parameters, Cost: x.Cost, Memory: x.Memory}
+	return PlanCost{Algorithm: name, Parameters: x.Plan.Info().Parameters, Cost: x.Cost, Memory: x.Memory}
 }
 
 // Rows counts all rows, one setting after the other. It leaves only algorithms in c that exist at some K. The error is
 // a *selection.Error where there is nothing to compare, or that of ctx.
-func (c *Comparison) Rows(ctx context.Context) ([]Row, error) {
-	rows := make([]Row, len(c.Settings)*len(c.Processors))
+func (c *Comparison) Rows(ctx context.Context) ([]CostRow, error) {
+	rows := make([]CostRow, len(c.Settings)*len(c.Processors))
 	var missing error // why the matrix does not exist, at the last K where it does not
 	exists := map[string]bool{}
 	for i, k := range c.Processors {
@@ -176,7 +176,7 @@ func (c *Comparison) Rows(ctx context.Context) ([]Row, error) {
 				built = err == nil
 			}
 			row := &rows[s*len(c.Processors)+i]
-			*row = Row{Setting: setting, K: k, Costs: map[string]Plan{}}
+			*row = CostRow{PortSetting: setting, K: k, Costs: map[string]PlanCost{}}
 			if err := c.bound(ctx, row); err != nil {
 				return nil, err
 			}
@@ -238,7 +238,7 @@ func (m withoutZeros) At(i, j int) field.Element {
 	return field.One
 }
 
-func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*algo.Problem, error) {
+func (c *Comparison) problem(ctx context.Context, s PortSetting, a matrix.Matrix) (*algo.Problem, error) {
 	o := c.Selection
 	p := &algo.Problem{Matrix: a, Separate: o.Separate, Ports: s.Ports, Order: o.PlanOrder(), Limits: o.Limits, WholePackets: o.WholePackets, Context: ctx}
 	p.Limits.Rounds = algo.FewestPlus(s.Excess)
@@ -255,12 +255,12 @@ func (c *Comparison) problem(ctx context.Context, s Setting, a matrix.Matrix) (*
 }
 
 // bound fills in the bounds of a row, which depend on the shape of the matrix only.
-func (c *Comparison) bound(ctx context.Context, r *Row) error {
+func (c *Comparison) bound(ctx context.Context, r *CostRow) error {
 	a, err := c.example(r.K)
 	if err != nil {
 		return err
 	}
-	p, err := c.problem(ctx, r.Setting, a)
+	p, err := c.problem(ctx, r.PortSetting, a)
 	if err != nil {
 		return err
 	}
@@ -274,8 +274,8 @@ func (c *Comparison) bound(ctx context.Context, r *Row) error {
 }
 
 // count counts the costs for the matrix a. Of a family of plans it is that of least model time.
-func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
-	p, err := c.problem(ctx, r.Setting, a)
+func (c *Comparison) count(ctx context.Context, r *CostRow, a matrix.Matrix) error {
+	p, err := c.problem(ctx, r.PortSetting, a)
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 		}
 		r.Costs[x.Name] = c.planOf(x.Name, best)
 	}
-	r.Front = sim.Front(r.Plans, func(p Plan) sim.Cost { return p.Cost })
+	r.Front = sim.Front(r.Plans, func(p PlanCost) sim.Cost { return p.Cost })
 	if !c.AllPlans {
 		r.Plans = nil
 	}
@@ -327,7 +327,7 @@ func (c *Comparison) count(ctx context.Context, r *Row, a matrix.Matrix) error {
 }
 
 // choose returns what the planner takes for the problem, and nil if it has no plan.
-func (c *Comparison) choose(p *algo.Problem) *Plan {
+func (c *Comparison) choose(p *algo.Problem) *PlanCost {
 	names := c.Planner
 	if names == algo.Auto {
 		names = ""
@@ -355,7 +355,7 @@ type Crossing struct {
 }
 
 // Seconds returns the time that the plan takes on packets of so many bytes.
-func (c *Comparison) Seconds(p Plan, bytes float64) float64 {
+func (c *Comparison) Seconds(p PlanCost, bytes float64) float64 {
 	m := c.Model
 	m.Bytes = field.PackingOf(c.Field).Symbols(int64(math.Round(bytes))) * int64(m.SymbolBytes)
 	return m.Time(p.Cost).Seconds()
@@ -372,7 +372,7 @@ func Sizes(smallest, largest int64) []float64 {
 }
 
 // Crossings returns the sizes at which another plan becomes the cheapest, to a byte or 0.05 %.
-func (c *Comparison) Crossings(plans []Plan, sizes []float64) []Crossing {
+func (c *Comparison) Crossings(plans []PlanCost, sizes []float64) []Crossing {
 	var list []Crossing
 	var search func(a, b float64)
 	search = func(a, b float64) {
@@ -394,7 +394,7 @@ func (c *Comparison) Crossings(plans []Plan, sizes []float64) []Crossing {
 }
 
 // Cheapest returns the index of the first of the plans that take the least time on packets of so many bytes.
-func (c *Comparison) Cheapest(plans []Plan, bytes float64) int {
+func (c *Comparison) Cheapest(plans []PlanCost, bytes float64) int {
 	best := 0
 	for i, p := range plans {
 		if c.Seconds(p, bytes) < c.Seconds(plans[best], bytes) {

@@ -35,7 +35,7 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	s.SetDefaults()
 	c := &comparison.Comparison{
 		Selection: s, HasMatrix: f.Changed("matrix"), Processors: []int{s.Processors},
-		Settings: []comparison.Setting{{Ports: s.Ports, Excess: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm, AllPlans: true,
+		Settings: []comparison.PortSetting{{Ports: s.Ports, Excess: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm, AllPlans: true,
 	}
 	if s.Algorithm == algo.Auto {
 		s.Algorithm = ""
@@ -51,7 +51,7 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 }
 
 // row returns the only row of a comparison.
-func row(t *testing.T, c *comparison.Comparison) comparison.Row {
+func row(t *testing.T, c *comparison.Comparison) comparison.CostRow {
 	t.Helper()
 	rows, err := c.Rows(t.Context())
 	if err != nil {
@@ -198,7 +198,7 @@ func TestFront(t *testing.T) {
 // matrix does not exist, and that algorithms that exist nowhere are left out.
 func TestRows(t *testing.T) {
 	c := compare(t, "--matrix", "dft", "--field", "257")
-	c.Processors, c.Settings, c.AllPlans = []int{3, 4}, []comparison.Setting{{Ports: 1, Excess: -1}, {Ports: 2, Excess: 0}}, false
+	c.Processors, c.Settings, c.AllPlans = []int{3, 4}, []comparison.PortSetting{{Ports: 1, Excess: -1}, {Ports: 2, Excess: 0}}, false
 	rows, err := c.Rows(t.Context())
 	if err != nil {
 		t.Fatal(err)

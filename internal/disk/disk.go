@@ -137,17 +137,17 @@ func (f FileID) FileSystem() string {
 	return fmt.Sprintf("%x", f.device)
 }
 
-// A Host is a machine, or what looks like one to its programs, since it was started.
-type Host struct {
+// A HostID is a machine, or what looks like one to its programs, since it was started.
+type HostID struct {
 	Name string
 	Boot string `json:",omitempty"` // tells hosts of one name apart; "": it is not known
 }
 
 // ThisHost returns the host that runs this process.
-func ThisHost() Host {
+func ThisHost() HostID {
 	name, _ := os.Hostname()
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // which other systems than Linux do not have
-	return Host{Name: name, Boot: strings.TrimSpace(string(boot))}
+	return HostID{Name: name, Boot: strings.TrimSpace(string(boot))}
 }
 
 // Kind returns what has a mode.

@@ -110,14 +110,14 @@ func FromReport(report any) map[string]float64 {
 	return v
 }
 
-// A Run keeps the gauges of a run. Its methods may be called at once.
-type Run struct {
+// Gauges keeps the gauges of a run. Its methods may be called at once.
+type Gauges struct {
 	mu     sync.Mutex // guards what follows
 	values map[string]float64
 }
 
 // Values returns the gauges so far.
-func (r *Run) Values() map[string]float64 {
+func (r *Gauges) Values() map[string]float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	values := map[string]float64{}
@@ -126,7 +126,7 @@ func (r *Run) Values() map[string]float64 {
 }
 
 // Note keeps the values of a report. Of several sets it keeps the sum, or what is the worst of them.
-func (r *Run) Note(values map[string]float64) {
+func (r *Gauges) Note(values map[string]float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.values == nil {
@@ -147,10 +147,10 @@ func (r *Run) Note(values map[string]float64) {
 }
 
 // InForce reports whether a rank has told of a generation that is in force now, whatever else was to say.
-func (r *Run) InForce() bool { return r.Values()["generation"] > 0 }
+func (r *Gauges) InForce() bool { return r.Values()["generation"] > 0 }
 
 // Write writes to a file the gauges of a run of a verb that has ended, over those of an earlier one, whose last success stays where the run failed.
-func (r *Run) Write(file, verb string, begun time.Time, code int) error {
+func (r *Gauges) Write(file, verb string, begun time.Time, code int) error {
 	v, finished := r.Values(), float64(time.Now().Unix())
 	v["success"], v["exit_code"], v["last_run_timestamp_seconds"], v["duration_seconds"] = 0, float64(code), finished, time.Since(begun).Seconds()
 	if code == exit.OK {

@@ -32,8 +32,8 @@ const limitKey = "command-timeout"
 // MostBytes is how long a group file may be.
 const MostBytes = 16 << 20
 
-// A File is what a group file says.
-type File struct {
+// A Document is what a group file says.
+type Document struct {
 	Flags    map[string][]string
 	Lines    map[string]int
 	Dirs     []string
@@ -44,7 +44,7 @@ type File struct {
 
 // Read reads a group file, whose ssh is a program that is run: nobody else may have written it. Directories here
 // that are relative lie beside it.
-func Read(name string) (*File, error) {
+func Read(name string) (*Document, error) {
 	text, err := disk.ReadTrusted(name, MostBytes+1)
 	if err != nil {
 		return nil, exit.Usagef("--group: %w", err)
@@ -64,7 +64,7 @@ func Read(name string) (*File, error) {
 }
 
 // parse reads the text of a group file that lies in base. Errors begin with the line.
-func parse(base string, text []byte) (*File, error) {
+func parse(base string, text []byte) (*Document, error) {
 	var doc yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&doc); err != nil && err != io.EOF {
@@ -74,7 +74,7 @@ func parse(base string, text []byte) (*File, error) {
 	if err := d.Decode(&extra); err != io.EOF {
 		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, extra.Line))
 	}
-	g := &File{Commands: map[string]launch.Commands{}, Flags: map[string][]string{}, Lines: map[string]int{}, doc: &doc}
+	g := &Document{Commands: map[string]launch.Commands{}, Flags: map[string][]string{}, Lines: map[string]int{}, doc: &doc}
 	if doc.Kind == 0 {
 		return nil, fmt.Errorf("1: nothing in it: want members")
 	}
@@ -149,7 +149,7 @@ func pairs(mapping *yaml.Node, subject string, f func(key string, keyNode, value
 }
 
 // addMembers adds the nodes. Either all of them have failure domains, or none has.
-func (g *File) addMembers(base string, list *yaml.Node) error {
+func (g *Document) addMembers(base string, list *yaml.Node) error {
 	if list.Kind != yaml.SequenceNode {
 		return fmt.Errorf("%d: members: want a list of - dir: DIR", list.Line)
 	}

@@ -44,7 +44,7 @@ func resultOfAll(results []string) string {
 
 // A Commander runs the commands of a node at its host.
 type Commander struct {
-	Order
+	NodeCommands
 	Dir     string // of the node, here
 	Environ []string
 	Say     func(c *Commander, command, line string) // hears what a command says
@@ -181,13 +181,13 @@ func inLine(errs ...error) (joined error) {
 // prepare has all ranks run what comes before the verb, and say anew who they are.
 func (l *Launch) prepare() {
 	l.forEach(func(_ int, x *Far) error {
-		if x.Order == nil || x.Absent != "" {
+		if x.NodeCommands == nil || x.Absent != "" {
 			return nil
 		}
 		l.mu.Lock()
-		x.patience += x.Order.Limit + 2*commandGrace // for what is under way, and for what comes after it
+		x.patience += x.NodeCommands.Limit + 2*commandGrace // for what is under way, and for what comes after it
 		l.mu.Unlock()
-		if err := x.Child.Send(x.Order); err != nil {
+		if err := x.Child.Send(x.NodeCommands); err != nil {
 			return err
 		}
 		m, err := l.next(x)
@@ -216,7 +216,7 @@ func (l *Launch) after() (result string, err error) {
 	result = resultOfAll(results)
 	errs := make([]error, len(l.Ranks))
 	l.forEach(func(i int, x *Far) error {
-		if x.Order == nil || x.Absent != "" || x.ending == nil || l.isStopped() {
+		if x.NodeCommands == nil || x.Absent != "" || x.ending == nil || l.isStopped() {
 			return nil
 		}
 		ending := x.ending
@@ -238,7 +238,7 @@ func (l *Launch) after() (result string, err error) {
 // obey runs what the launch orders before the verb, which does not run after an error.
 func (r *Rank) obey(ctx context.Context, dir string) (*Commander, error) {
 	c := &Commander{Dir: dir, Environ: r.Environ, Say: r.Say}
-	if err := r.parent.Receive(&c.Order); err != nil {
+	if err := r.parent.Receive(&c.NodeCommands); err != nil {
 		return nil, err
 	}
 	r.due.Store(c)

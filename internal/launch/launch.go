@@ -71,8 +71,8 @@ type Far struct {
 	*ssh.Child
 	Start
 	Hello
-	Greeting
-	*Order // of the commands of its node; nil: it has none
+	Reception
+	*NodeCommands // of the commands of its node; nil: it has none
 
 	address  string
 	patience time.Duration   // beyond that of every rank, until its process is ended
@@ -80,8 +80,8 @@ type Far struct {
 	ending   *Ending
 }
 
-// A Greeting is how the greeting of a rank went.
-type Greeting struct {
+// A Reception is how the greeting of a rank went.
+type Reception struct {
 	Refused error         // why there was none
 	Took    time.Duration // from the start of ssh until the rank answered
 	Ahead   time.Duration // by which its clock is
@@ -284,7 +284,7 @@ func (l *Launch) begin(x *Far, start func(ssh.Address) (*ssh.Child, error)) (err
 		err, x.ending = exit.WithCode(fmt.Errorf("%s: %s", x.Label(), x.ending.Text), x.ending.Code), nil
 	}
 	if err != nil {
-		if missing := new(ssh.MissingError); errors.As(err, &missing) {
+		if missing := new(ssh.StartError); errors.As(err, &missing) {
 			advice := "--remote-path says where volley is there, --remote-path copy copies this one"
 			if missing.Restricted {
 				advice = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley"
@@ -294,20 +294,20 @@ func (l *Launch) begin(x *Far, start func(ssh.Address) (*ssh.Child, error)) (err
 		return err
 	}
 	if m.Hello == nil {
-		return &VersionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --remote-path copy", x.Label(), volley.Version)}
+		return &HostVersionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --remote-path copy", x.Label(), volley.Version)}
 	}
 	if m.Hello.Version != volley.Version {
 		host, _ := os.Hostname()
-		return &VersionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --remote-path copy", x.Label(), m.Hello.Version, host, volley.Version)}
+		return &HostVersionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --remote-path copy", x.Label(), m.Hello.Version, host, volley.Version)}
 	}
 	x.Hello, x.Took, x.Ahead = *m.Hello, time.Since(begun), time.Until(m.Hello.Clock)
 	return nil
 }
 
-// A VersionError says that a host has another volley.
-type VersionError struct{ text string }
+// A HostVersionError says that a host has another volley.
+type HostVersionError struct{ text string }
 
-func (e *VersionError) Error() string { return e.text }
+func (e *HostVersionError) Error() string { return e.text }
 
 // errEnd says that a rank has said how it ended.
 var errEnd = errors.New("the rank has ended")

@@ -48,15 +48,15 @@ type Hello struct {
 	Version string
 	PID     int
 	Node    protection.Identity
-	Address string     // by which ssh has reached the host; "": not by ssh
-	Domain  string     // what the variable says
-	Found   *site.Node `json:",omitempty"` // what there was to look at
-	Build   string     `json:",omitempty"` // of volley, where it has looked
-	Clock   time.Time  // when it said so
+	Address string           // by which ssh has reached the host; "": not by ssh
+	Domain  string           // what the variable says
+	Found   *site.Inspection `json:",omitempty"` // what there was to look at
+	Build   string           `json:",omitempty"` // of volley, where it has looked
+	Clock   time.Time        // when it said so
 }
 
-// An Order has a rank run the commands of its node around the verb.
-type Order struct {
+// NodeCommands has a rank run the commands of its node around the verb.
+type NodeCommands struct {
 	Commands
 	Name, Meta string
 	Quiet      bool

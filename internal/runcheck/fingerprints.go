@@ -19,8 +19,8 @@ import (
 	"volley/verify"
 )
 
-// Fingerprints are the check of a run by several ranks, each of which has packets and results of some processors.
-type Fingerprints struct {
+// A FingerprintCheck is the check of a run by several ranks, each of which has packets and results of some processors.
+type FingerprintCheck struct {
 	checker    *Checker
 	plan       plan.Plan
 	t          transport.Transport
@@ -36,8 +36,8 @@ type Fingerprints struct {
 
 // Fingerprints returns the check of a run of p, which tells all ranks of t what is wrong by a communicator beside comm. The
 // seed is the same at all ranks; fingerprints are of blocks of so many symbols.
-func (c *Checker) Fingerprints(t transport.Transport, comm *collective.Comm, p plan.Plan, seed uint64, block int) *Fingerprints {
-	x := &Fingerprints{checker: c, plan: p, t: t, Comm: comm.Separate()}
+func (c *Checker) Fingerprints(t transport.Transport, comm *collective.Comm, p plan.Plan, seed uint64, block int) *FingerprintCheck {
+	x := &FingerprintCheck{checker: c, plan: p, t: t, Comm: comm.Separate()}
 	x.first, x.end = executor.Hosted(c.problem.Processors(), t.Rank(), t.Size())
 	binary.LittleEndian.PutUint64(x.seed[:], seed)
 	x.block, x.prints = block, make([]*verify.Fingerprints, x.end-x.first)
@@ -45,7 +45,7 @@ func (c *Checker) Fingerprints(t transport.Transport, comm *collective.Comm, p p
 }
 
 // Observe is [executor.Job].Observe.
-func (x *Fingerprints) Observe(proc int, inputs, outputs [][]byte) error {
+func (x *FingerprintCheck) Observe(proc int, inputs, outputs [][]byte) error {
 	began := time.Now()
 	for _, part := range outputs {
 		if x.checker.matrix.Field().FirstInvalid(part) >= 0 { // came so over the wire; the arithmetic might not notice
@@ -76,7 +76,7 @@ const mostEntries = 64 * 64
 
 // Finish waits until the coded packets of all processors are there and are right. Where there are more entries, a sum
 // over all ranks tells, and no rank has to know the fingerprints of all.
-func (x *Fingerprints) Finish(ctx context.Context) error {
+func (x *FingerprintCheck) Finish(ctx context.Context) error {
 	for _, p := range x.prints {
 		x.ends = append(x.ends, p.Bytes())
 	}
@@ -104,7 +104,7 @@ func (x *Fingerprints) Finish(ctx context.Context) error {
 
 // difference returns what the packets here add to the sum: the weighted fingerprints that all coded packets are to have
 // by the initial packets here, less those that the coded packets here have.
-func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
+func (x *FingerprintCheck) difference(ctx context.Context) ([]byte, error) {
 	f := x.checker.matrix.Field()
 	a, err := x.checker.entries(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (x *Fingerprints) difference(ctx context.Context) ([]byte, error) {
 
 // compare tells all ranks the fingerprints of the packets of all, and compares those of the coded packets here, or of all,
 // with what the initial packets make them. It returns nil where they are right.
-func (x *Fingerprints) compare(ctx context.Context, everySink bool) error {
+func (x *FingerprintCheck) compare(ctx context.Context, everySink bool) error {
 	n, k := len(x.ends[0][0]), x.checker.problem.Processors()
 	mine := make([]byte, (k+x.t.Size()-1)/x.t.Size()*2*n) // as long at all ranks
 	for i, ends := range x.ends {                         // of a source or a sink alone, one, which is both
@@ -212,6 +212,6 @@ func (x *Fingerprints) compare(ctx context.Context, everySink bool) error {
 }
 
 // Took returns how long fingerprints have taken during the run, on as many cores as there are.
-func (x *Fingerprints) Took() time.Duration {
+func (x *FingerprintCheck) Took() time.Duration {
 	return time.Duration(x.took.Load()) / time.Duration(min(len(x.prints), runtime.GOMAXPROCS(0)))
 }

@@ -115,8 +115,8 @@ func (r *related) check(packets, results [][]byte) error {
 	return errors.New("volley: the check fails, but not by the entries of the matrix: test the memory of this machine, and run again")
 }
 
-// A Relation is the check of runs in which this rank has the packets and results of all processors, or its slice of them.
-type Relation struct {
+// A RelationCheck is the check of runs in which this rank has the packets and results of all processors, or its slice of them.
+type RelationCheck struct {
 	*related
 	cores int
 	took  atomic.Int64  // ns since it was asked last, of all goroutines together
@@ -124,17 +124,17 @@ type Relation struct {
 }
 
 // Relation returns the check of runs of p on so many cores. Its first run has taken the time to make it.
-func (c *Checker) Relation(ctx context.Context, p plan.Plan, cores int) (*Relation, error) {
+func (c *Checker) Relation(ctx context.Context, p plan.Plan, cores int) (*RelationCheck, error) {
 	began := time.Now()
 	r, err := c.relate(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return &Relation{related: r, cores: min(cores, runtime.GOMAXPROCS(0)), setup: time.Since(began)}, nil
+	return &RelationCheck{related: r, cores: min(cores, runtime.GOMAXPROCS(0)), setup: time.Since(began)}, nil
 }
 
 // Observe is [executor.Job].ObserveAll.
-func (r *Relation) Observe(packets, results [][]byte) error {
+func (r *RelationCheck) Observe(packets, results [][]byte) error {
 	began := time.Now()
 	err := r.check(packets, results)
 	r.took.Add(int64(time.Since(began)))
@@ -143,7 +143,7 @@ func (r *Relation) Observe(packets, results [][]byte) error {
 
 // Took returns how long the check has taken in a run, on as many cores as there are, and with what it took to make it
 // ready for the first one; 0 where r is nil.
-func (r *Relation) Took() time.Duration {
+func (r *RelationCheck) Took() time.Duration {
 	if r == nil {
 		return 0
 	}

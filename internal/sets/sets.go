@@ -22,8 +22,8 @@ type Member struct {
 	protection.Identity
 }
 
-// A Set is members that are a group.
-type Set struct {
+// A NodeSet is members that are a group.
+type NodeSet struct {
 	Members []int    // by node; those that are not there are left out
 	Group   string   // that members name; "": none does
 	Lost    bool     // it was chosen along with others, and has no members now, or empty ones only
@@ -39,8 +39,8 @@ type assignment struct {
 	members []Member
 	free    []int // members that have no place: empty ones first, which may be in the place of lost ones
 	empty   int   // so many are empty
-	sets    []*Set
-	chosen  []*Set // of members that had no place; nil: none
+	sets    []*NodeSet
+	chosen  []*NodeSet // of members that had no place; nil: none
 }
 
 // Choose returns the sets of members. They keep the numbers that their groups have noted; others come in the order of
@@ -53,11 +53,11 @@ type assignment struct {
 //
 // The assignment depends on nothing but its arguments. Members in the order in which they were chosen first, some of which
 // say nothing any more, get the places that they had.
-func Choose(members []Member, size int, apart bool) ([]Set, error) {
+func Choose(members []Member, size int, apart bool) ([]NodeSet, error) {
 	if size < 2 || len(members) < 2 {
 		return nil, group.Inputf("%d directories in sets of at most %d: want 2 or more of both", len(members), size)
 	}
-	c := &assignment{members: members, chosen: make([]*Set, len(members))}
+	c := &assignment{members: members, chosen: make([]*NodeSet, len(members))}
 	if err := c.find(size); err != nil {
 		return nil, err
 	}
@@ -79,24 +79,24 @@ func Choose(members []Member, size int, apart bool) ([]Set, error) {
 			return nil, err
 		}
 	}
-	var list []Set
+	var list []NodeSet
 	for _, s := range c.sets {
 		list = append(list, c.finish(s))
 	}
-	slices.SortFunc(list, func(a, b Set) int { return slices.Min(a.Members) - slices.Min(b.Members) })
+	slices.SortFunc(list, func(a, b NodeSet) int { return slices.Min(a.Members) - slices.Min(b.Members) })
 	return numbered(members, list), nil
 }
 
 // numbered puts each set where its members say that it is, and the others where there is room.
-func numbered(members []Member, list []Set) []Set {
+func numbered(members []Member, list []NodeSet) []NodeSet {
 	old := 0
 	for _, m := range members {
 		if m.SetIndex.Valid() {
 			old = max(old, m.Sets)
 		}
 	}
-	positions := make([]Set, max(old, len(list)))
-	var rest []Set
+	positions := make([]NodeSet, max(old, len(list)))
+	var rest []NodeSet
 	for _, s := range list {
 		i := slices.IndexFunc(s.Members, func(i int) bool {
 			m := members[i]
@@ -134,10 +134,10 @@ func (c *assignment) find(size int) error {
 			c.free = append(c.free, i)
 			continue
 		}
-		index := slices.IndexFunc(c.sets, func(s *Set) bool { return s.Group == m.Group })
+		index := slices.IndexFunc(c.sets, func(s *NodeSet) bool { return s.Group == m.Group })
 		if index < 0 {
 			index = len(c.sets)
-			c.sets = append(c.sets, &Set{Group: m.Group, domains: map[string]int{}})
+			c.sets = append(c.sets, &NodeSet{Group: m.Group, domains: map[string]int{}})
 		}
 		s := c.sets[index]
 		n := max(m.Nodes, m.Node+1)
@@ -155,7 +155,7 @@ func (c *assignment) find(size int) error {
 	return nil
 }
 
-func (s *Set) add(n int) {
+func (s *NodeSet) add(n int) {
 	for ; n > 0; n-- {
 		s.places = append(s.places, -1)
 		s.room++
@@ -169,7 +169,7 @@ func (c *assignment) cut(members, size int) error {
 		return group.Inputf("directories that are in no set: %d; in sets of 2 to %d one of them would be alone: name more of them, or leave some out", members, size)
 	}
 	for i := range n {
-		s := &Set{domains: map[string]int{}}
+		s := &NodeSet{domains: map[string]int{}}
 		s.add((members + i) / n)
 		c.sets = append(c.sets, s)
 	}
@@ -178,7 +178,7 @@ func (c *assignment) cut(members, size int) error {
 
 // hint gives members without a place the sets that they would have if nobody had one, so lost ones come back there.
 func (c *assignment) hint(size int) {
-	first := &assignment{members: c.members, chosen: make([]*Set, len(c.members))}
+	first := &assignment{members: c.members, chosen: make([]*NodeSet, len(c.members))}
 	if len(c.free) == len(c.members) || first.cut(len(c.members), size) != nil {
 		return
 	}
@@ -186,9 +186,9 @@ func (c *assignment) hint(size int) {
 		first.free = append(first.free, i)
 	}
 	first.deal()
-	current, original, limit := map[*Set]*Set{}, map[*Set]*Set{}, len(c.members)
+	current, original, limit := map[*NodeSet]*NodeSet{}, map[*NodeSet]*NodeSet{}, len(c.members)
 	for i, s := range first.chosen {
-		index := slices.IndexFunc(c.sets, func(s *Set) bool { return slices.Contains(s.places, i) })
+		index := slices.IndexFunc(c.sets, func(s *NodeSet) bool { return slices.Contains(s.places, i) })
 		switch {
 		case index < 0:
 		case current[s] == nil && original[c.sets[index]] == nil:
@@ -209,12 +209,12 @@ func (c *assignment) hint(size int) {
 func (c *assignment) deal() {
 	waiting := slices.DeleteFunc(slices.Clone(c.free), func(i int) bool { return c.chosen[i] != nil })
 	for limit := 1; len(waiting) > 0; limit++ {
-		waiting = slices.DeleteFunc(waiting, func(i int) bool { return c.place(i, limit, map[*Set]bool{}) })
+		waiting = slices.DeleteFunc(waiting, func(i int) bool { return c.place(i, limit, map[*NodeSet]bool{}) })
 	}
 }
 
 // place gives a member a set in which its domain has fewer than limit, for which another member may move.
-func (c *assignment) place(i, limit int, seen map[*Set]bool) bool {
+func (c *assignment) place(i, limit int, seen map[*NodeSet]bool) bool {
 	for _, s := range c.sets {
 		if s.room > 0 && c.fits(i, s, limit) {
 			c.take(i, s)
@@ -238,19 +238,19 @@ func (c *assignment) place(i, limit int, seen map[*Set]bool) bool {
 	return false
 }
 
-func (c *assignment) fits(i int, s *Set, limit int) bool {
+func (c *assignment) fits(i int, s *NodeSet, limit int) bool {
 	domain := c.members[i].Domain
 	return domain == "" || s.domains[domain] < limit
 }
 
-func (c *assignment) take(i int, s *Set) {
+func (c *assignment) take(i int, s *NodeSet) {
 	c.chosen[i] = s
 	s.domains[c.members[i].Domain]++
 	s.room--
 }
 
 // sharing returns an error where two members of a new set are in one domain.
-func (c *assignment) sharing(sets []*Set) error {
+func (c *assignment) sharing(sets []*NodeSet) error {
 	count, worst := map[string]int{}, ""
 	for _, i := range c.free {
 		count[c.members[i].Domain]++
@@ -273,7 +273,7 @@ func (c *assignment) sharing(sets []*Set) error {
 }
 
 // finish gives the members of a set that had no place the free ones, in order.
-func (c *assignment) finish(s *Set) Set {
+func (c *assignment) finish(s *NodeSet) NodeSet {
 	for i, assigned := range c.chosen {
 		if assigned == s {
 			s.places[slices.Index(s.places, -1)] = i

@@ -28,7 +28,7 @@ func membersOf(domains string) []Member {
 }
 
 // settle gives members the places of an assignment, as protect does.
-func settle(members []Member, list []Set) {
+func settle(members []Member, list []NodeSet) {
 	for n, s := range list {
 		for node, i := range s.Members {
 			members[i].Identity = protection.Identity{Group: fmt.Sprint("g", n), Node: node, Nodes: len(s.Members), SetIndex: protection.SetIndex{Set: n, Sets: len(list)}, Held: true}
@@ -38,7 +38,7 @@ func settle(members []Member, list []Set) {
 
 // checked fails unless every member has one place, and members that had one have kept it. It reports whether
 // two members of a set are in one domain.
-func checked(t *testing.T, members []Member, list []Set, size int) (shared bool) {
+func checked(t *testing.T, members []Member, list []NodeSet, size int) (shared bool) {
 	t.Helper()
 	seen := map[int]bool{}
 	for _, s := range list {
@@ -198,10 +198,10 @@ func TestChooseAgain(t *testing.T) {
 				lost = append(lost, i)
 			}
 		}
-		whole := func(s Set) bool {
+		whole := func(s NodeSet) bool {
 			return slices.ContainsFunc(s.Members, func(i int) bool { return again[i].Node >= 0 })
 		}
-		if !slices.ContainsFunc(list, func(s Set) bool { return !whole(s) }) {
+		if !slices.ContainsFunc(list, func(s NodeSet) bool { return !whole(s) }) {
 			same, err := Choose(again, size, false)
 			if err != nil {
 				t.Fatal(err)

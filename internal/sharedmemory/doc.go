@@ -3,8 +3,8 @@ package sharedmemory
 
 import "errors"
 
-// A Name is how others open the memory. They run as the same user, and see the process that made it.
-type Name struct {
+// A Handle is how others open the memory. They run as the same user, and see the process that made it.
+type Handle struct {
 	PID, Descriptor int
 	Nonce           uint64 // at the start of the memory until it is opened: another file may be behind the descriptor
 }

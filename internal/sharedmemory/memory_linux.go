@@ -10,26 +10,26 @@ import (
 )
 
 // Create makes memory of so many bytes, 8 or more. No file system has it: it is gone with the last who maps it.
-func Create(bytes int) (*Memory, Name, error) {
+func Create(bytes int) (*Memory, Handle, error) {
 	file, err := unix.MemfdCreate("volley", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, Name{}, fmt.Errorf("shared memory: %w", err)
+		return nil, Handle{}, fmt.Errorf("shared memory: %w", err)
 	}
 	if err := unix.Ftruncate(file, int64(bytes)); err != nil {
 		unix.Close(file)
-		return nil, Name{}, fmt.Errorf("shared memory of %d bytes: %w", bytes, err)
+		return nil, Handle{}, fmt.Errorf("shared memory of %d bytes: %w", bytes, err)
 	}
 	m, err := mapped(file, bytes)
 	if err != nil {
-		return nil, Name{}, err
+		return nil, Handle{}, err
 	}
-	name := Name{os.Getpid(), file, rand.Uint64()}
+	name := Handle{os.Getpid(), file, rand.Uint64()}
 	binary.LittleEndian.PutUint64(m.Data, name.Nonce)
 	return m, name, nil
 }
 
 // Open maps the memory of that name and of so many bytes.
-func Open(name Name, bytes int) (*Memory, error) {
+func Open(name Handle, bytes int) (*Memory, error) {
 	path := fmt.Sprintf("/proc/%d/fd/%d", name.PID, name.Descriptor)
 	file, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -3,10 +3,10 @@
 package sharedmemory
 
 // Create is for Linux.
-func Create(int) (*Memory, Name, error) { return nil, Name{}, ErrUnsupported }
+func Create(int) (*Memory, Handle, error) { return nil, Handle{}, ErrUnsupported }
 
 // Open is for Linux.
-func Open(Name, int) (*Memory, error) { return nil, ErrUnsupported }
+func Open(Handle, int) (*Memory, error) { return nil, ErrUnsupported }
 
 // Opened does nothing.
 func (m *Memory) Opened() {}

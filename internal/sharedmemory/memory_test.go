@@ -17,7 +17,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Unmap()
-	for what, wrong := range map[string]Name{
+	for what, wrong := range map[string]Handle{
 		"nonce":      {name.PID, name.Descriptor, name.Nonce + 1},
 		"descriptor": {name.PID, 1 << 20, name.Nonce},
 		"file":       {name.PID, 0, name.Nonce},

@@ -336,7 +336,7 @@ func (x *Child) failed() error {
 		return fmt.Errorf("the connection to %s has ended%s", x.Label(), detail)
 	case exit.ExitCode() == 126, exit.ExitCode() == 127, !x.greeted.Load() && unstarted.MatchString(x.lastLine):
 		// A restricted shell takes no / in the name of a program, and has the sh that a copy needs only in its PATH.
-		return &MissingError{fmt.Errorf("cannot start volley at %s%s", x.Label(), detail), x.copies || strings.Contains(x.lastLine, "restricted")}
+		return &StartError{fmt.Errorf("cannot start volley at %s%s", x.Label(), detail), x.copies || strings.Contains(x.lastLine, "restricted")}
 	case exit.ExitCode() == 255 && x.greeted.Load():
 		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.Label(), detail)
 	case exit.ExitCode() == 255 && strings.Contains(x.lastLine, "timed out"):
@@ -360,8 +360,8 @@ type HangError struct{ error }
 // An AskError says that ssh would have to ask a user.
 type AskError struct{ error }
 
-// A MissingError says that a program cannot be started on a host.
-type MissingError struct {
+// A StartError says that a program cannot be started on a host.
+type StartError struct {
 	error
 	Restricted bool // the login shell there permits only some programs, by their names alone
 }

@@ -312,7 +312,7 @@ func TestLoginShells(t *testing.T) {
 				x.Send(message{"there and back"})
 				var m message
 				err = x.Receive(&m)
-				missing := new(MissingError)
+				missing := new(StartError)
 				switch {
 				case c.starts && (err != nil || m.Text != "there and back"):
 					t.Errorf("%q, copied %v: %v", c.Program, c.Copy, err)

@@ -16,41 +16,41 @@ var Costs = []string{"c2", "c1", "ratio", "time"}
 // A curve is a series of a chart: what it draws of each row, 0 where there is nothing.
 type curve struct {
 	Series
-	value func(comparison.Row) float64
+	value func(comparison.CostRow) float64
 }
 
 // Cost draws one of [Costs] of the rows of a comparison against K: a curve for each algorithm, and lower bounds.
-func Cost(c *comparison.Comparison, rows []comparison.Row, measure string) Chart {
+func Cost(c *comparison.Comparison, rows []comparison.CostRow, measure string) Chart {
 	x := Axis{Label: "processors, K", Log: true, Binary: true}
 	chart := Chart{Title: "Packets against processors", X: x, Y: Axis{Label: "C2, packets", Log: true}, Subtitle: Subtitle(c, true)}
-	value := func(p comparison.Plan, r comparison.Row) float64 { return p.Cost.PacketC2() }
-	bounds := []curve{{Series: Series{Name: "lower bound", Reference: true}, value: func(r comparison.Row) float64 { return float64(r.C2) }}}
+	value := func(p comparison.PlanCost, r comparison.CostRow) float64 { return p.Cost.PacketC2() }
+	bounds := []curve{{Series: Series{Name: "lower bound", Reference: true}, value: func(r comparison.CostRow) float64 { return float64(r.C2) }}}
 	if c.HasMatrix {
 		bounds[0].Name += ", every matrix"
 	}
 	switch measure {
 	case "c1":
 		chart.Title, chart.Y.Label = "Rounds against processors", "C1, rounds"
-		value = func(p comparison.Plan, _ comparison.Row) float64 { return float64(p.Cost.C1) }
-		bounds[0].value = func(r comparison.Row) float64 { return float64(r.C1) }
+		value = func(p comparison.PlanCost, _ comparison.CostRow) float64 { return float64(p.Cost.C1) }
+		bounds[0].value = func(r comparison.CostRow) float64 { return float64(r.C1) }
 	case "c2":
 		fewest := Series{Name: "lower bound in the fewest rounds", Reference: true, Scattered: true}
-		bounds = append(bounds, curve{Series: fewest, value: func(r comparison.Row) float64 {
+		bounds = append(bounds, curve{Series: fewest, value: func(r comparison.CostRow) float64 {
 			b, _ := r.MinCut() // or 0, which no log axis shows
 			return float64(b)
 		}})
 	case "ratio":
 		chart.Title, chart.Y = "Packets over their lower bound", Axis{Label: "C2 / lower bound of C2", Log: true}
-		value = func(p comparison.Plan, r comparison.Row) float64 { return p.Cost.PacketC2() / float64(r.C2) }
-		bounds[0].value = func(r comparison.Row) float64 { return float64(r.C2) / float64(r.C2) }
+		value = func(p comparison.PlanCost, r comparison.CostRow) float64 { return p.Cost.PacketC2() / float64(r.C2) }
+		bounds[0].value = func(r comparison.CostRow) float64 { return float64(r.C2) / float64(r.C2) }
 	case "time":
 		chart.Title, chart.Y = "Time against processors", Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }}
-		value = func(p comparison.Plan, _ comparison.Row) float64 { return c.Model.Time(p.Cost).Seconds() }
-		bounds[0].value = func(r comparison.Row) float64 { return c.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
+		value = func(p comparison.PlanCost, _ comparison.CostRow) float64 { return c.Model.Time(p.Cost).Seconds() }
+		bounds[0].value = func(r comparison.CostRow) float64 { return c.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
 	}
 	var curves []curve
 	for i, a := range c.Algorithms {
-		curves = append(curves, curve{Series: Series{Name: a.Name, Colour: i, Dashes: i}, value: func(r comparison.Row) float64 {
+		curves = append(curves, curve{Series: Series{Name: a.Name, Colour: i, Dashes: i}, value: func(r comparison.CostRow) float64 {
 			if p, ok := r.Costs[a.Name]; ok {
 				return value(p, r)
 			}
@@ -65,7 +65,7 @@ func Cost(c *comparison.Comparison, rows []comparison.Row, measure string) Chart
 			}
 			line.Name += settingName(setting, c.Settings)
 			for _, r := range rows {
-				if r.Setting == setting {
+				if r.PortSetting == setting {
 					line.Points = append(line.Points, Point{float64(r.K), x.value(r)})
 				}
 			}
@@ -76,11 +76,11 @@ func Cost(c *comparison.Comparison, rows []comparison.Row, measure string) Chart
 }
 
 // settingName says what is special about one of several settings.
-func settingName(s comparison.Setting, settings []comparison.Setting) (name string) {
-	if slices.ContainsFunc(settings, func(o comparison.Setting) bool { return o.Ports != s.Ports }) {
+func settingName(s comparison.PortSetting, settings []comparison.PortSetting) (name string) {
+	if slices.ContainsFunc(settings, func(o comparison.PortSetting) bool { return o.Ports != s.Ports }) {
 		name += fmt.Sprintf(", p = %d", s.Ports)
 	}
-	if slices.ContainsFunc(settings, func(o comparison.Setting) bool { return o.Excess != s.Excess }) {
+	if slices.ContainsFunc(settings, func(o comparison.PortSetting) bool { return o.Excess != s.Excess }) {
 		name += fmt.Sprintf(", over = %d", s.Excess)
 	}
 	return name

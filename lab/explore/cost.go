@@ -152,7 +152,7 @@ func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) 
 	a := &sizesAnswer{Sizes: comparison.Sizes(smallest, largest)}
 	plans := rows[0].Plans
 	if p := rows[0].Chosen; p != nil {
-		i := slices.IndexFunc(plans, func(x comparison.Plan) bool { return x.Algorithm == p.Algorithm && x.Parameters == p.Parameters })
+		i := slices.IndexFunc(plans, func(x comparison.PlanCost) bool { return x.Algorithm == p.Algorithm && x.Parameters == p.Parameters })
 		if i < 0 { // skipping what takes longer, the planner may look further
 			i, plans = len(plans), append(plans, *p)
 		}
@@ -203,7 +203,7 @@ func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error
 		return nil, err
 	}
 	c := &comparison.Comparison{
-		Processors: ks, Selection: s, HasMatrix: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.Setting{{Ports: s.Ports, Excess: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm,
+		Processors: ks, Selection: s, HasMatrix: strings.TrimSpace(f["matrix"]) != "", Settings: []comparison.PortSetting{{Ports: s.Ports, Excess: s.Limits.Rounds.Excess()}}, Planner: s.Algorithm,
 	}
 	s.Algorithm = names
 	bytes, err := s.Bytes()

@@ -21,7 +21,7 @@ func (s ringAllgather) Phases() []plan.Phase { return []plan.Phase{{Name: "ring"
 func (s ringAllgather) Classes() []plan.Class { return schedule.OneClass(s.Size) }
 
 func (s ringAllgather) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
-	gathered := schedule.Window{input} // have[i] is the packet of the processor i places back
+	gathered := schedule.SlotWindow{input} // have[i] is the packet of the processor i places back
 	for t := 1; t < s.Size; t++ {
 		if t < g.Size {
 			b.Send(0, g.Processor(g.Around(1)), gathered[t-1:t:t])

@@ -15,7 +15,7 @@ import (
 )
 
 // chart returns what --plot says.
-func (j *costJob) chart(rows []comparison.Row) draw.Chart {
+func (j *costJob) chart(rows []comparison.CostRow) draw.Chart {
 	var c draw.Chart
 	switch {
 	case j.sweeps():
@@ -34,7 +34,7 @@ func (j *costJob) chart(rows []comparison.Row) draw.Chart {
 
 // sizeChart draws the times of all plans against the size of a packet, and marks
 // where another plan becomes the cheapest.
-func (j *costJob) sizeChart(r comparison.Row) draw.Chart {
+func (j *costJob) sizeChart(r comparison.CostRow) draw.Chart {
 	c := draw.Chart{
 		Title: "Time against the size of a packet",
 		X:     draw.Axis{Label: "size of a packet", Log: true, Binary: true, Format: inBytes},
@@ -63,20 +63,20 @@ func (j *costJob) sizeChart(r comparison.Row) draw.Chart {
 
 // tradeChart draws the least time of an algorithm's plans that hold no more packets,
 // or do no more multiply-adds, than a limit allows.
-func (j *costJob) tradeChart(r comparison.Row) draw.Chart {
+func (j *costJob) tradeChart(r comparison.CostRow) draw.Chart {
 	c := draw.Chart{
 		Title: "Time against the packets that a processor may hold",
 		X:     draw.Axis{Label: "packets held", Log: true},
 		Y:     draw.Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }},
 	}
-	takes := func(p comparison.Plan) int { return p.Memory }
+	takes := func(p comparison.PlanCost) int { return p.Memory }
 	if j.plot == "compute" {
 		c.Title = "Time against the multiply-adds that a processor may do"
 		c.X.Label = "multiply-adds per symbol"
-		takes = func(p comparison.Plan) int { return p.Cost.PacketC3() }
+		takes = func(p comparison.PlanCost) int { return p.Cost.PacketC3() }
 	}
 	largest := 0
-	byAlgorithm := map[string][]comparison.Plan{}
+	byAlgorithm := map[string][]comparison.PlanCost{}
 	var names []string
 	for _, p := range r.Plans {
 		if byAlgorithm[p.Algorithm] == nil {
@@ -87,7 +87,7 @@ func (j *costJob) tradeChart(r comparison.Row) draw.Chart {
 	}
 	for i, name := range names {
 		plans := byAlgorithm[name]
-		slices.SortStableFunc(plans, func(a, b comparison.Plan) int { return cmp.Compare(takes(a), takes(b)) })
+		slices.SortStableFunc(plans, func(a, b comparison.PlanCost) int { return cmp.Compare(takes(a), takes(b)) })
 		s := draw.Series{Name: name, Colour: i, Dashes: i}
 		least := math.Inf(1)
 		for _, p := range plans {

@@ -9,7 +9,7 @@ import (
 
 // TestAllocations sends a message forth and back, to receives that are posted: neither rank takes memory for it.
 func TestAllocations(t *testing.T) {
-	run := newRun(t, 2, Limits{})
+	run := newRun(t, 2, Patience{})
 	for _, size := range []int{100, 3 * frameBytes} {
 		var transfers [2][2]*transport.Transfer
 		var queues [2]transport.Queue

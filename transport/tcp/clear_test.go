@@ -133,7 +133,7 @@ func TestManyOfOneTag(t *testing.T) {
 	sizes := []int{3 * headBytes, 1, 2 * headBytes, 2 * headBytes, headBytes + 1, 0, 5 * headBytes}
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late=", late), func(t *testing.T) {
-			run := newRun(t, 2, Limits{})
+			run := newRun(t, 2, Patience{})
 			var both sync.WaitGroup
 			in, out := run[1].NewQueue(), run[0].NewQueue()
 			receive := func() {
@@ -182,7 +182,7 @@ func TestManyOfOneTag(t *testing.T) {
 // TestReceiverCloses closes a rank to which a long message is under way: the send ends.
 func TestReceiverCloses(t *testing.T) {
 	t.Parallel()
-	run, proxies := newProxied(t, 2, time.Millisecond, Limits{})
+	run, proxies := newProxied(t, 2, time.Millisecond, Patience{})
 	defer proxies[0].close()
 	defer proxies[1].close()
 	defer run[0].(proxied).member.Close()

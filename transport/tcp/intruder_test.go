@@ -89,7 +89,7 @@ func (c intruder) hear() (f frame, text string, err error) {
 // TestHello refuses who is not a peer, and goes on.
 func TestHello(t *testing.T) {
 	t.Parallel()
-	run := newRun(t, 3, Limits{Close: time.Millisecond})
+	run := newRun(t, 3, Patience{Close: time.Millisecond})
 	for _, c := range []struct {
 		hello []byte
 		want  string // "": the connection ends without a word
@@ -127,7 +127,7 @@ func TestHello(t *testing.T) {
 // TestClosedBefore has a rank first use another one that has closed: the run goes on.
 func TestClosedBefore(t *testing.T) {
 	t.Parallel()
-	run := newRun(t, 3, Limits{Abort: time.Millisecond})
+	run := newRun(t, 3, Patience{Abort: time.Millisecond})
 	run[1].(member).Endpoint.Close()
 	q := run[0].NewQueue()
 	for _, size := range []int{1, 2 * headBytes} { // posted before the rank hears of it
@@ -150,7 +150,7 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Serve(at, nil, Limits{}, nil)
+	l := Serve(at, nil, Patience{}, nil)
 	defer l.Close()
 	_, err = l.Probe(t.Context(), "127.0.0.1:1", true)
 	if err == nil || err.Error() != "dial tcp 127.0.0.1:1: connect: connection refused" {
@@ -166,7 +166,7 @@ func TestReadyOnce(t *testing.T) {
 		handshake time.Duration
 		others    int
 	}{"late": {100 * time.Millisecond, 0}, "many": {transporttest.Limit, mostHandshakes}} {
-		run := newRun(t, 2, Limits{Handshake: c.handshake, Close: time.Millisecond})
+		run := newRun(t, 2, Patience{Handshake: c.handshake, Close: time.Millisecond})
 		first := intrude(t, run[0])
 		first.say(t, hello(Protocol, "test", 1, 0)[:headerBytes])
 		for range c.others {
@@ -204,7 +204,7 @@ func TestHeldOfPeer(t *testing.T) {
 // TestRankTwice refuses a second process of a rank.
 func TestRankTwice(t *testing.T) {
 	t.Parallel()
-	run := newRun(t, 2, Limits{Close: time.Millisecond})
+	run := newRun(t, 2, Patience{Close: time.Millisecond})
 	call(t, run[0], 1).say(t, forged(headFrame, 0, 0, 1, "\x07"))
 	got := make([]byte, 1)
 	if err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
@@ -255,7 +255,7 @@ func TestForgedFrames(t *testing.T) {
 		"longer than a frame":   {forged(headFrame, 1, 0, 1<<30, long), forged(restFrame, 1, 0, 0, strings.Repeat("x", frameBytes+1))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := newRun(t, 2, Limits{Close: time.Millisecond})
+			run := newRun(t, 2, Patience{Close: time.Millisecond})
 			c := call(t, run[0], 1)
 			c.say(t, frames...)
 			c.Conn.(*net.TCPConn).CloseWrite()
@@ -271,7 +271,7 @@ func TestForgedFrames(t *testing.T) {
 // TestOversized asks for a message that its sender makes longer: nothing is taken for it.
 func TestOversized(t *testing.T) {
 	t.Parallel()
-	run := newRun(t, 2, Limits{Close: time.Millisecond})
+	run := newRun(t, 2, Patience{Close: time.Millisecond})
 	size := uint64(1) << 40
 	call(t, run[0], 1).say(t, forged(headFrame, 0, 0, size, "1"))
 	err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, make([]byte, 4))

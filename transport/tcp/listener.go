@@ -23,8 +23,8 @@ const (
 	connectLimit   = time.Minute // to reach another rank: many ranks of a busy machine take long
 )
 
-// Limits are how long a rank waits for others. Zero is what is usual.
-type Limits struct {
+// Patience is how long a rank waits for others. Zero is what is usual.
+type Patience struct {
 	Handshake time.Duration // 20 s: on a busy machine a handshake takes seconds
 	Turn      time.Duration // 2 s, for the lower of two ranks to connect them, before the higher one does
 	Dial      time.Duration // 6 s, until a rank is given up whose name is not found, or to which there is no route
@@ -36,8 +36,8 @@ type Limits struct {
 }
 
 // filled returns the limits with what is usual where they are zero.
-func (l Limits) filled() Limits {
-	return Limits{
+func (l Patience) filled() Patience {
+	return Patience{
 		Handshake: cmp.Or(l.Handshake, 20*time.Second),
 		Turn:      cmp.Or(l.Turn, 2*time.Second),
 		Dial:      cmp.Or(l.Dial, 6*time.Second),
@@ -52,7 +52,7 @@ func (l Limits) filled() Limits {
 // A Listener is where the peers of a rank connect.
 type Listener struct {
 	log      *slog.Logger
-	limits   Limits
+	limits   Patience
 	socket   net.Listener
 	security *tls.Config // nil: none
 	serving  sync.WaitGroup
@@ -75,7 +75,7 @@ type Listener struct {
 
 // Serve accepts connections of a run until Close. Security says whom, for both sides of a connection; nil is anybody,
 // unencrypted. The log gets who is refused; for nil nothing is logged.
-func Serve(socket net.Listener, security *tls.Config, limits Limits, log *slog.Logger) *Listener {
+func Serve(socket net.Listener, security *tls.Config, limits Patience, log *slog.Logger) *Listener {
 	l := &Listener{
 		log: cmp.Or(log, slog.New(slog.DiscardHandler)), limits: limits.filled(), socket: socket,
 		joined: make(chan struct{}), gathered: map[string]*gathering{}, changed: make(chan struct{}),

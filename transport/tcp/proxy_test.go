@@ -84,7 +84,7 @@ func (p *proxy) close() {
 }
 
 // newProxied returns a run in which all connections pass proxies.
-func newProxied(t testing.TB, n int, delay time.Duration, limits Limits) ([]transport.Transport, []*proxy) {
+func newProxied(t testing.TB, n int, delay time.Duration, limits Patience) ([]transport.Transport, []*proxy) {
 	var listeners []*Listener
 	var proxies []*proxy
 	var addresses []string
@@ -130,7 +130,7 @@ func TestCut(t *testing.T) {
 		"half-closed": func(c *net.TCPConn) { c.CloseWrite() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			run, proxies := newProxied(t, 2, 20*time.Millisecond, Limits{})
+			run, proxies := newProxied(t, 2, 20*time.Millisecond, Patience{})
 			var both sync.WaitGroup
 			both.Go(func() { transport.Send(t.Context(), run[0], 1, transport.Tag{}) })
 			if err := transport.Receive(t.Context(), run[1], 0, transport.Tag{}); err != nil {
@@ -174,7 +174,7 @@ func TestCutEarly(t *testing.T) {
 		}
 		p = newProxy(t, at.Addr().String(), 0)
 		defer p.close()
-		listeners, addresses = append(listeners, Serve(at, nil, Limits{}, nil)), append(addresses, p.Addr().String())
+		listeners, addresses = append(listeners, Serve(at, nil, Patience{}, nil)), append(addresses, p.Addr().String())
 	}
 	first := member{listeners[0].Join(0, addresses, "test")}
 	defer first.Close()

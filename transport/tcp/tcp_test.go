@@ -30,7 +30,7 @@ func (m member) Close() error {
 }
 
 // newRun returns the ranks of a run on loopback, which are closed at the end of the test.
-func newRun(t testing.TB, n int, limits Limits) []transport.Transport {
+func newRun(t testing.TB, n int, limits Patience) []transport.Transport {
 	limits.Dial = cmp.Or(limits.Dial, transporttest.Limit) // many ranks are slow in one process
 	listeners, addresses := make([]*Listener, n), make([]string, n)
 	for r := range n {
@@ -50,7 +50,7 @@ func newRun(t testing.TB, n int, limits Limits) []transport.Transport {
 }
 
 // never are limits that are too long to be waited for.
-var never = Limits{Abort: 2 * transporttest.Limit, Close: 2 * transporttest.Limit}
+var never = Patience{Abort: 2 * transporttest.Limit, Close: 2 * transporttest.Limit}
 
 func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport { return newRun(t, n, never) })
@@ -64,7 +64,7 @@ func TestManyRanks(t *testing.T) {
 		n = 16 // 2,016 handshakes take it long
 	}
 	var ranks sync.WaitGroup
-	for _, e := range newRun(t, n, Limits{}) {
+	for _, e := range newRun(t, n, Patience{}) {
 		ranks.Go(func() {
 			if err := c.Run(t.Context(), e); err != nil {
 				t.Errorf("rank %d: %v", e.Rank(), err)
@@ -77,7 +77,7 @@ func TestManyRanks(t *testing.T) {
 // TestInquire asks a rank that waits, one that does not, and one that has never been connected.
 func TestInquire(t *testing.T) {
 	t.Parallel()
-	run := newRun(t, 3, Limits{})
+	run := newRun(t, 3, Patience{})
 	waiting, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -111,7 +111,7 @@ func runs(function string) bool {
 func TestCauseOfEnd(t *testing.T) {
 	t.Run("before the others reach it", func(t *testing.T) {
 		for name, end := range map[string]func(member) error{"": member.Close, ", but listens": func(m member) error { return m.Endpoint.Close() }} {
-			run := newRun(t, 3, Limits{Abort: transporttest.Limit})
+			run := newRun(t, 3, Patience{Abort: transporttest.Limit})
 			end(run[2].(member))
 			heard := make(chan error)
 			go func() { heard <- transport.Send(t.Context(), run[1], 2, transport.Tag{}, make([]byte, 2*headBytes)) }()
@@ -125,7 +125,7 @@ func TestCauseOfEnd(t *testing.T) {
 		}
 	})
 	t.Run("and passes the abort on", func(t *testing.T) {
-		run := newRun(t, 3, Limits{})
+		run := newRun(t, 3, Patience{})
 		first, second := call(t, run[2], 0), call(t, run[2], 1)
 		first.say(t, forged(headFrame, 0, 0, 0, ""))
 		if err := transport.Receive(t.Context(), run[2], 0, transport.Tag{}); err != nil {

@@ -44,7 +44,7 @@ func unanswered(t *testing.T) string {
 }
 
 // against returns a rank whose peer, the other one of two, has that address.
-func against(t *testing.T, rank int, peer string, limits Limits) *Endpoint {
+func against(t *testing.T, rank int, peer string, limits Patience) *Endpoint {
 	t.Helper()
 	at, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestFirewall(t *testing.T) {
 	t.Parallel()
 	port := func(address string) string { _, port, _ := net.SplitHostPort(address); return port }
 	dropped := unanswered(t)
-	limits := Limits{Turn: time.Millisecond, Dial: 50 * time.Millisecond, Asks: 2, Abort: time.Millisecond, Close: time.Millisecond}
+	limits := Patience{Turn: time.Millisecond, Dial: 50 * time.Millisecond, Asks: 2, Abort: time.Millisecond, Close: time.Millisecond}
 	for _, c := range []struct {
 		rank       int
 		peer, want string
@@ -93,7 +93,7 @@ func TestOneWay(t *testing.T) {
 }
 
 func oneWay(t *testing.T, blind int) {
-	limits := Limits{Turn: time.Millisecond, Asks: 2, Abort: time.Millisecond, Close: time.Millisecond}
+	limits := Patience{Turn: time.Millisecond, Asks: 2, Abort: time.Millisecond, Close: time.Millisecond}
 	dropped, listeners, addresses := unanswered(t), make([]*Listener, 2), make([]string, 2)
 	for r := range 2 {
 		at, err := net.Listen("tcp", "127.0.0.1:0")
@@ -138,7 +138,7 @@ func TestFirewallMeeting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Serve(at, nil, Limits{Answer: time.Millisecond, Handshake: 50 * time.Millisecond}, nil)
+	l := Serve(at, nil, Patience{Answer: time.Millisecond, Handshake: 50 * time.Millisecond}, nil)
 	defer l.Close()
 	address := unanswered(t)
 	_, err = l.Gather(context.Background(), address, Contribution{Rank: 1, Size: 2}, 300*time.Millisecond)

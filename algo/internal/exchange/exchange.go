@@ -290,7 +290,7 @@ func (e exchange) estimate(steps *poll.Poller, radices []int) sim.Cost {
 }
 
 // exchangePlan returns the plan with these radices for the ways there and back.
-func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int) *schedule.Plan {
+func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int) *schedule.Programs {
 	outbound, inbound := exchanges(t)
 	outbound.stages, inbound.stages = outbound.digitStages(first), inbound.digitStages(last)
 	m, byLayers := outbound.helpers, local(fact)
@@ -300,7 +300,7 @@ func exchangePlan(t schedule.Task, fact *matrix.Factorisation, first, last []int
 	}
 	common := t.Info("exchange", m, fmt.Sprintf("pieces=%d radices %s, %s", m, layers.Dotted(first), layers.Dotted(last)), radices...)
 	common.Phases = []plan.Phase{{Name: "hand out", Rounds: outbound.rounds()}, {Name: "hand back", Rounds: inbound.rounds()}}
-	p := &schedule.Plan{
+	p := &schedule.Programs{
 		Matrix: t.Matrix,
 		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {

@@ -54,7 +54,7 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 	}
 	common := t.Info("helpers", pieces, fmt.Sprintf("batches=%d", batches), []int{batches})
 	common.Phases = []plan.Phase{{Name: "there and back", Rounds: (batches + 1) * schedule.Ceil(n-1, t.Ports)}}
-	return &schedule.Plan{
+	return &schedule.Programs{
 		Matrix: t.Matrix,
 		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {

@@ -144,7 +144,7 @@ func fusedGroups(t schedule.Task, g grouping, facts []*matrix.Factorisation, cut
 		if !g.gather() {
 			labels = fact.Output // where the results are to be
 		}
-		var parts []schedule.Partition
+		var parts []schedule.Grouping
 		var blocks []matrix.Layer
 		blocks, sizes = layers.Fused(fact.Layers, cuts) // of one size in all groups
 		for i, block := range blocks {

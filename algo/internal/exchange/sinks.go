@@ -145,9 +145,9 @@ func (g grouping) group(a matrix.Matrix, group, i int) universal.SparseGroup {
 // A scheme is how the groups compute their parts, and in which groups.
 type scheme struct {
 	grouping
-	sim.Cost                               // of the groups' steps
-	step            universal.Rectangular  // one step, or
-	layers          [][]schedule.Partition // for each group those of its own
+	sim.Cost                              // of the groups' steps
+	step            universal.Rectangular // one step, or
+	layers          [][]schedule.Grouping // for each group those of its own
 	inputs, outputs []matrix.Labels
 	parameters      string
 	arguments       []int
@@ -320,7 +320,7 @@ func worthwhile(t schedule.Task, ways []*scheme) []*scheme {
 // A groupPlan is a plan of steps in groups and communicators that add up or spread packets.
 type groupPlan struct {
 	*scheme
-	*schedule.Plan
+	*schedule.Programs
 	task   schedule.Task
 	stages []schedule.WindowRound // of the communicators' trees
 	rounds int                    // of the groups' steps
@@ -330,7 +330,7 @@ type groupPlan struct {
 func grouped(t schedule.Task, name string, w *scheme) plan.Plan {
 	q := &groupPlan{
 		scheme: w, task: t, stages: schedule.WindowRounds(w.communicatorSize(), t.Ports),
-		Plan: &schedule.Plan{Common: t.Info(name, 0, w.parameters, w.arguments)},
+		Programs: &schedule.Programs{Common: t.Info(name, 0, w.parameters, w.arguments)},
 	}
 	q.Common.Notes, q.Common.Layers = w.notes, w.layerNotes
 	phases := w.phases()
@@ -343,7 +343,7 @@ func grouped(t schedule.Task, name string, w *scheme) plan.Plan {
 		phases = append([]plan.Phase{{Name: "broadcast", Rounds: len(q.stages)}}, phases...)
 	}
 	if w.layers == nil {
-		q.Plan.Matrix = t.Matrix
+		q.Programs.Matrix = t.Matrix
 	}
 	q.Common.Phases = schedule.Joined(phases)
 	q.Write, q.Kinds = q.write, q.kinds

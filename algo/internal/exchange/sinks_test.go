@@ -81,7 +81,7 @@ func checkSinkClasses(t *testing.T, p schedule.Task, q plan.Plan) {
 type allApart struct{ plan.Plan }
 
 func (p allApart) Classes() []plan.Class {
-	return (&schedule.Plan{Common: p.Info()}).Classes()
+	return (&schedule.Programs{Common: p.Info()}).Classes()
 }
 
 // everySinks calls check for all K, R and p up to the limits and both kinds of sinks.

@@ -27,7 +27,7 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 	}
 	type option struct {
 		cost  sim.Cost
-		build func() *schedule.Plan
+		build func() *schedule.Programs
 	}
 	var options []option
 	k, steps := t.Matrix.Rows(), poll.New(t.Context)
@@ -54,7 +54,7 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 				for j, b := range costs[i:] {
 					steps.Steps(len(a.Nodes) + len(c.Nodes) + len(b.Nodes))
 					cost := sim.Cost{C1: a.C1 + b.C1 + c.C1, C2: a.C2 + b.C2 + c.C2*size, Pieces: size, Nodes: slices.Concat(a.Nodes, c.Nodes, b.Nodes)}
-					options = append(options, option{cost, func() *schedule.Plan {
+					options = append(options, option{cost, func() *schedule.Programs {
 						return splitPlan(t, size, lists[i], lists[i+j], step)
 					}})
 				}
@@ -77,7 +77,7 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 const mostSlices = 512
 
 // splitPlan returns the plan with groups of a size, radices for the ways there and back, and a step for the groups.
-func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Step) *schedule.Plan {
+func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Step) *schedule.Programs {
 	leg := exchange{helpers: size, ports: t.Ports, ends: size, peers: size, step: 1}
 	outbound, inbound := leg, leg
 	inbound.step = -1
@@ -86,7 +86,7 @@ func splitPlan(t schedule.Task, size int, first, last []int, step *universal.Ste
 	windows, window := step.Parameters()
 	common := t.Info("split", size, fmt.Sprintf("pieces=%d radices %s, %s, %s", size, layers.Dotted(first), windows, layers.Dotted(last)), first, window, last)
 	common.Phases = slices.Concat([]plan.Phase{{Name: "split", Rounds: outbound.rounds()}}, step.Phases(), []plan.Phase{{Name: "join", Rounds: inbound.rounds()}})
-	return &schedule.Plan{
+	return &schedule.Programs{
 		Matrix: t.Matrix,
 		Common: common,
 		Write: func(b *schedule.Builder, proc int) []plan.Slot {

@@ -173,7 +173,7 @@ func fused(t schedule.Task, name string, fact *matrix.Factorisation, cuts []int,
 		l.Common.Notes = append(notes, "all layers fused into one: the universal step with "+windows)
 		return l
 	}
-	var layers []schedule.Partition
+	var layers []schedule.Grouping
 	var blocks []block
 	list, sizes := Fused(fact.Layers, cuts)
 	for i, l := range list {
@@ -335,11 +335,11 @@ func leastWork(fact *matrix.Factorisation, allowed func(i, j int) bool) []int {
 }
 
 // OnGroups returns the layer that runs a step on the groups of a layer of the matrix.
-func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedule.Partition {
+func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedule.Grouping {
 	size := l.Size()
 	step.Name = l.Name
 	ready := func(b *schedule.Builder, proc int) { b.Ready(l, l.Group(labels.Label(proc))) }
-	return schedule.Partition{Step: step, Uniform: true, Ready: ready, Group: func(proc int) schedule.Group {
+	return schedule.Grouping{Step: step, Uniform: true, Ready: ready, Group: func(proc int) schedule.Group {
 		label := labels.Label(proc)
 		group := l.Group(label)
 		return schedule.Group{

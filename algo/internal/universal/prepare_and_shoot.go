@@ -57,8 +57,8 @@ func (s *prepareAndShoot) Encode(b *schedule.Builder, g schedule.Group, input pl
 }
 
 // gather is [schedule.Gather] of a window that is a power of p+1, the farthest first.
-func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, stride int, input plan.Slot) schedule.Window {
-	gathered := make(schedule.Window, window)
+func (s *prepareAndShoot) gather(b *schedule.Builder, g schedule.Group, window, stride int, input plan.Slot) schedule.SlotWindow {
+	gathered := make(schedule.SlotWindow, window)
 	gathered[0] = input
 	known := []int{0} // the offsets of packets that are there, in the order of their arrival
 	for step := window / (s.ports + 1); step > 0; step /= s.ports + 1 {

@@ -49,7 +49,7 @@ func (s Rectangular) Encode(b *schedule.Builder, g SparseGroup, input plan.Slot)
 	return result[0]
 }
 
-// sum is [schedule.Window.Sums] of the packets that exist.
+// sum is [schedule.SlotWindow.Sums] of the packets that exist.
 func (s Rectangular) sum(b *schedule.Builder, g SparseGroup, gathered []windowPacket, offset int) []schedule.Addend {
 	var slots, offsets []int
 	for _, h := range gathered {

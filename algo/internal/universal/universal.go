@@ -196,7 +196,8 @@ func (s *Step) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) pl
 	return s.EncodeUnit(b, g, []plan.Slot{input})[0]
 }
 
-// EncodeUnit is Encode where each processor has, and obtains, a unit of several packets, see [schedule.Window.Sums].
+// EncodeUnit is Encode where each processor has, and obtains, a unit of several packets, see
+// [schedule.SlotWindow.Sums].
 func (s *Step) EncodeUnit(b *schedule.Builder, g schedule.Group, inputs []plan.Slot) []plan.Slot {
 	gathered := schedule.Gather(b, g, s.prepare, 1, min(s.m, g.Size), inputs)
 	strides := schedule.Ceil(g.Size, s.m) // beyond these there is no offset below g.Size

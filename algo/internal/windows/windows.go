@@ -346,7 +346,7 @@ func relabelled(s *Step, t schedule.Task, order []int) plan.Plan {
 		parameters += " relabelled"
 		notes = []string{"relabelled: processors take their parts in an order drawn from a seed, as the matrix is singular in theirs"}
 	}
-	l := schedule.Compile(t.Info("windows", 0, parameters, arguments), schedule.Partition{
+	l := schedule.Compile(t.Info("windows", 0, parameters, arguments), schedule.Grouping{
 		Step: s, Single: true, Uniform: true,
 		Group: func(proc int) schedule.Group {
 			return schedule.Group{

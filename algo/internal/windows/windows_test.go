@@ -246,7 +246,7 @@ func TestWindowsOnGroups(t *testing.T) {
 			}
 			return e
 		})
-		l := schedule.Partition{Step: step, Group: func(proc int) schedule.Group {
+		l := schedule.Grouping{Step: step, Group: func(proc int) schedule.Group {
 			member := func(i int) int { return groups*i + proc%groups }
 			return schedule.Group{Size: c.size, Index: proc / groups, Processor: member, At: parts[proc%groups].At}
 		}}

@@ -71,7 +71,7 @@ type value struct {
 	batch       int32      // that computes it
 	nextInBatch int32      // the next value of its batch, or 0
 	first       int32      // a batch of which it is the first source, or 0
-	location    Location
+	location    ElementOffset
 }
 
 type valueKind uint8

@@ -94,13 +94,13 @@ type Step struct {
 // An Operation computes elements from others.
 type Operation struct {
 	Map             field.Map // nil: the one output is zero, or the converted input
-	Outputs, Inputs []Location
+	Outputs, Inputs []ElementOffset
 	Convert         Conversion
 }
 
-// A Location is one of an element: in the memory of the segment, or ^i in block i of the
+// An ElementOffset says where an element lies: in the memory of the segment, or ^i in block i of the
 // scratch memory.
-type Location int32
+type ElementOffset int32
 
 // A Conversion copies an element, perhaps into another layout.
 type Conversion uint8
@@ -298,7 +298,7 @@ func (x *Executable) Elements() int { return x.Inputs + len(x.Outputs) }
 func (x *Executable) Direct() bool {
 	for _, s := range x.Steps {
 		for i := range s.Operations {
-			if slices.ContainsFunc(s.Operations[i].Inputs, func(l Location) bool { return int(l) >= x.Inputs }) {
+			if slices.ContainsFunc(s.Operations[i].Inputs, func(l ElementOffset) bool { return int(l) >= x.Inputs }) {
 				return false
 			}
 		}

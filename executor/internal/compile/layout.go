@@ -26,7 +26,7 @@ func (c *compiler) assignMemory() {
 					x.Headers++
 					count++
 				}
-				v.location = Location(first + count)
+				v.location = ElementOffset(first + count)
 				count++
 			}
 		}
@@ -228,9 +228,9 @@ func (c *compiler) operations(order []int32) []Operation {
 		}
 		size += int(c.batches[b].count) + len(terms)
 	}
-	var free []Location
+	var free []ElementOffset
 	blocks := 0
-	operations, locations := make([]Operation, 0, len(order)), make([]Location, size)
+	operations, locations := make([]Operation, 0, len(order)), make([]ElementOffset, size)
 	for n, number := range order {
 		c.poller.Steps(1)
 		b := &c.batches[number]
@@ -246,7 +246,7 @@ func (c *compiler) operations(order []int32) []Operation {
 				v.location = free[len(free)-1]
 				free = free[:len(free)-1]
 			default:
-				v.location = ^Location(blocks)
+				v.location = ^ElementOffset(blocks)
 				blocks++
 			}
 			op.Outputs = append(op.Outputs, v.location)

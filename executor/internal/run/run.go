@@ -12,8 +12,8 @@ package run
 
 import "volley/executor/internal/compile"
 
-// A Machine is at one segment at a time.
-type Machine struct {
+// An Interpreter is at one segment at a time.
+type Interpreter struct {
 	x         *compile.Executable
 	needs     []int32 // what each step lacks
 	ready     []int   // steps that lack nothing, in order
@@ -28,8 +28,8 @@ type Machine struct {
 }
 
 // New returns the machine of an executable, which then allocates nothing.
-func New(x *compile.Executable) *Machine {
-	return &Machine{
+func New(x *compile.Executable) *Interpreter {
+	return &Interpreter{
 		x: x, needs: make([]int32, len(x.Steps)), ready: make([]int, 0, len(x.Steps)),
 		arrived: make([]bool, len(x.Receives)), sent: make([]bool, len(x.Sends)),
 	}
@@ -46,14 +46,14 @@ const (
 	Send                  // send a message, of [compile.Executable].Sends
 )
 
-// A Task is what is to be done next with a receive, a step or a send, by its number.
-type Task struct {
+// An Activity is what is to be done next with a receive, a step or a send, by its number.
+type Activity struct {
 	Action Action
 	Number int
 }
 
 // Begin begins with a segment, of which the inputs are there. The one before is over: see [Machine.Settled].
-func (m *Machine) Begin() {
+func (m *Interpreter) Begin() {
 	clear(m.arrived)
 	clear(m.sent)
 	m.oldest, m.asked, m.begun, m.ready = 0, 0, 0, m.ready[:0]
@@ -66,28 +66,28 @@ func (m *Machine) Begin() {
 
 // Next returns what is to be done next. Each receive, step and send of the segment is named once, and a step after the
 // sends of the one before.
-func (m *Machine) Next() Task {
+func (m *Interpreter) Next() Activity {
 	switch receives := m.x.Receives; {
 	case m.asked < len(receives) && receives[m.asked].Round < receives[m.oldest].Round+compile.RoundsAhead:
 		m.asked++
 		m.receiving++
-		return Task{Receive, m.asked - 1}
+		return Activity{Receive, m.asked - 1}
 	case m.sends.First < m.sends.End:
 		m.sends.First++
 		m.sending++
-		return Task{Send, m.sends.First - 1}
+		return Activity{Send, m.sends.First - 1}
 	case m.begun < len(m.ready):
 		s := m.ready[m.begun]
 		m.begun++
 		m.sends = m.x.Steps[s].Sends
 		m.wake(m.x.Steps[s].Wakes)
-		return Task{Compute, s}
+		return Activity{Compute, s}
 	}
-	return Task{}
+	return Activity{}
 }
 
 // wake tells steps that something they need is there.
-func (m *Machine) wake(steps []int) {
+func (m *Interpreter) wake(steps []int) {
 	for _, s := range steps {
 		if m.needs[s]--; m.needs[s] == 0 {
 			m.ready = append(m.ready, s)
@@ -96,7 +96,7 @@ func (m *Machine) wake(steps []int) {
 }
 
 // Received says that a message has arrived.
-func (m *Machine) Received(i int) {
+func (m *Interpreter) Received(i int) {
 	m.arrived[i] = true
 	m.receiving--
 	for m.oldest < len(m.arrived) && m.arrived[m.oldest] {
@@ -106,22 +106,22 @@ func (m *Machine) Received(i int) {
 }
 
 // Sent says that what a send carries may be overwritten.
-func (m *Machine) Sent(k int) {
+func (m *Interpreter) Sent(k int) {
 	m.sent[k] = true
 	m.sending--
 }
 
 // Complete reports, where Next says to wait, whether all outputs are there.
-func (m *Machine) Complete() bool { return m.oldest == len(m.arrived) }
+func (m *Interpreter) Complete() bool { return m.oldest == len(m.arrived) }
 
 // Settled reports, when all outputs are there, whether the memory of the segment may be used again.
-func (m *Machine) Settled() bool { return m.sending == 0 }
+func (m *Interpreter) Settled() bool { return m.sending == 0 }
 
 // Receiving returns how many messages are asked for and have not arrived.
-func (m *Machine) Receiving() int { return m.receiving }
+func (m *Interpreter) Receiving() int { return m.receiving }
 
 // Enough returns how many messages have to arrive before Next has something else to say than to wait, or less.
-func (m *Machine) Enough() int {
+func (m *Interpreter) Enough() int {
 	n := int32(m.receiving)
 	for _, needs := range m.needs {
 		if needs > 0 {
@@ -132,16 +132,16 @@ func (m *Machine) Enough() int {
 }
 
 // Missing returns the receive that has been waited for the longest, or else the send; Wait is none.
-func (m *Machine) Missing() Task {
+func (m *Interpreter) Missing() Activity {
 	if !m.Complete() {
-		return Task{Receive, m.oldest}
+		return Activity{Receive, m.oldest}
 	}
 	if m.sending > 0 {
 		for k, finished := range m.sent {
 			if !finished {
-				return Task{Send, k}
+				return Activity{Send, k}
 			}
 		}
 	}
-	return Task{}
+	return Activity{}
 }

@@ -19,7 +19,7 @@ import (
 // A rank is one of a group without transport: its machine, and memory in which element i of packet r is 1 at symbol r.
 type rank struct {
 	x       *compile.Executable
-	m       *run.Machine
+	m       *run.Interpreter
 	memory  [][]byte
 	scratch [][]byte
 	asked   []bool // receives that the machine has asked for
@@ -86,7 +86,7 @@ func (g *group) begin(p plan.Plan) {
 
 // do has a rank do what its machine says until it is to wait.
 func (g *group) do(r *rank) {
-	once := func(list []bool, what run.Task) {
+	once := func(list []bool, what run.Activity) {
 		if list[what.Number] {
 			g.t.Fatalf("rank %d: %+v for the second time", r.x.Rank, what)
 		}
@@ -105,7 +105,7 @@ func (g *group) do(r *rank) {
 			g.mail[key] = append(g.mail[key], letter{r, do.Number})
 		case run.Compute:
 			once(r.steps, do)
-			at := func(locations []compile.Location) (list [][]byte) {
+			at := func(locations []compile.ElementOffset) (list [][]byte) {
 				for _, l := range locations {
 					if l < 0 {
 						list = append(list, r.scratch[^l])
@@ -174,7 +174,7 @@ func (g *group) check(p plan.Plan) {
 	f := p.Info().Field
 	n := f.SymbolBytes()
 	for _, r := range g.ranks {
-		if !r.m.Complete() || !r.m.Settled() || r.m.Missing() != (run.Task{}) || r.m.Receiving() != 0 {
+		if !r.m.Complete() || !r.m.Settled() || r.m.Missing() != (run.Activity{}) || r.m.Receiving() != 0 {
 			g.t.Fatalf("rank %d waits for %+v, and nothing more happens", r.x.Rank, r.m.Missing())
 		}
 		for what, list := range map[string][]bool{"receives": r.asked, "sends": r.sent, "steps": r.steps} {
@@ -264,7 +264,7 @@ func TestEnough(t *testing.T) {
 					if enough < 1 || enough > len(asked) || m.Receiving() != len(asked) {
 						t.Fatalf("%s at %d ranks: %d messages are enough, of %d that are asked for", c.algorithm, ranks, enough, len(asked))
 					}
-					if got := m.Missing(); got != (run.Task{Action: run.Receive, Number: slices.Min(asked)}) {
+					if got := m.Missing(); got != (run.Activity{Action: run.Receive, Number: slices.Min(asked)}) {
 						t.Fatalf("%s at %d ranks: it waits for %+v, and %v are asked for", c.algorithm, ranks, got, asked)
 					}
 					for n := range enough {
@@ -280,7 +280,7 @@ func TestEnough(t *testing.T) {
 					if m.Settled() {
 						t.Errorf("%s at %d ranks: settled with %d sends under way", c.algorithm, ranks, len(x.Sends)-k)
 					}
-					if got := m.Missing(); got != (run.Task{Action: run.Send, Number: k}) {
+					if got := m.Missing(); got != (run.Activity{Action: run.Send, Number: k}) {
 						t.Errorf("%s at %d ranks: it waits for %+v, want send %d", c.algorithm, ranks, got, k)
 					}
 					m.Sent(k)

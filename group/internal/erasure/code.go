@@ -93,7 +93,7 @@ type Repair struct {
 
 // compile returns the plan for symbols of so many bytes, those of the first call. A node sends its messages one after the
 // other, or all at once if waiting for the latency takes most of the time.
-func (r *Repair) compile(set *Setting, bytes int64) (plan.Plan, error) {
+func (r *Repair) compile(set *Environment, bytes int64) (plan.Plan, error) {
 	if r.Plan != nil {
 		return r.Plan, nil
 	}

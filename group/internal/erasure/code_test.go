@@ -26,7 +26,7 @@ func TestTraffic(t *testing.T) {
 // TestCost checks what making parity costs by the model.
 func TestCost(t *testing.T) {
 	t.Parallel()
-	set := &Setting{Network: sim.Network{Latency: time.Second, Gaps: sim.Gaps{{Messages: 1, PerByte: 2}}}, Memory: 1 << 20}
+	set := &Environment{Network: sim.Network{Latency: time.Second, Gaps: sim.Gaps{{Messages: 1, PerByte: 2}}}, Memory: 1 << 20}
 	c, err := NewCode(4, 3)
 	must(t, err)
 	x, err := c.Cost(t.Context(), set, 800)
@@ -80,7 +80,7 @@ func TestRepairLoad(t *testing.T) {
 		}
 		r, _, err := c.Repairing(t.Context(), lost, lost)
 		must(t, err)
-		p, err := r.compile(&Setting{Network: volley.DefaultNetwork()}, 16*leastPiece)
+		p, err := r.compile(&Environment{Network: volley.DefaultNetwork()}, 16*leastPiece)
 		must(t, err)
 		load := 0 // that a node sends, or receives
 		for _, c := range p.Classes() {

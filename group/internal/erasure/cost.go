@@ -11,7 +11,7 @@ import (
 )
 
 // Cost returns the cost of making parity, if the node with most data has dataBytes.
-func (c *Code) Cost(ctx context.Context, set *Setting, dataBytes int64) (*protection.CodingCost, error) {
+func (c *Code) Cost(ctx context.Context, set *Environment, dataBytes int64) (*protection.CodingCost, error) {
 	bytes := store.ChunkBytes(dataBytes, c.Data)
 	r, err := c.Making(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Code) Cost(ctx context.Context, set *Setting, dataBytes int64) (*protec
 }
 
 // costOf returns what a repair takes, of chunks of so many bytes.
-func (r *Repair) costOf(set *Setting, bytes int64) (*protection.CodingCost, error) {
+func (r *Repair) costOf(set *Environment, bytes int64) (*protection.CodingCost, error) {
 	p, err := r.compile(set, bytes)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (r *Repair) costOf(set *Setting, bytes int64) (*protection.CodingCost, erro
 
 // Estimate returns the costs of protecting nodes with so many bytes each, and of recovering lost nodes. The second is nil
 // if none is lost, or too many.
-func Estimate(nodes, tolerate int, bytes int64, set *Setting, lost []int) (protect, recovery *protection.CodingCost, err error) {
+func Estimate(nodes, tolerate int, bytes int64, set *Environment, lost []int) (protect, recovery *protection.CodingCost, err error) {
 	c, err := NewCode(nodes, tolerate)
 	if err != nil {
 		return nil, nil, err

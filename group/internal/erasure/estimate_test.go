@@ -10,7 +10,7 @@ import (
 // node gets no less than it had, and what is estimated of a protection is what protect says.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
-	set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
+	set := &Environment{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
 	const bytes = 64 << 20
 	for _, c := range []struct {
 		k, r        int

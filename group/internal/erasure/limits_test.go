@@ -36,7 +36,7 @@ func TestLimits(t *testing.T) {
 		{transport.Limits{block(40, 1), block(2, 19)}, true, false},
 		{transport.Limits{block(2, 1)}, false, false},
 	} {
-		set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork(), T: narrow{local.New(20)[0], x.blocks}}
+		set := &Environment{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork(), T: narrow{local.New(20)[0], x.blocks}}
 		carries := func(r *Repair) int {
 			p, err := r.compile(set, 1<<30)
 			if x.fits != (err == nil) || err != nil && (!errors.As(err, new(*transport.LimitsError)) || !errors.As(err, new(*protection.RefusedError))) {

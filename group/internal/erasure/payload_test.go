@@ -50,7 +50,7 @@ func TestPayload(t *testing.T) {
 		for r := 1; r <= 4 && r < k; r++ {
 			c, err := NewCode(k, r)
 			must(t, err)
-			set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
+			set := &Environment{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
 			making, err := c.Making(t.Context())
 			must(t, err)
 			p, err := making.compile(set, 16<<20)

@@ -38,8 +38,8 @@ func NewTraffic(nodes int) protection.PlanTraffic {
 	return protection.PlanTraffic{Plan: noPlan, Sent: make([]int64, nodes)}
 }
 
-// A Setting is what plans are chosen and run for.
-type Setting struct {
+// An Environment is what plans are chosen and run for.
+type Environment struct {
 	Memory  int64 // bytes of packets in memory, for each node
 	Timeout time.Duration
 	Network sim.Network
@@ -48,7 +48,7 @@ type Setting struct {
 }
 
 // Run runs a repair of blocks at this rank, whose nodes have inputs and outputs for the symbols.
-func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*protection.PlanTraffic, error) {
+func (r *Repair) Run(ctx context.Context, set *Environment, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*protection.PlanTraffic, error) {
 	t := set.T
 	p, err := r.compile(set, b.Bytes())
 	if err == nil && r.executable == nil {
@@ -102,6 +102,6 @@ func (r *Repair) Run(ctx context.Context, set *Setting, b content.Blocks, input 
 // mostSegment bounds what is run of every packet at a time, beside the memory.
 const mostSegment = 4 << 20
 
-func (o *Setting) model(f field.Field, bytes int64) sim.Model {
+func (o *Environment) model(f field.Field, bytes int64) sim.Model {
 	return sim.Model{Network: o.Network, Gamma: o.Gamma, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
 }

@@ -47,7 +47,7 @@ func costTable(t *testing.T) string {
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range []int{8, 16, 64} {
 		for _, r := range slices.Compact([]int{1, 2, 4, k / 2}) {
-			set := &Setting{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
+			set := &Environment{Memory: volley.DefaultMemory, Network: volley.DefaultNetwork()}
 			code, err := NewCode(k, r)
 			must(t, err)
 			c, err := code.Cost(t.Context(), set, data)

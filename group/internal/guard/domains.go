@@ -14,7 +14,7 @@ import (
 
 // A Location is where a node's directory lies.
 type Location struct {
-	Host disk.Host
+	Host disk.HostID
 	Disk string `json:",omitempty"` // at that host: see [disk.Device]; "": not known
 }
 
@@ -28,7 +28,7 @@ func Locate(s *session.Session, n *store.Node) (Location, error) {
 
 // HostNames returns names of hosts, with more of what tells them apart where two are called the same.
 func HostNames(locations []Location) (names []string) {
-	first, shared := map[string]disk.Host{}, map[string]bool{}
+	first, shared := map[string]disk.HostID{}, map[string]bool{}
 	for _, x := range locations {
 		if host, known := first[x.Host.Name]; !known {
 			first[x.Host.Name] = x.Host
@@ -47,7 +47,7 @@ func HostNames(locations []Location) (names []string) {
 }
 
 // machine tells machines apart: two containers of one have names of their own, and the same boot ID.
-func machine(h disk.Host) string { return cmp.Or(h.Boot, h.Name) }
+func machine(h disk.HostID) string { return cmp.Or(h.Boot, h.Name) }
 
 // FailureDomains says which nodes are lost at a time: those of each machine, and those of each disk. Domains with most
 // nodes come first. A machine is called by all names that it has, a disk as its machine calls it.

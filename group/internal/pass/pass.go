@@ -270,7 +270,7 @@ func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
 			}
 		}
 	}
-	err := EachWindow(ctx, p.s, p.M, rows, bytes, func(ctx context.Context, i int, w *Window) error {
+	err := EachWindow(ctx, p.s, p.M, rows, bytes, func(ctx context.Context, i int, w *RowWindow) error {
 		return p.Works[i].readRows(ctx, w, p.check.Data[i])
 	}, p.window)
 	for _, n := range p.Works {
@@ -279,7 +279,7 @@ func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
 	return err
 }
 
-func (p *Pass) window(ctx context.Context, windows []*Window) error {
+func (p *Pass) window(ctx context.Context, windows []*RowWindow) error {
 	s, m, firstNode := p.s, p.M, p.s.Nodes[0].Index
 	b := content.Blocks{M: m, Rows: windows[0].rows}
 	if p.follows {
@@ -307,7 +307,7 @@ func (p *Pass) window(ctx context.Context, windows []*Window) error {
 
 // rowsToCode returns the rows of a window to code: those that have changed, or have lost their parity. It reads the
 // parity of the others.
-func (p *Pass) rowsToCode(ctx context.Context, windows []*Window) ([]int, error) {
+func (p *Pass) rowsToCode(ctx context.Context, windows []*RowWindow) ([]int, error) {
 	var changed [][]stretch
 	for _, w := range windows {
 		changed = append(changed, stretches(w.changed))
@@ -342,7 +342,7 @@ func (p *Pass) rowsToCode(ctx context.Context, windows []*Window) ([]int, error)
 
 // readRows reads the rows of a window, and finds out which are not as they were. While they are in the cache, it adds them
 // to their fingerprints.
-func (n *Work) readRows(ctx context.Context, w *Window, prints *verify.Fingerprints) error {
+func (n *Work) readRows(ctx context.Context, w *RowWindow, prints *verify.Fingerprints) error {
 	m := w.M
 	w.changed = w.changed[:0]
 	for _, row := range w.rows {
@@ -414,7 +414,7 @@ func (n *Work) rowUnchanged(ctx context.Context, m *store.Manifest, row, firstPa
 }
 
 // rightParity reads the earlier parity of a row, and reports whether it is as it was made.
-func (n *Work) rightParity(w *Window, row int) bool {
+func (n *Work) rightParity(w *RowWindow, row int) bool {
 	if n.kept == nil {
 		return false
 	}
@@ -427,7 +427,7 @@ func (n *Work) rightParity(w *Window, row int) bool {
 }
 
 // store writes the parity of a window: of the rows that were coded, and of those that stay as they were.
-func (n *Work) store(w *Window, coded []int, prints *verify.Fingerprints) error {
+func (n *Work) store(w *RowWindow, coded []int, prints *verify.Fingerprints) error {
 	m := w.M
 	digests := content.Pairing{M: m}
 	defer digests.Flush()

@@ -15,8 +15,8 @@ import (
 	"volley/transport"
 )
 
-// A Window is some rows of a node, in memory.
-type Window struct {
+// A RowWindow is some rows of a node, in memory.
+type RowWindow struct {
 	M            *store.Manifest
 	rows         []int  // ascending
 	First, End   int    // the first of the rows, and behind the last
@@ -25,23 +25,23 @@ type Window struct {
 	changed      []int  // rows that have changed since they were protected
 }
 
-func (w *Window) span() int64 {
+func (w *RowWindow) span() int64 {
 	_, last := w.M.Block(w.End - 1)
 	return int64(len(w.rows)-1)*w.M.BlockBytes + last
 }
 
 // indexOf returns the position of a row among the rows of the window.
-func (w *Window) indexOf(row int) int {
+func (w *RowWindow) indexOf(row int) int {
 	i, _ := slices.BinarySearch(w.rows, row)
 	return i
 }
 
-func (w *Window) Block(chunks []byte, row, chunk int) []byte {
+func (w *RowWindow) Block(chunks []byte, row, chunk int) []byte {
 	_, n := w.M.Block(row)
 	return chunks[int64(chunk)*w.span()+int64(w.indexOf(row))*w.M.BlockBytes:][:n]
 }
 
-func (w *Window) row(buffer []byte, row, chunks int) (blocks [][]byte) {
+func (w *RowWindow) row(buffer []byte, row, chunks int) (blocks [][]byte) {
 	for chunk := range chunks {
 		blocks = append(blocks, w.Block(buffer, row, chunk))
 	}
@@ -49,7 +49,7 @@ func (w *Window) row(buffer []byte, row, chunks int) (blocks [][]byte) {
 }
 
 // contiguous returns the blocks of a chunk in the rows of b if they are adjacent, else nil.
-func (w *Window) contiguous(chunks []byte, chunk int, b content.Blocks) []byte {
+func (w *RowWindow) contiguous(chunks []byte, chunk int, b content.Blocks) []byte {
 	first, last := w.indexOf(b.Rows[0]), w.indexOf(b.Rows[len(b.Rows)-1])
 	if last-first+1 > len(b.Rows) {
 		return nil
@@ -58,7 +58,7 @@ func (w *Window) contiguous(chunks []byte, chunk int, b content.Blocks) []byte {
 }
 
 // Input returns the blocks of a chunk in some of the rows, one after the other.
-func (w *Window) Input(chunks []byte, chunk int, b content.Blocks) executor.Input {
+func (w *RowWindow) Input(chunks []byte, chunk int, b content.Blocks) executor.Input {
 	if memory := w.contiguous(chunks, chunk, b); memory != nil {
 		return executor.Input{Memory: memory}
 	}
@@ -70,7 +70,7 @@ func (w *Window) Input(chunks []byte, chunk int, b content.Blocks) executor.Inpu
 }
 
 // output takes the blocks of a chunk of parity in some of the rows.
-func (w *Window) output(chunk int, b content.Blocks) executor.Output {
+func (w *RowWindow) output(chunk int, b content.Blocks) executor.Output {
 	if memory := w.contiguous(w.Parity, chunk, b); memory != nil {
 		return executor.Output{Memory: memory}
 	}
@@ -90,7 +90,7 @@ const (
 
 // EachWindow reads the chosen rows of the nodes here, which have so many bytes, by windows. While it reads the next
 // window, it uses the last. All ranks give the same rows, and have the same windows.
-func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chosen []int, bytes int64, read func(ctx context.Context, i int, w *Window) error, use func(context.Context, []*Window) error) error {
+func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chosen []int, bytes int64, read func(ctx context.Context, i int, w *RowWindow) error, use func(context.Context, []*RowWindow) error) error {
 	hosted := (s.K + s.T.Size() - 1) / s.T.Size()
 	limit := int64(mostWindow / hosted)
 	if s.T.Size() > 1 && transport.Overlaps(s.T) {
@@ -102,10 +102,10 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 		return int64(float64(bytes) * (float64(min(n, len(chosen))) / float64(len(chosen))))
 	}
 	s.Tell(0, bytes)
-	var sets [2][]*Window
+	var sets [2][]*RowWindow
 	for i := range sets {
 		for range s.Nodes {
-			sets[i] = append(sets[i], &Window{M: m})
+			sets[i] = append(sets[i], &RowWindow{M: m})
 		}
 	}
 	var reading sync.WaitGroup

@@ -67,16 +67,16 @@ func (p Part) Bytes(m *store.Manifest, x *store.Record) (bytes int64) {
 	return bytes
 }
 
-// A Node says what was read of a node.
-type Node struct {
+// A ReadState says what was read of a node.
+type ReadState struct {
 	Bytes int64               // that this run has read
 	Last  *protection.Reading // nil: some of it was never read
 }
 
 // Note notes at the nodes here, where it can, that a run begun then has read a part of them. It returns what is known of
 // all nodes.
-func Note(ctx context.Context, s *session.Session, p Part, begun time.Time, conditions []*content.Condition) ([]Node, error) {
-	return session.Collect(ctx, s, func(ctx context.Context, _ int, n *store.Node) (x Node, _ error) {
+func Note(ctx context.Context, s *session.Session, p Part, begun time.Time, conditions []*content.Condition) ([]ReadState, error) {
+	return session.Collect(ctx, s, func(ctx context.Context, _ int, n *store.Node) (x ReadState, _ error) {
 		record, c := s.RecordOf[n.Index], conditions[n.Index]
 		if p.Parts > 0 && record != nil && !c.Lost && c.Failing == "" && !c.Foreign {
 			x.Bytes = p.Bytes(s.Manifest, record)

@@ -19,9 +19,9 @@ type Setup struct {
 }
 
 // Host returns the host that this rank is on.
-func (s *Session) Host() disk.Host {
+func (s *Session) Host() disk.HostID {
 	if s.HostName != "" {
-		return disk.Host{Name: s.HostName}
+		return disk.HostID{Name: s.HostName}
 	}
 	return disk.ThisHost()
 }

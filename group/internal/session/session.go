@@ -498,8 +498,8 @@ func (s *Session) EachSteady(ctx context.Context, f func(ctx context.Context, i 
 }
 
 // Setting is what plans of this run are chosen and run for.
-func (s *Session) Setting() *erasure.Setting {
-	return &erasure.Setting{Memory: s.Memory, Timeout: s.Timeout, Network: s.Network, Gamma: s.Gamma, T: s.T}
+func (s *Session) Setting() *erasure.Environment {
+	return &erasure.Environment{Memory: s.Memory, Timeout: s.Timeout, Network: s.Network, Gamma: s.Gamma, T: s.T}
 }
 
 // Steady does what takes long at one rank, while the others wait.

@@ -93,12 +93,12 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 		return nil, err
 	}
 	firstNode := s.Nodes[0].Index
-	if err := pass.EachWindow(ctx, s, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *pass.Window) error {
+	if err := pass.EachWindow(ctx, s, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *pass.RowWindow) error {
 		if readings[i] == nil {
 			return nil
 		}
 		return readings[i].read(ctx, w)
-	}, func(ctx context.Context, windows []*pass.Window) error {
+	}, func(ctx context.Context, windows []*pass.RowWindow) error {
 		for _, r := range repairs {
 			b := r.blocks.RowRange(windows[0].First, windows[0].End)
 			if len(b.Rows) == 0 {
@@ -167,7 +167,7 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 }
 
 // read reads the rows of a window, and compares them with the record.
-func (x *reading) read(ctx context.Context, w *pass.Window) error {
+func (x *reading) read(ctx context.Context, w *pass.RowWindow) error {
 	m := w.M
 	for row := w.First; row < w.End; row++ {
 		if ctx.Err() != nil {

@@ -38,7 +38,7 @@ type buffersReport struct {
 var bufferVerbs = []string{"protect", "parity-bytes", "sizes", "recover"}
 
 // NewBuffers returns the verb by which a program in another language protects what it has in memory.
-func NewBuffers(s *session.Session) *cobra.Command {
+func NewBuffers(s *session.Invocation) *cobra.Command {
 	o := newOptions(s)
 	p := buffers.Options{}
 	var list int

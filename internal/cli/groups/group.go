@@ -40,17 +40,17 @@ type groupOptions struct {
 	believe  string
 	meta     string
 	step     step
-	reads    string                   // bytes a second of each node; "": no limit
-	dirs     []string                 // that this process is given: its own, or those of all
-	rank     int                      // of all, where that of the party is one of a set
-	dir      string                   // of the one node that this process has; empty: none, or several
-	roots    bool                     // directories are roots of snapshots
-	orders   map[string]*launch.Order // by directory: commands of nodes
-	resizing *group.ResizeOptions     // nil: a group stays as large as it is
-	removed  []string                 // directories of the nodes that a resize has removed
+	reads    string                          // bytes a second of each node; "": no limit
+	dirs     []string                        // that this process is given: its own, or those of all
+	rank     int                             // of all, where that of the party is one of a set
+	dir      string                          // of the one node that this process has; empty: none, or several
+	roots    bool                            // directories are roots of snapshots
+	orders   map[string]*launch.NodeCommands // by directory: commands of nodes
+	resizing *group.ResizeOptions            // nil: a group stays as large as it is
+	removed  []string                        // directories of the nodes that a resize has removed
 }
 
-func newOptions(s *session.Session) *groupOptions {
+func newOptions(s *session.Invocation) *groupOptions {
 	o := &groupOptions{Joining: ranks.Joining{Session: s}, step: step(group.Latest)}
 	o.Nodes = o
 	return o
@@ -261,7 +261,7 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, p
 
 const strictHelp = "end with exit code 3 where files in use are protected torn, or not at all, or a host or disk has more than R nodes"
 
-func newProtect(s *session.Session) *cobra.Command {
+func newProtect(s *session.Invocation) *cobra.Command {
 	o := newOptions(s)
 	p := group.ProtectOptions{}
 	oneFileSystem := false
@@ -338,7 +338,7 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 	})
 }
 
-func newVerify(s *session.Session) *cobra.Command {
+func newVerify(s *session.Invocation) *cobra.Command {
 	x := group.VerifyOptions{}
 	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR...",
@@ -388,14 +388,14 @@ func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb grou
 	return cmd
 }
 
-func newStatus(s *session.Session) *cobra.Command {
+func newStatus(s *session.Invocation) *cobra.Command {
 	return newVerb(newOptions(s), &cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
 	}, recoverable, (*group.Group).Status, grouptext.Status, grouptext.Broken)
 }
 
-func newRecover(s *session.Session) *cobra.Command {
+func newRecover(s *session.Invocation) *cobra.Command {
 	x := group.RecoverOptions{}
 	cmd := &cobra.Command{
 		Use:   "recover [flags] DIR...",
@@ -420,18 +420,18 @@ func newRecover(s *session.Session) *cobra.Command {
 }
 
 // Verbs returns those for directories of nodes.
-func Verbs(s *session.Session) []*cobra.Command {
+func Verbs(s *session.Invocation) []*cobra.Command {
 	return []*cobra.Command{newProtect(s), newRecover(s), newVerify(s), newStatus(s), newResize(s), newUnprotect(s), newSnapshots(s), newGroup(s)}
 }
 
 // Nodes are what a rank of any verb tells others of the nodes that it has none of.
-func Nodes(s *session.Session) ranks.Nodes { return newOptions(s) }
+func Nodes(s *session.Invocation) ranks.Nodes { return newOptions(s) }
 
 // ordered settles which commands run at nodes: of this verb, those of the group file.
 func (o *groupOptions) ordered() {
-	o.orders = map[string]*launch.Order{}
+	o.orders = map[string]*launch.NodeCommands{}
 	for dir, c := range o.File.Commands {
-		o.orders[dir] = &launch.Order{Commands: c, Name: dir, Meta: o.meta, Quiet: o.Quiet}
+		o.orders[dir] = &launch.NodeCommands{Commands: c, Name: dir, Meta: o.meta, Quiet: o.Quiet}
 	}
 }
 
@@ -439,7 +439,7 @@ func (o *groupOptions) ordered() {
 func (o *groupOptions) commanders(dirs []string) (list []*launch.Commander) {
 	for _, dir := range dirs {
 		if order := o.orders[dir]; order != nil {
-			list = append(list, &launch.Commander{Order: *order, Dir: dir, Environ: o.Session.Environ, Say: o.Session.CommandSays})
+			list = append(list, &launch.Commander{NodeCommands: *order, Dir: dir, Environ: o.Session.Environ, Say: o.Session.CommandSays})
 		}
 	}
 	return list
@@ -493,7 +493,7 @@ func (e edits) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(list, ",")), nil
 }
 
-func newSnapshots(s *session.Session) *cobra.Command {
+func newSnapshots(s *session.Invocation) *cobra.Command {
 	cmd := newVerb(newOptions(s), &cobra.Command{
 		Use:   "snapshots [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
@@ -504,7 +504,7 @@ func newSnapshots(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func newUnprotect(s *session.Session) *cobra.Command {
+func newUnprotect(s *session.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unprotect [flags] DIR...",
 		Short: "End the protection of a group of nodes",

@@ -59,17 +59,17 @@ type checkReport struct {
 }
 
 type hostReport struct {
-	Host    string       `json:"host"`
-	Version string       `json:"version,omitempty"` // of volley there
-	SSH     *float64     `json:"ssh_seconds,omitempty"`
-	Clock   *float64     `json:"clock_seconds,omitempty"` // by which it is ahead of this machine's
-	State   []site.Kind  `json:"state,omitempty"`         // what is wrong with it; none: it is good
-	Nodes   []nodeReport `json:"nodes,omitempty"`
+	Host    string           `json:"host"`
+	Version string           `json:"version,omitempty"` // of volley there
+	SSH     *float64         `json:"ssh_seconds,omitempty"`
+	Clock   *float64         `json:"clock_seconds,omitempty"` // by which it is ahead of this machine's
+	State   []site.FaultKind `json:"state,omitempty"`         // what is wrong with it; none: it is good
+	Nodes   []nodeReport     `json:"nodes,omitempty"`
 }
 
 type nodeReport struct {
 	Dir string `json:"dir"`
-	*site.Node
+	*site.Inspection
 }
 
 // A wrong is why a group cannot work, and what to do next.
@@ -81,13 +81,13 @@ type wrong struct {
 
 // Kinds of faults of hosts, beside those of directories.
 const (
-	noSSH        site.Kind = "no ssh"
-	noVolley     site.Kind = "no volley"
-	otherVersion site.Kind = "other version"
-	noConnection site.Kind = "no connection"
+	noSSH        site.FaultKind = "no ssh"
+	noVolley     site.FaultKind = "no volley"
+	otherVersion site.FaultKind = "other version"
+	noConnection site.FaultKind = "no connection"
 )
 
-func newGroupCheck(s *session.Session) *cobra.Command {
+func newGroupCheck(s *session.Invocation) *cobra.Command {
 	o := &groupCheck{groupOptions: newOptions(s)}
 	var oneFileSystem bool
 	cmd := &cobra.Command{
@@ -236,7 +236,7 @@ func (o *groupCheck) beRank(cmd *cobra.Command) error {
 	return json.NewEncoder(cmd.OutOrStdout()).Encode(o.Pairs)
 }
 
-func (o *groupCheck) addFault(subject string, kind site.Kind, text, next string) {
+func (o *groupCheck) addFault(subject string, kind site.FaultKind, text, next string) {
 	o.report.Wrong = append(o.report.Wrong, wrong{subject, site.Fault{Kind: kind, Text: text}, next})
 }
 
@@ -256,9 +256,9 @@ func shellLine(words []string) string {
 
 // conclude judges, and prints the report.
 func (o *groupCheck) conclude(cmd *cobra.Command) error {
-	var list []site.Member
+	var list []site.Placement
 	for _, x := range o.nodes {
-		list = append(list, site.Member{Name: x.Address.Name, Host: x.Label(), Node: x.Found})
+		list = append(list, site.Placement{Name: x.Address.Name, Host: x.Label(), Inspection: x.Found})
 	}
 	var err error
 	if o.report.Judgement, err = site.Judge(list, o.Options); err != nil {
@@ -296,7 +296,7 @@ func (o *groupCheck) host(a ssh.Address) (h *hostReport, first bool) {
 }
 
 // addState notes what is wrong with a host, and reports whether that is new.
-func (h *hostReport) addState(kind site.Kind) bool {
+func (h *hostReport) addState(kind site.FaultKind) bool {
 	if slices.Contains(h.State, kind) {
 		return false
 	}
@@ -341,7 +341,7 @@ func (o *groupCheck) add(x *launch.Far) {
 }
 
 // refusal returns why a host has not answered, and the next command.
-func (o *groupCheck) refusal(x *launch.Far) (site.Kind, string) {
+func (o *groupCheck) refusal(x *launch.Far) (site.FaultKind, string) {
 	target := o.client.Program
 	if !strings.Contains(target, "/") {
 		target = "/usr/local/bin/" + target
@@ -352,16 +352,16 @@ func (o *groupCheck) refusal(x *launch.Far) (site.Kind, string) {
 	}
 	copying := shellLine(append(line, o.client.LocalProgram[0], x.Host+":"+target))
 	switch {
-	case errors.As(x.Refused, new(*launch.VersionError)):
+	case errors.As(x.Refused, new(*launch.HostVersionError)):
 		return otherVersion, copying
-	case errors.As(x.Refused, new(*ssh.MissingError)):
+	case errors.As(x.Refused, new(*ssh.StartError)):
 		return noVolley, copying
 	}
 	return noSSH, o.commandAt(x.Address, "true")
 }
 
 // remedies are commands for a directory that has a fault.
-var remedies = map[site.Kind][]string{site.NoDirectory: {"mkdir", "-p"}, site.NoMount: {"mount"}, site.NoRoom: {"df", "-h"}}
+var remedies = map[site.FaultKind][]string{site.NoDirectory: {"mkdir", "-p"}, site.NoMount: {"mount"}, site.NoRoom: {"df", "-h"}}
 
 // addPairs adds the pairs of hosts that cannot connect, each once.
 func (o *groupCheck) addPairs() {
@@ -396,7 +396,7 @@ func printCheck(w io.Writer, r *checkReport) error {
 	bytes := func(n int64) string { return humanize.IBytes(uint64(n)) }
 	space := func(h hostReport) (data, free *int64) {
 		for _, n := range h.Nodes {
-			if n.Node == nil {
+			if n.Inspection == nil {
 				continue
 			}
 			if data == nil {

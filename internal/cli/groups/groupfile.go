@@ -13,7 +13,7 @@ import (
 	"volley/internal/groupfile"
 )
 
-func newGroup(s *session.Session) *cobra.Command {
+func newGroup(s *session.Invocation) *cobra.Command {
 	var output string
 	init := &cobra.Command{
 		Use:   "init [flags] -o FILE DIR...",

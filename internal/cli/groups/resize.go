@@ -17,7 +17,7 @@ import (
 	"volley/internal/grouptext"
 )
 
-func newResize(s *session.Session) *cobra.Command {
+func newResize(s *session.Invocation) *cobra.Command {
 	o := newOptions(s)
 	x := group.ResizeOptions{}
 	o.resizing = &x

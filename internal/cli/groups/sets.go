@@ -91,7 +91,7 @@ func (o *setOptions) domainOf(value, dir, host string) (string, error) {
 func (o *setOptions) choose(members []sets.Member) (reports []*setReport, err error) {
 	list, err := sets.Choose(members, o.size, o.apart())
 	if o.forget {
-		list = slices.DeleteFunc(list, func(s sets.Set) bool { return s.Members == nil })
+		list = slices.DeleteFunc(list, func(s sets.NodeSet) bool { return s.Members == nil })
 	}
 	for n, s := range list {
 		r := &setReport{Set: n, Sets: len(list), Dirs: []string{}, Notes: s.Notes, members: s.Members}
@@ -257,8 +257,8 @@ func (o *groupOptions) Deal(l *launch.Launch, cmd *cobra.Command, start launch.S
 		}
 		x := ranks.Far(a, start)
 		x.Paths, x.Dir, x.Start.Name = []string{a.Path}, a.Path, a.Name
-		x.Order = o.orders[a.Name]
-		x.Commanded = x.Order != nil
+		x.NodeCommands = o.orders[a.Name]
+		x.Commanded = x.NodeCommands != nil
 		l.Ranks = append(l.Ranks, x)
 	}
 	return nil

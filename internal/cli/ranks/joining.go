@@ -135,7 +135,7 @@ func (o *Joining) enter(ctx context.Context) (err error) {
 
 // Joining is the flags of how this process takes part in a run.
 type Joining struct {
-	Session  *session.Session
+	Session  *session.Invocation
 	Comm     string
 	Ranks    Flags
 	Nodes    Nodes  // nil: ranks have none
@@ -152,8 +152,8 @@ type Joining struct {
 	program  string // --remote-path
 	step     string // --launch
 
-	FileName string         // of a group
-	File     groupfile.File // of that name
+	FileName string             // of a group
+	File     groupfile.Document // of that name
 }
 
 // Nodes are what ranks have in a verb on nodes.

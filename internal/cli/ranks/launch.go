@@ -183,7 +183,7 @@ func joinLaunch(_ context.Context, o *Joining) (*session.Party, error) {
 	if err != nil {
 		return nil, err
 	}
-	part := func(mine launch.Ending, _ *session.Session) int {
+	part := func(mine launch.Ending, _ *session.Invocation) int {
 		rank.Report(mine)
 		return mine.Code
 	}

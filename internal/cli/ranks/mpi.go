@@ -53,7 +53,7 @@ func joinMPI(ctx context.Context, o *Joining) (*session.Party, error) {
 		return nil, exit.WithCode(exit.ErrSaid, exit.Failed)
 	}
 	ends := []*mpi.Endpoint{e, last}
-	p := &session.Party{Transport: e, Part: func(mine launch.Ending, s *session.Session) int { return partMPI(last, ends, mine, s) }}
+	p := &session.Party{Transport: e, Part: func(mine launch.Ending, s *session.Invocation) int { return partMPI(last, ends, mine, s) }}
 	if o.Nodes == nil || !o.Nodes.Splits() {
 		return p, nil
 	}
@@ -80,7 +80,7 @@ func joinMPI(ctx context.Context, o *Joining) (*session.Party, error) {
 
 // partMPI has all processes hear how each of them has ended. Rank 0 says what went wrong, and all take the exit code
 // from it. Then all endpoints are closed.
-func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine launch.Ending, s *session.Session) int {
+func partMPI(last *mpi.Endpoint, ends []*mpi.Endpoint, mine launch.Ending, s *session.Invocation) int {
 	endings, wrong := collective.AllgatherValues(context.Background(), last, &mine, 2*s.Limits.Ending)
 	if wrong != nil { // somebody does not come
 		endings = make([]*launch.Ending, last.Size())

@@ -153,7 +153,7 @@ func joinTCP(ctx context.Context, o *Joining) (*session.Party, error) {
 		return list, err
 	}
 	host, _ := os.Hostname()
-	part := func(mine launch.Ending, s *session.Session) int {
+	part := func(mine launch.Ending, s *session.Invocation) int {
 		defer listener.Close()
 		defer e.Close()
 		return partTCP(listener, mine, s)
@@ -164,7 +164,7 @@ func joinTCP(ctx context.Context, o *Joining) (*session.Party, error) {
 }
 
 // partTCP gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.
-func partTCP(listener *engine.Listener, mine launch.Ending, s *session.Session) int {
+func partTCP(listener *engine.Listener, mine launch.Ending, s *session.Invocation) int {
 	rank := listener.Rank()
 	limit := s.Limits.Ending
 	if mine.Set != "" { // others may take longer
@@ -196,7 +196,7 @@ func partTCP(listener *engine.Listener, mine launch.Ending, s *session.Session) 
 
 // JoinAnyhow joins the others of a verb that has failed before, to tell them so. They hear of nodes as any rank tells
 // of them. set sets what it can of the flags, some of which may be wrong.
-func JoinAnyhow(s *session.Session, verb *cobra.Command, nodes Nodes, set func(*pflag.FlagSet)) {
+func JoinAnyhow(s *session.Invocation, verb *cobra.Command, nodes Nodes, set func(*pflag.FlagSet)) {
 	if s.Party != nil || s.Alone || verb.Flags().Lookup("comm") == nil {
 		return
 	}

@@ -24,7 +24,7 @@ type checkOptions struct {
 	json           bool
 }
 
-func newCheck(s *session.Session) *cobra.Command {
+func newCheck(s *session.Invocation) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check [flags] PLAN",
@@ -83,7 +83,7 @@ type mismatch struct {
 	Want      string `json:"want"`
 }
 
-func runCheck(s *session.Session, cmd *cobra.Command, o *checkOptions, name string) error {
+func runCheck(s *session.Invocation, cmd *cobra.Command, o *checkOptions, name string) error {
 	o.SetDefaults()
 	r := &planReport{Violations: []plan.Violation{}, Mismatches: []mismatch{}}
 	p, err := readPlan(s, name)
@@ -195,7 +195,7 @@ func packetCount(n float64) string {
 const mostPlan = 1 << 30
 
 // readPlan reads the file of a plan. The error wraps a *[plan.ValidationError] where the plan breaks a rule.
-func readPlan(s *session.Session, name string) (*plan.Materialized, error) {
+func readPlan(s *session.Invocation, name string) (*plan.Materialized, error) {
 	data, err := readAtMost(s, name, mostPlan)
 	if err != nil {
 		return nil, exit.Usagef("cannot read the plan: %w", err)
@@ -226,7 +226,7 @@ func (e *planError) Error() string {
 func (e *planError) Unwrap() error { return e.err }
 
 // readAtMost reads a file, which may be a pipe. It returns an error where that has more bytes.
-func readAtMost(s *session.Session, name string, limit int64) ([]byte, error) {
+func readAtMost(s *session.Invocation, name string, limit int64) ([]byte, error) {
 	f, err := s.OpenInput(name)
 	if err != nil {
 		return nil, err

@@ -17,15 +17,15 @@ import (
 
 type costOptions struct {
 	selectionFlags
-	session.Output
+	session.OutputFlags
 	comparison comparison.Comparison
 	processors string
 	portList   string
 	overList   string
 }
 
-func newCost(s *session.Session) *cobra.Command {
-	o := &costOptions{Output: session.Output{Session: s}}
+func newCost(s *session.Invocation) *cobra.Command {
+	o := &costOptions{OutputFlags: session.OutputFlags{Session: s}}
 	cmd := &cobra.Command{
 		Use:   "cost [flags] [-k K]",
 		Short: "Compare the costs of the algorithms, for many K",
@@ -43,7 +43,7 @@ func newCost(s *session.Session) *cobra.Command {
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
-	o.Output.Add(f, report.Formats...)
+	o.OutputFlags.Add(f, report.Formats...)
 	o.Pictures = "volley-lab chart -o FILE, with the same flags"
 	return cmd
 }
@@ -88,11 +88,11 @@ func (o *costOptions) prepare(cmd *cobra.Command) error {
 }
 
 // columns returns those of the table of costs.
-func (o *costOptions) columns() []report.Column[comparison.Row] {
-	type column = report.Column[comparison.Row]
+func (o *costOptions) columns() []report.Column[comparison.CostRow] {
+	type column = report.Column[comparison.CostRow]
 	columns := []column{
-		{Name: "K", Value: func(r comparison.Row) any { return r.K }},
-		{Name: "p", Value: func(r comparison.Row) any {
+		{Name: "K", Value: func(r comparison.CostRow) any { return r.K }},
+		{Name: "p", Value: func(r comparison.CostRow) any {
 			if r.Used == 0 {
 				return nil // the planner chooses
 			}
@@ -100,31 +100,31 @@ func (o *costOptions) columns() []report.Column[comparison.Row] {
 		}},
 	}
 	if o.overList != "" {
-		columns = append(columns, column{Name: "rounds_over", Head: "over", Value: func(r comparison.Row) any { return r.Excess }})
+		columns = append(columns, column{Name: "rounds_over", Head: "over", Value: func(r comparison.CostRow) any { return r.Excess }})
 	}
 	columns = append(columns,
-		column{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r comparison.Row) any { return r.C1 }},
-		column{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r comparison.Row) any { return r.C2 }},
-		column{Name: "min_cut", Unit: "C2", Value: func(r comparison.Row) any {
+		column{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r comparison.CostRow) any { return r.C1 }},
+		column{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r comparison.CostRow) any { return r.C2 }},
+		column{Name: "min_cut", Unit: "C2", Value: func(r comparison.CostRow) any {
 			if b, ok := r.MinCut(); ok {
 				return b
 			}
 			return nil
 		}},
-		column{Name: "bound_cut", Head: "cut", Unit: "C2", Text: report.Number, Value: func(r comparison.Row) any { return r.Cut }},
+		column{Name: "bound_cut", Head: "cut", Unit: "C2", Text: report.Number, Value: func(r comparison.CostRow) any { return r.Cut }},
 	)
 	cells := []struct {
 		name, join, unit string
 		text             func(any) string
-		value            func(comparison.Plan) any
+		value            func(comparison.PlanCost) any
 	}{
-		{"C1", "", "C1", nil, func(c comparison.Plan) any { return c.Cost.C1 }},
-		{"C2", "/", "C2", nil, func(c comparison.Plan) any { return inPackets(c, float64(c.Cost.C2)) }},
-		{"seconds", " ", "time", report.Seconds, func(c comparison.Plan) any { return o.comparison.Model.Time(c.Cost).Seconds() }},
+		{"C1", "", "C1", nil, func(c comparison.PlanCost) any { return c.Cost.C1 }},
+		{"C2", "/", "C2", nil, func(c comparison.PlanCost) any { return inPackets(c, float64(c.Cost.C2)) }},
+		{"seconds", " ", "time", report.Seconds, func(c comparison.PlanCost) any { return o.comparison.Model.Time(c.Cost).Seconds() }},
 	}
 	for _, a := range o.comparison.Algorithms {
 		for i, x := range cells {
-			c := column{Name: a.Name + "_" + x.name, Join: x.join, Unit: x.unit, Text: x.text, Value: func(r comparison.Row) any {
+			c := column{Name: a.Name + "_" + x.name, Join: x.join, Unit: x.unit, Text: x.text, Value: func(r comparison.CostRow) any {
 				if c, ok := r.Costs[a.Name]; ok {
 					return x.value(c)
 				}
@@ -137,7 +137,7 @@ func (o *costOptions) columns() []report.Column[comparison.Row] {
 		}
 	}
 	if o.comparison.HasMatrix {
-		columns = append(columns, column{Name: "front", Unit: "C1/C2", Value: func(r comparison.Row) any {
+		columns = append(columns, column{Name: "front", Unit: "C1/C2", Value: func(r comparison.CostRow) any {
 			var list []string // of plans that no other one beats
 			for _, p := range r.Front {
 				list = append(list, p.String())
@@ -150,7 +150,7 @@ func (o *costOptions) columns() []report.Column[comparison.Row] {
 
 // inPackets returns a number of elements of a plan in packets: a whole number where
 // packets are not cut.
-func inPackets(c comparison.Plan, elements float64) any {
+func inPackets(c comparison.PlanCost, elements float64) any {
 	if p := elements / float64(max(1, c.Cost.Pieces)); p != math.Trunc(p) || p > 1<<53 {
 		return p
 	} else {

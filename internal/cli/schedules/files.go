@@ -218,11 +218,11 @@ type encodeOptions struct {
 }
 
 // Files returns the verbs that run a schedule on files.
-func Files(s *session.Session) []*cobra.Command {
+func Files(s *session.Invocation) []*cobra.Command {
 	return []*cobra.Command{newEncode(s), newDecode(s)}
 }
 
-func newEncode(s *session.Session) *cobra.Command {
+func newEncode(s *session.Invocation) *cobra.Command {
 	o := &encodeOptions{runOptions: runOptions{Joining: ranks.Joining{Session: s}}}
 	cmd := &cobra.Command{
 		Use:   "encode [flags] -o DIR PACKET...",
@@ -307,7 +307,7 @@ type decodeOptions struct {
 	runOptions
 }
 
-func newDecode(s *session.Session) *cobra.Command {
+func newDecode(s *session.Invocation) *cobra.Command {
 	o := &decodeOptions{runOptions: runOptions{Joining: ranks.Joining{Session: s}}}
 	cmd := &cobra.Command{
 		Use:   "decode [flags] DIR [SURVIVOR...] -o DIR2",

@@ -18,11 +18,11 @@ import (
 
 type matrixOptions struct {
 	selectionFlags
-	session.Output
+	session.OutputFlags
 }
 
-func newMatrix(s *session.Session) *cobra.Command {
-	o := &matrixOptions{Output: session.Output{Session: s}}
+func newMatrix(s *session.Invocation) *cobra.Command {
+	o := &matrixOptions{OutputFlags: session.OutputFlags{Session: s}}
 	cmd := &cobra.Command{
 		Use:   "matrix [flags] -k K",
 		Short: "Print the matrix that encode uses",
@@ -31,7 +31,7 @@ func newMatrix(s *session.Session) *cobra.Command {
 	}
 	o.addMatrix(cmd, s)
 	o.AddProcessors(cmd.Flags())
-	o.Output.Add(cmd.Flags(), "csv", "json")
+	o.OutputFlags.Add(cmd.Flags(), "csv", "json")
 	o.Pictures = "volley matrix … --json | volley-lab draw - -o FILE"
 	return cmd
 }

@@ -25,7 +25,7 @@ import (
 
 type planOptions struct {
 	selectionFlags
-	session.Output
+	session.OutputFlags
 	processor int
 	explain   bool
 }
@@ -34,8 +34,8 @@ type planOptions struct {
 // processor does.
 const mostShown = 64
 
-func newPlan(s *session.Session) *cobra.Command {
-	o := &planOptions{Output: session.Output{Session: s}}
+func newPlan(s *session.Invocation) *cobra.Command {
+	o := &planOptions{OutputFlags: session.OutputFlags{Session: s}}
 	cmd := &cobra.Command{
 		Use:   "plan [flags] -k K",
 		Short: "Show a schedule: per round who sends what to whom",
@@ -46,7 +46,7 @@ func newPlan(s *session.Session) *cobra.Command {
 	o.AddProcessors(cmd.Flags())
 	o.addPlan(cmd)
 	f := cmd.Flags()
-	o.Output.Add(f, "text", "csv", "json")
+	o.OutputFlags.Add(f, "text", "csv", "json")
 	o.Pictures = "volley plan … --json | volley-lab draw - -o FILE"
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
@@ -274,6 +274,6 @@ func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 }
 
 // Verbs returns those that only read and print.
-func Verbs(s *session.Session) []*cobra.Command {
+func Verbs(s *session.Invocation) []*cobra.Command {
 	return []*cobra.Command{newPlan(s), newCheck(s), newCost(s), newMatrix(s), newAlgorithms(s), newFields(s)}
 }

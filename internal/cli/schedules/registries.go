@@ -13,7 +13,7 @@ import (
 	"volley/internal/report"
 )
 
-func newAlgorithms(s *session.Session) *cobra.Command {
+func newAlgorithms(s *session.Invocation) *cobra.Command {
 	columns := []report.Column[algo.Algorithm]{
 		{Name: "name", Value: func(a algo.Algorithm) any { return a.Name }},
 		{Name: "parts", Value: func(a algo.Algorithm) any {
@@ -43,7 +43,7 @@ of least C1·β + C2·W·τ + C3·W·γ.
 	return registry(s, "algorithms", "List the algorithms and what they cost", report.Paragraphs, columns, algo.Algorithms, note)
 }
 
-func newFields(s *session.Session) *cobra.Command {
+func newFields(s *session.Invocation) *cobra.Command {
 	columns := []report.Column[field.Kind]{
 		{Name: "name", Value: func(k field.Kind) any { return k.Pattern }},
 		{Name: "example", Value: func(k field.Kind) any { return k.Example }},
@@ -53,9 +53,9 @@ func newFields(s *session.Session) *cobra.Command {
 }
 
 // registry makes a verb that prints a table of what there is; text writes its text form, and the note comes after that.
-func registry[R any](s *session.Session, name, short string, text func(io.Writer, []report.Column[R], []R) error,
+func registry[R any](s *session.Invocation, name, short string, text func(io.Writer, []report.Column[R], []R) error,
 	columns []report.Column[R], rows func() []R, note string) *cobra.Command {
-	o := session.Output{Session: s}
+	o := session.OutputFlags{Session: s}
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: short,

@@ -10,7 +10,7 @@ import (
 // selectionFlags are the flags by which every verb selects a matrix and a plan, in the groups of --help.
 type selectionFlags struct{ selection.Selection }
 
-func (c *selectionFlags) addMatrix(cmd *cobra.Command, s *session.Session) {
+func (c *selectionFlags) addMatrix(cmd *cobra.Command, s *session.Invocation) {
 	defer session.FlagGroup(cmd, "Matrix")()
 	c.AddMatrix(cmd.Flags())
 	c.Open = s.OpenInput

@@ -50,7 +50,7 @@ func tunedFields() string {
 const mostTuneMemory = 4 << 30
 
 // NewTune returns the verb tune.
-func NewTune(s *session.Session) *cobra.Command {
+func NewTune(s *session.Invocation) *cobra.Command {
 	o := &tuneOptions{Joining: ranks.Joining{Session: s}}
 	cmd := &cobra.Command{
 		Use:     "tune [flags] [HOST:...]",

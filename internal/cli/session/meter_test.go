@@ -12,7 +12,7 @@ import (
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	var stderr, stdout bytes.Buffer
-	s := &Session{stderr: &stderr, Verb: "protect"} // the line is written whenever there is something new
+	s := &Invocation{stderr: &stderr, Verb: "protect"} // the line is written whenever there is something new
 	s.meter = &meter{s: s, rewrites: true, begun: time.Now()}
 	s.meter.add(0, 1<<20)
 	time.Sleep(2 * time.Millisecond) // or a true rate could be that of no time

@@ -28,7 +28,7 @@ const Standard = "-"
 var dash = regexp.MustCompile(`(^| )-( has | is |,? line |: EOF)`)
 
 // OpenInput opens a file that the command line names; standard input is for one of them.
-func (s *Session) OpenInput(name string) (io.ReadCloser, error) {
+func (s *Invocation) OpenInput(name string) (io.ReadCloser, error) {
 	switch {
 	case name != Standard:
 		return os.Open(name)
@@ -40,16 +40,16 @@ func (s *Session) OpenInput(name string) (io.ReadCloser, error) {
 	return io.NopCloser(s.Stdin), nil
 }
 
-// Output are the flags of a verb that prints one stream: its format, and the file for it.
-type Output struct {
-	Session      *Session
+// OutputFlags are the flags of a verb that prints one stream: its format, and the file for it.
+type OutputFlags struct {
+	Session      *Invocation
 	Format, file string
 	formats      []string
 	Pictures     string // command that makes pictures of what is printed; "": there is none
 }
 
 // Add adds the flags, with --json as another name of --format json. The first format is the usual one.
-func (o *Output) Add(f *pflag.FlagSet, formats ...string) {
+func (o *OutputFlags) Add(f *pflag.FlagSet, formats ...string) {
 	o.formats = formats
 	f.StringVar(&o.Format, "format", formats[0], "`FORMAT`: "+strings.Join(formats, ", "))
 	f.BoolFunc("json", "the same as --format json", func(string) error { o.Format = "json"; return nil })
@@ -57,7 +57,7 @@ func (o *Output) Add(f *pflag.FlagSet, formats ...string) {
 }
 
 // suffixes returns what the name of a file in each format ends in.
-func (o *Output) suffixes() (list []string) {
+func (o *OutputFlags) suffixes() (list []string) {
 	for _, format := range o.formats {
 		list = append(list, strings.Replace("."+format, ".text", ".txt", 1))
 	}
@@ -65,7 +65,7 @@ func (o *Output) suffixes() (list []string) {
 }
 
 // Settle settles the format and checks the file. A format that a flag names counts more than the suffix.
-func (o *Output) Settle(f *pflag.FlagSet) error {
+func (o *OutputFlags) Settle(f *pflag.FlagSet) error {
 	if o.file == Standard {
 		o.file = ""
 	}
@@ -90,7 +90,7 @@ func (o *Output) Settle(f *pflag.FlagSet) error {
 }
 
 // refusePicture says which command draws, where the format that an argument asks for is that of a picture.
-func (o *Output) refusePicture(argument, format string) error {
+func (o *OutputFlags) refusePicture(argument, format string) error {
 	if o.Pictures == "" || slices.Contains(o.formats, format) || !slices.Contains([]string{"svg", "png", "pdf", "tex"}, format) {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (o *Output) refusePicture(argument, format string) error {
 }
 
 // Write writes what a verb prints: to the file, whole or not at all, or to stdout.
-func (o *Output) Write(cmd *cobra.Command, print func(io.Writer) error) error {
+func (o *OutputFlags) Write(cmd *cobra.Command, print func(io.Writer) error) error {
 	ctx := cmd.Context()
 	if o.file == "" {
 		return print(poll.Writer{Context: ctx, Writer: cmd.OutOrStdout()})

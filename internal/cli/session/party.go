@@ -29,7 +29,7 @@ type Party struct {
 
 	// Part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
 	// what this one is to say, and the exit code. If some do not come, it ends the whole job and does not return.
-	Part func(mine launch.Ending, s *Session) (code int)
+	Part func(mine launch.Ending, s *Invocation) (code int)
 
 	// Where the processes are in sets, Transport is that of this one's set, the name of which Part says with the
 	// ending. Apart does the work of it. Over MPI, where processes may not end before others, it waits for all sets.
@@ -41,7 +41,7 @@ type Party struct {
 func (p *Party) Job() bool { return p.Part != nil }
 
 // Finish ends the session by the error of its verb, and returns the exit code.
-func (s *Session) Finish(err error) int {
+func (s *Invocation) Finish(err error) int {
 	if failed := s.stdout.failed.Load(); failed != nil && (err == nil || errors.Is(err, *failed)) { // without what the writer was at
 		err = *failed
 	}
@@ -51,7 +51,7 @@ func (s *Session) Finish(err error) int {
 }
 
 // Conclude writes the metrics, if this process is to, and returns the exit code.
-func (s *Session) Conclude(code int) int {
+func (s *Invocation) Conclude(code int) int {
 	if s.Metrics == "" || s.Party != nil && s.Party.Job() && !s.leads {
 		return code
 	}
@@ -63,7 +63,7 @@ func (s *Session) Conclude(code int) int {
 }
 
 // end ends a session with an error, which one process of all says, and returns the exit code.
-func (s *Session) end(err error) int {
+func (s *Invocation) end(err error) int {
 	host, _ := os.Hostname()
 	came, _ := s.Came.Load().(string)
 	mine := launch.Ending{Code: exit.Code(err), Host: host, Result: came, Values: s.Gauges.Values()}
@@ -93,7 +93,7 @@ func (s *Session) end(err error) int {
 }
 
 // Hear says what went wrong in a run of which this is rank 0, and keeps what others note of their sets.
-func (s *Session) Hear(endings []*launch.Ending) {
+func (s *Invocation) Hear(endings []*launch.Ending) {
 	s.leads = true
 	for _, x := range launch.Sayings(endings) {
 		s.Say(slog.LevelError, x)

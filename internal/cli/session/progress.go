@@ -25,7 +25,7 @@ import (
 // A meter tells how far a run is, by a line from time to time, which on a terminal takes the place of the one before. Nil
 // tells nobody.
 type meter struct {
-	s        *Session
+	s        *Invocation
 	interval time.Duration // between lines
 	rewrites bool
 	begun    time.Time
@@ -38,7 +38,7 @@ type meter struct {
 
 // Progress returns what hears how far the session is, and tells it by lines as often as asked for. For 0 that is one line
 // where stderr is a terminal, and else nil: logs and the mail of cron are for what went wrong.
-func (s *Session) Progress(interval time.Duration) func(finished, added int64) {
+func (s *Invocation) Progress(interval time.Duration) func(finished, added int64) {
 	f, ok := s.stderr.(*os.File)
 	if interval == 0 && (!ok || s.JSON || !term.IsTerminal(int(f.Fd()))) {
 		return nil
@@ -98,7 +98,7 @@ func (m *meter) clear() {
 // A clearing writer of stdout takes the line of progress away before anything is written, and keeps its last error.
 type clearing struct {
 	io.Writer
-	s      *Session
+	s      *Invocation
 	failed atomic.Pointer[error] // by a verb that may go on after an interrupt
 }
 
@@ -114,7 +114,7 @@ func (w *clearing) Write(p []byte) (int, error) {
 
 // Stoppable has an interrupt end what computes and prints. Where that writes a file, its next write fails, and nothing is
 // left of that.
-func (s *Session) Stoppable(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
+func (s *Invocation) Stoppable(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ended := make(chan error, 1)
 		go func() { ended <- run(cmd, args) }()

@@ -14,7 +14,7 @@ func TestPass(t *testing.T) {
 		record, _ := json.Marshal(map[string]string{"msg": text})
 		for _, line := range []string{text, string(record)} {
 			var b bytes.Buffer
-			s := &Session{stderr: &b}
+			s := &Invocation{stderr: &b}
 			s.LogTo(false, true)
 			s.Pass("host", line)
 			var x map[string]any

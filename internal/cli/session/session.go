@@ -39,8 +39,8 @@ type timeLimits struct {
 	redraw   time.Duration // of the line of progress on a terminal
 }
 
-// A Session is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
-type Session struct {
+// An Invocation is a run of the command line. The verb that joins others leaves the party there, and errors come out by it.
+type Invocation struct {
 	surroundings
 	Verb       string // what this process does
 	Party      *Party
@@ -60,28 +60,28 @@ type Session struct {
 	JSON    bool   // the log is, and so are errors
 	Format  string // of the log
 	Metrics string // the file; "": none
-	Gauges  gauges.Run
+	Gauges  gauges.Gauges
 	Came    atomic.Value // a string: what protect has come to, as post hears it
 }
 
 // New returns a session that finds what this process does.
-func New() *Session {
+func New() *Invocation {
 	limits := timeLimits{End: 15 * time.Second, Ending: 3 * time.Second, Progress: 200 * time.Millisecond, redraw: 100 * time.Millisecond}
-	return &Session{surroundings: surroundings{Stdin: os.Stdin, Environ: os.Environ(), Limits: limits}}
+	return &Invocation{surroundings: surroundings{Stdin: os.Stdin, Environ: os.Environ(), Limits: limits}}
 }
 
 // RankOf returns the session of a rank of a launch in this one.
-func (s *Session) RankOf(r *launch.Rank) *Session {
-	return &Session{surroundings: s.surroundings, LaunchRank: r}
+func (s *Invocation) RankOf(r *launch.Rank) *Invocation {
+	return &Invocation{surroundings: s.surroundings, LaunchRank: r}
 }
 
 // Getenv is [os.Getenv].
-func (s *Session) Getenv(name string) string {
+func (s *Invocation) Getenv(name string) string {
 	return launch.Getenv(s.Environ, name)
 }
 
 // Askable reports whether ssh can ask a user, at the terminal of this process or by a program for that.
-func (s *Session) Askable() bool {
+func (s *Invocation) Askable() bool {
 	if s.Getenv("SSH_ASKPASS") != "" {
 		return true
 	}
@@ -93,7 +93,7 @@ func (s *Session) Askable() bool {
 }
 
 // Self returns the file of this program.
-func (s *Session) Self() (string, error) {
+func (s *Invocation) Self() (string, error) {
 	if s.Program != "" {
 		return s.Program, nil
 	}
@@ -101,7 +101,7 @@ func (s *Session) Self() (string, error) {
 }
 
 // LogTo has the log written, with what is done if verbose.
-func (s *Session) LogTo(verbose, json bool) *slog.Logger {
+func (s *Invocation) LogTo(verbose, json bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: slog.LevelWarn}
 	if verbose {
 		options.Level = slog.LevelDebug
@@ -117,7 +117,7 @@ func (s *Session) LogTo(verbose, json bool) *slog.Logger {
 }
 
 // Begin begins the session with a command line, and has its verbs print there.
-func (s *Session) Begin(cmd *cobra.Command, stdout, stderr io.Writer) {
+func (s *Invocation) Begin(cmd *cobra.Command, stdout, stderr io.Writer) {
 	s.begun, s.stderr, s.stdout = time.Now(), stderr, &clearing{Writer: stdout, s: s}
 	s.LogTo(false, false) // until the flags are known
 	cmd.SetOut(s.stdout)
@@ -125,7 +125,7 @@ func (s *Session) Begin(cmd *cobra.Command, stdout, stderr io.Writer) {
 }
 
 // Settle settles by the flags of a verb how it logs and prints.
-func (s *Session) Settle(cmd *cobra.Command) error {
+func (s *Invocation) Settle(cmd *cobra.Command) error {
 	s.Verb = cmd.Name()
 	if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
 		s.Verb += " --dry-run"
@@ -152,7 +152,7 @@ func (s *Session) Settle(cmd *cobra.Command) error {
 }
 
 // Scan takes from arguments that are wrong what they say of the log and of metrics, which are to have the error.
-func (s *Session) Scan(verb *cobra.Command, args []string) {
+func (s *Invocation) Scan(verb *cobra.Command, args []string) {
 	f := LooseFlags()
 	format := f.String("log-format", "", "")
 	f.StringVar(&s.Metrics, "metrics", "", "")
@@ -173,7 +173,7 @@ func LooseFlags() *pflag.FlagSet {
 }
 
 // Say prints an error or a warning, or logs it where the log is JSON, with its rank and host: by default this process's.
-func (s *Session) Say(level slog.Level, x launch.Saying) {
+func (s *Invocation) Say(level slog.Level, x launch.Saying) {
 	if x.Text == "" { // a launch has said it
 		return
 	}
@@ -196,7 +196,7 @@ func (s *Session) Say(level slog.Level, x launch.Saying) {
 	s.Log.Log(context.Background(), level, x.Text, "verb", s.Verb, "host", x.Host, attribute)
 }
 
-func (s *Session) rank() int {
+func (s *Invocation) rank() int {
 	if s.Party == nil {
 		return 0
 	}
@@ -204,7 +204,7 @@ func (s *Session) rank() int {
 }
 
 // Pass has the log get a line of a host, as it is where it is a record.
-func (s *Session) Pass(host, line string) {
+func (s *Invocation) Pass(host, line string) {
 	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
 		printable.Fprintf(s.stderr, "%s\n", text)
 	} else {
@@ -213,10 +213,10 @@ func (s *Session) Pass(host, line string) {
 }
 
 // Fails says what failed.
-func (s *Session) Fails(x launch.Saying) { s.Say(slog.LevelError, x) }
+func (s *Invocation) Fails(x launch.Saying) { s.Say(slog.LevelError, x) }
 
 // Hears prints what a host has on its stderr.
-func (s *Session) Hears(host, line string) {
+func (s *Invocation) Hears(host, line string) {
 	s.saying.Lock()
 	defer s.saying.Unlock()
 	s.meter.clear()
@@ -228,7 +228,7 @@ func (s *Session) Hears(host, line string) {
 }
 
 // CommandSays prints a line of a command on stderr, with the node's directory.
-func (s *Session) CommandSays(c *launch.Commander, command, line string) {
+func (s *Invocation) CommandSays(c *launch.Commander, command, line string) {
 	if s.JSON {
 		s.Log.Warn(line, "verb", "protect", "node", c.Name, "command", command)
 		return
