@@ -2,7 +2,6 @@ package volley
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"volley/field"
@@ -113,10 +112,10 @@ const mostMDS = 1 << 16
 
 // MDS returns the matrix of a code that loses no packet while as many are left as there were: of k packets and r coded ones
 // any k give back all. It is a Cauchy matrix over 2^8, whose symbols are bytes, or over 2^16 where k+r is above 256. It
-// panics unless k and r are 1 or more, and k+r is 65536 at most.
-func MDS(k, r int) matrix.Matrix {
+// is an error unless k and r are 1 or more, and k+r is 65536 at most.
+func MDS(k, r int) (matrix.Matrix, error) {
 	if k < 1 || r < 1 || k > mostMDS-r {
-		panic(fmt.Sprintf("volley.MDS(%d, %d): want 1 or more of both, and %d at most together", k, r, mostMDS))
+		return nil, inputf("volley.MDS(%d, %d): want 1 or more of both, and %d at most together", k, r, mostMDS)
 	}
 	name := "2^8"
 	if k+r > 1<<8 {
@@ -124,11 +123,7 @@ func MDS(k, r int) matrix.Matrix {
 	}
 	f, err := field.Parse(name)
 	if err != nil {
-		panic(err)
+		return nil, err
 	}
-	a, err := matrix.Cauchy(f, k, r)
-	if err != nil {
-		panic(err)
-	}
-	return a
+	return matrix.Cauchy(f, k, r)
 }

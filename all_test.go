@@ -22,8 +22,8 @@ func TestEncodeAll(t *testing.T) {
 		a    matrix.Matrix
 		opts []volley.Option
 	}{
-		{volley.MDS(4, 2), nil}, {volley.MDS(2, 7), nil}, {volley.MDS(1, 1), nil}, {volley.MDS(5, 5), nil}, {volley.MDS(200, 100), nil},
-		{volley.MDS(6, 3), []volley.Option{volley.WithSeparateSinks()}}, {volley.MDS(3, 3), []volley.Option{volley.WithSeparateSinks()}},
+		{mustMDS(t, 4, 2), nil}, {mustMDS(t, 2, 7), nil}, {mustMDS(t, 1, 1), nil}, {mustMDS(t, 5, 5), nil}, {mustMDS(t, 200, 100), nil},
+		{mustMDS(t, 6, 3), []volley.Option{volley.WithSeparateSinks()}}, {mustMDS(t, 3, 3), []volley.Option{volley.WithSeparateSinks()}},
 		{mustDFT(t, "257", 8), []volley.Option{volley.WithOrder(algo.AnyOrder), volley.WithPaperModel(1, volley.DefaultBeta, 0)}},
 	} {
 		lengths := make([]int, c.a.Rows())
@@ -36,6 +36,15 @@ func TestEncodeAll(t *testing.T) {
 			t.Errorf("%d×%d: %v", c.a.Rows(), c.a.Cols(), err)
 		}
 	}
+}
+
+func mustMDS(t *testing.T, k, r int) matrix.Matrix {
+	t.Helper()
+	a, err := volley.MDS(k, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func mustDFT(t *testing.T, name string, k int) matrix.Matrix {
@@ -56,12 +65,12 @@ func TestEncodeAllRefuses(t *testing.T) {
 	}{
 		{nil, "0 packets for a matrix of 4 rows"}, {make([][]byte, 5), "5 packets for a matrix of 4 rows"},
 	} {
-		if _, err := volley.EncodeAll(t.Context(), volley.MDS(4, 2), c.packets); err == nil || !volley.IsInputError(err) || !strings.Contains(err.Error(), c.want) {
+		if _, err := volley.EncodeAll(t.Context(), mustMDS(t, 4, 2), c.packets); err == nil || !volley.IsInputError(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
 	odd := [][]byte{bytes.Repeat([]byte{1}, 3)}
-	if _, err := volley.EncodeAll(t.Context(), volley.MDS(1, 256), odd); err == nil || !volley.IsInputError(err) {
+	if _, err := volley.EncodeAll(t.Context(), mustMDS(t, 1, 256), odd); err == nil || !volley.IsInputError(err) {
 		t.Errorf("half a symbol: %v", err)
 	}
 }
@@ -70,7 +79,7 @@ func TestEncodeAllRefuses(t *testing.T) {
 func TestDecodeAll(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, a := range []matrix.Matrix{volley.MDS(4, 2), volley.MDS(2, 7), volley.MDS(1, 1), volley.MDS(5, 5), volley.MDS(200, 100), mustDFT(t, "257", 8)} {
+	for _, a := range []matrix.Matrix{mustMDS(t, 4, 2), mustMDS(t, 2, 7), mustMDS(t, 1, 1), mustMDS(t, 5, 5), mustMDS(t, 200, 100), mustDFT(t, "257", 8)} {
 		for _, longest := range []int{0, 10} {
 			lengths := make([]int, a.Rows())
 			for k := range lengths {
@@ -117,7 +126,7 @@ func TestDecodeAllRefuses(t *testing.T) {
 		{[][]byte{nil, y, x}, [][]byte{nil, x}, "packet 1 has 3 bytes, and coded packet 1 has 2"},
 		{[][]byte{nil, nil, x}, [][]byte{x, y}, "coded packet 0 has 2 bytes, and coded packet 1 has 3"},
 	} {
-		if _, err := volley.DecodeAll(t.Context(), volley.MDS(3, 2), c.packets, c.coded); err == nil || !volley.IsInputError(err) || !strings.Contains(err.Error(), c.want) {
+		if _, err := volley.DecodeAll(t.Context(), mustMDS(t, 3, 2), c.packets, c.coded); err == nil || !volley.IsInputError(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -130,15 +139,13 @@ func TestMDS(t *testing.T) {
 		k, r int
 		want string
 	}{{128, 128, "2^8"}, {128, 129, "2^16"}, {65535, 1, "2^16"}, {0, 1, ""}, {1, 0, ""}, {-1, 2, ""}, {math.MaxInt/2 + 1, math.MaxInt/2 + 1, ""}, {65535, 2, ""}} {
-		func() {
-			defer func() {
-				if why := recover(); (why == nil) == (c.want == "") {
-					t.Errorf("%+v: %v", c, why)
-				}
-			}()
-			if a := volley.MDS(c.k, c.r); a.Field().Name() != c.want || a.Rows() != c.k || a.Cols() != c.r {
-				t.Errorf("%+v: %s, %d×%d", c, a.Field().Name(), a.Rows(), a.Cols())
+		a, err := volley.MDS(c.k, c.r)
+		if c.want == "" {
+			if err == nil || !volley.IsInputError(err) {
+				t.Errorf("%+v: %v, want an error of the input", c, err)
 			}
-		}()
+		} else if err != nil || a.Field().Name() != c.want || a.Rows() != c.k || a.Cols() != c.r {
+			t.Errorf("%+v: %v, %v", c, a, err)
+		}
 	}
 }

@@ -17,7 +17,11 @@ import (
 // Four packets get two coded ones. Any four of these six give back all.
 func ExampleEncodeAll() {
 	packets := [][]byte{[]byte("abc"), []byte("def"), []byte("ghi"), []byte("jkl")}
-	coded, err := volley.EncodeAll(context.Background(), volley.MDS(4, 2), packets)
+	a, err := volley.MDS(4, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	coded, err := volley.EncodeAll(context.Background(), a, packets)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -29,7 +33,11 @@ func ExampleEncodeAll() {
 func ExampleDecodeAll() {
 	packets := [][]byte{nil, []byte("def"), nil, []byte("jkl")}
 	coded := [][]byte{{214, 142, 70}, {56, 73, 230}}
-	all, err := volley.DecodeAll(context.Background(), volley.MDS(4, 2), packets, coded)
+	a, err := volley.MDS(4, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	all, err := volley.DecodeAll(context.Background(), a, packets, coded)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -368,7 +368,10 @@ func mustProblem(t testing.TB, a matrix.Matrix) *algo.Problem {
 // TestDecodeAllStopped ends a decoding before it begins, and while it works out how lost packets come back: before it looks
 // at the lengths, which are wrong.
 func TestDecodeAllStopped(t *testing.T) {
-	a := MDS(60, 40)
+	a, err := MDS(60, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
 	packets, coded := make([][]byte, 60), make([][]byte, 40)
 	for i := 40; i < len(packets); i++ {
 		packets[i] = make([]byte, 20)

@@ -15,7 +15,11 @@ func ExampleCount() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := volley.NewEncoder(context.Background(), volley.MDS(8, 8), volley.WithNetwork(network), volley.WithAlgorithm("prepare-and-shoot"))
+	a, err := volley.MDS(8, 8)
+	if err != nil {
+		log.Fatal(err)
+	}
+	encoder, err := volley.NewEncoder(context.Background(), a, volley.WithNetwork(network), volley.WithAlgorithm("prepare-and-shoot"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,11 @@ import (
 func Example() {
 	r := trace.New()
 	packets := [][]byte{[]byte("abc"), []byte("def")}
-	if _, err := volley.EncodeAll(context.Background(), volley.MDS(2, 2), packets, volley.WithTrace(r)); err != nil {
+	a, err := volley.MDS(2, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := volley.EncodeAll(context.Background(), a, packets, volley.WithTrace(r)); err != nil {
 		log.Fatal(err)
 	}
 	var file bytes.Buffer

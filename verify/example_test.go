@@ -13,7 +13,11 @@ import (
 
 // A plan is read off on unit vectors: it computes the matrix that was asked for, and no other.
 func ExampleCheck() {
-	encoder, err := volley.NewEncoder(context.Background(), volley.MDS(4, 4))
+	a, err := volley.MDS(4, 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	encoder, err := volley.NewEncoder(context.Background(), a)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -21,8 +25,8 @@ func ExampleCheck() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(verify.Check(context.Background(), p, volley.MDS(4, 4)))
-	other, err := matrix.Random(volley.MDS(4, 4).Field(), 4, 4, 1)
+	fmt.Println(verify.Check(context.Background(), p, a))
+	other, err := matrix.Random(a.Field(), 4, 4, 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -30,7 +30,10 @@ import (
 // wait, and one below 0 is refused.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	a := volley.MDS(2, 2)
+	a, err := volley.MDS(2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dense, err := matrix.Random(fieldtest.Parse(t, "2^8"), 2, 2, 1)
 	if err != nil {
 		t.Fatal(err)
