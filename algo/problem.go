@@ -359,8 +359,8 @@ func (p *Problem) Factorisation(ctx context.Context) (fact *matrix.Factorisation
 	return derived.factor(0), nil
 }
 
-// orders returns the factorisation of the matrix and, where it has other layers with radices up to p+1, that one;
-// none where none is known.
+// orders returns the factorisation of the matrix, and a second one with radices up to the ports and 1 where that differs.
+// It returns nil where no factorisation is known.
 func (p *Problem) orders() []*matrix.Factorisation {
 	natural := p.factor(0)
 	if natural == nil {

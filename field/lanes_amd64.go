@@ -34,9 +34,9 @@ type laneKernels struct {
 
 // newPrimeLanes returns the kernels of a prime below 2^31, or nil without the instructions. They reduce sums in
 // Montgomery's way: sums are kept below q·R, and x·(1/R) mod q is (x + (x·(-1/q) mod R)·q)/R, less q if need
-// be. Coefficients times R so make codes of codes. R is 2^16 in lanes of 32 bits, where a product is of
-// signed halves, and 2^32 in those of 64. The constants are how many products, or pairs, make a sum below q·R
-// one below 2·q·R, which must fit; q; and -1/q mod R.
+// be. Each coefficient is stored times R, which the reduction divides by. R is 2^16 in narrow lanes, of 32 bits,
+// where a product is of signed halves, and 2^32 in lanes of 64 bits. The constants are how many products, in narrow
+// lanes pairs of them, may be added to a sum below q·R so that it stays below 2·q·R, which must fit; q; and -1/q mod R.
 func newPrimeLanes(f *prime) *laneKernels {
 	if !cpuid.CPU.Supports(avx512...) {
 		return nil

@@ -8,6 +8,8 @@ type logarithms struct {
 	exp []uint16 // of 0 … 2(q-2), so that a sum of two logarithms needs no reduction
 }
 
+// newLogarithms tabulates the powers of the generator of r. exp has two periods: a sum of two logarithms is an index of
+// it. log[0] is not used.
 func newLogarithms(name string, r *ring) logarithms {
 	l := logarithms{small: newSmall(name, r.p, r.m, r.generator())}
 	n := int(l.q - 1)

@@ -305,7 +305,8 @@ type scanned struct {
 	NodePlan
 }
 
-// scan lists the files of the nodes here, and says what all nodes have.
+// scan lists the files of the local nodes, and gathers a summary of every node. It refuses names that are too long, nodes
+// within each other, what hides data and, unless forced, files that are lost.
 func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *ProtectOptions) ([]*pass.Work, []scanned, error) {
 	works := make([]*pass.Work, len(s.Nodes))
 	lists, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {

@@ -56,10 +56,10 @@ const RiskSince = "at_risk_since_timestamp_seconds"
 // LastSuccess is the gauge of when a run last ended well.
 const LastSuccess = "last_success_timestamp_seconds"
 
-// FromReport returns the gauges that a report has.
+// FromReport returns the gauges of a report of protect, verify, recover or resize; none of any other.
 func FromReport(report any) map[string]float64 {
 	v := map[string]float64{}
-	nodes := func(list []group.NodeReport) {
+	countNodes := func(list []group.NodeReport) {
 		v["nodes"], v["lost_nodes"], v["damaged_nodes"] = float64(len(list)), 0, 0
 		for _, gauge := range findingGauges {
 			v[gauge] = 0
@@ -86,7 +86,7 @@ func FromReport(report any) map[string]float64 {
 		v["nodes"], v["tolerated_nodes"], v["generation"] = float64(r.Nodes), float64(r.Tolerate), float64(r.Generation)
 		v["data_bytes"], v["parity_bytes"], v["sent_bytes"] = float64(r.DataBytes), float64(r.ParityBytes), float64(r.Traffic.MostSent)
 	case *group.VerifyReport:
-		nodes(r.Nodes)
+		countNodes(r.Nodes)
 		if r.Protected {
 			v["tolerated_nodes"], v["may_lose_nodes"], v["generation"] = float64(r.Tolerate), float64(r.MayLose), float64(r.Generation)
 			v["at_risk_files"] = 0
@@ -102,8 +102,8 @@ func FromReport(report any) map[string]float64 {
 			}
 		}
 	case *group.RecoverReport:
-		if r.Matched == 0 { // else nothing else is known
-			nodes(r.Nodes)
+		if r.Matched == 0 { // single files were brought back: the nodes were not examined
+			countNodes(r.Nodes)
 		}
 		v["generation"], v["recovered_files"], v["sent_bytes"] = float64(r.Generation), float64(r.Files), float64(r.Traffic.MostSent)
 	}

@@ -154,12 +154,12 @@ func (x *FingerprintCheck) difference(ctx context.Context) ([]byte, error) {
 	return sum, nil
 }
 
-// compare tells all ranks the fingerprints of the packets of all, and compares those of the coded packets here, or of all,
-// with what the initial packets make them. It returns nil where they are right.
+// compare tells all ranks the fingerprints of all packets. Then it compares those of coded packets with what the initial
+// packets make them: of every sink, or of those of this rank. It returns nil where they are right.
 func (x *FingerprintCheck) compare(ctx context.Context, everySink bool) error {
 	n, k := len(x.ends[0][0]), x.checker.problem.Processors()
 	mine := make([]byte, (k+x.t.Size()-1)/x.t.Size()*2*n) // as long at all ranks
-	for i, ends := range x.ends {                         // of a source or a sink alone, one, which is both
+	for i, ends := range x.ends {                         // one of a processor that is only source, or only sink: it stands in both places
 		copy(mine[2*i*n:], ends[0])
 		copy(mine[(2*i+1)*n:], ends[len(ends)-1])
 	}
@@ -202,13 +202,13 @@ func (x *FingerprintCheck) compare(ctx context.Context, everySink bool) error {
 			return &verify.CheckError{Proc: first + i}
 		}
 	}
-	if i := slices.Index(wrong, true); i >= 0 { // which its own rank says to all, too
+	if i := slices.Index(wrong, true); i >= 0 { // its own rank finds the same, and aborts
 		return &transport.AbortError{Rank: executor.RankOf(i, k, x.t.Size()), Cause: &verify.CheckError{Proc: i}}
 	}
 	if everySink {
 		return nil
 	}
-	return x.Comm.Barrier(ctx) // who failed has aborted instead
+	return x.Comm.Barrier(ctx) // a rank with a wrong packet does not come here: it aborts
 }
 
 // Took returns how long fingerprints have taken during the run, on as many cores as there are.

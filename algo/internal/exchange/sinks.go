@@ -440,15 +440,16 @@ func (q *groupPlan) kinds(ctx context.Context) []plan.Class {
 	return classes
 }
 
-// duties describes what a position sends and receives, round by round.
+// duties has a character for each range of the stages, in order: '>' where the position sends, else '<' where it receives,
+// else '.'. Processors of one class have equal duties.
 func (q *groupPlan) duties(c communicator) string {
 	var s strings.Builder
 	for _, st := range q.stages {
-		for _, ch := range st.Ranges {
+		for _, r := range st.Ranges {
 			switch {
-			case c.Position < ch.Count && c.Position+ch.Offset < c.Size:
+			case c.Position < r.Count && c.Position+r.Offset < c.Size:
 				s.WriteByte('>')
-			case ch.Offset <= c.Position && c.Position < ch.Offset+ch.Count:
+			case r.Offset <= c.Position && c.Position < r.Offset+r.Count:
 				s.WriteByte('<')
 			default:
 				s.WriteByte('.')

@@ -118,7 +118,8 @@ func PlanWith(name string, t schedule.Task, natural *matrix.Factorisation, anyOr
 		name, t.Matrix.Rows(), parameters, strings.Join(available, ", ")))
 }
 
-// cutsFor returns where to cut the layers from number i on so that what is fused has groups of these sizes; nil: nowhere.
+// cutsFor divides the layers from number i on into runs to fuse, the k-th with groups of sizes[k], and returns the end of
+// each run; nil: there is no such division. Where allowed(i, j) is true, layers[i:j] may be fused.
 func cutsFor(layers []matrix.Layer, i int, sizes []int, allowed func(i, j int) bool) []int {
 	if i == len(layers) && len(sizes) == 0 {
 		return []int{}
