@@ -24,7 +24,7 @@ import (
 // A Directory is a directory that is to be looked at.
 type Directory struct {
 	Dir     string
-	Roots   bool     // it is a root of snapshots, of which the newest is looked at
+	Step    *int64   // unless nil it is a root of snapshots, of which this one, or the newest for [session.Latest], is looked at
 	Meta    string   // where its parity comes; "": beside its files
 	Exclude []string // patterns of what is not protected; nil: as in an earlier run
 
@@ -173,17 +173,24 @@ func (n *Inspection) examine(ctx context.Context, m *machine, p Directory) error
 	if err := cmp.Or(m.access(d.Path(), p.Meta == ""), m.access(parity, true)); err != nil {
 		return err
 	}
-	if p.Roots {
-		steps, err := session.StepsIn(m, dir)
-		if err != nil || steps == nil {
-			return err
+	if p.Step != nil {
+		step := *p.Step
+		if step == session.Latest {
+			steps, err := session.StepsIn(m, dir)
+			if err != nil || steps == nil {
+				return err
+			}
+			step = steps[0]
 		}
-		newest, err := d.Sub(session.StepName(steps[0]))
+		snapshot, err := d.Sub(session.StepName(step))
+		if errors.Is(err, fs.ErrNotExist) { // the node has lost it, as an empty root has all
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		d.Close()
-		d = newest
+		d = snapshot
 	}
 	rules := tree.Rules{Exclude: p.Exclude}
 	if earlier := store.NewestManifest(d); earlier != nil {

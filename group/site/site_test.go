@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"volley/group"
+	"volley/group/internal/session"
 	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/transport/local"
@@ -64,7 +65,7 @@ func (f *fake) look(ctx context.Context, p Directory) Inspection {
 
 // TestLook looks at directories that have a fault each, and at what counts as data.
 func TestLook(t *testing.T) {
-	yes := true
+	yes, latest, first, lost := true, session.Latest, int64(1), int64(7)
 	over, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	for _, c := range []struct {
@@ -90,8 +91,10 @@ func TestLook(t *testing.T) {
 		{name: "one file system", set: func(f *fake) { f.mount() }, dir: Directory{Dir: "/n", OneFileSystem: new(bool)}, bytes: 350},
 		{name: "one file system, which is asked for", set: func(f *fake) { f.mount() }, dir: Directory{Dir: "/n", OneFileSystem: &yes}, bytes: 300},
 		{name: "no time", ctx: over, bytes: 5000},
-		{name: "a root of snapshots", set: func(f *fake) { f.add("/s/step-1/x", 7); f.add("/s/step-10/x", 9) }, dir: Directory{Dir: "/s", Roots: true}, bytes: 9},
-		{name: "a root without any", dir: Directory{Dir: "/n", Roots: true}},
+		{name: "a root of snapshots", set: func(f *fake) { f.add("/s/step-1/x", 7); f.add("/s/step-10/x", 9) }, dir: Directory{Dir: "/s", Step: &latest}, bytes: 9},
+		{name: "a snapshot", set: func(f *fake) { f.add("/s/step-1/x", 7); f.add("/s/step-10/x", 9) }, dir: Directory{Dir: "/s", Step: &first}, bytes: 7},
+		{name: "a lost snapshot", set: func(f *fake) { f.add("/s/step-1/x", 7) }, dir: Directory{Dir: "/s", Step: &lost}},
+		{name: "a root without any", dir: Directory{Dir: "/n", Step: &latest}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake(t)

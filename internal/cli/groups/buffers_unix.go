@@ -4,8 +4,6 @@ package groups
 
 import (
 	"fmt"
-	"os"
-	"slices"
 	"syscall"
 )
 
@@ -26,12 +24,14 @@ func grow(fd int, bytes int64) error {
 	return nil
 }
 
-// mapSpans maps parts of files. They stay mapped until the process ends: others may be reading yet.
+// mapSpans maps parts of files, each file once: the system bounds the number of mappings. They stay mapped until the process
+// ends: others may be reading yet.
 func mapSpans(spans []span, write bool) (list [][]byte, err error) {
 	access := syscall.PROT_READ
 	if write {
 		access |= syscall.PROT_WRITE
 	}
+	files := map[int][]byte{}
 	for i, s := range spans {
 		var stat syscall.Stat_t
 		if err := syscall.Fstat(s.FD, &stat); err != nil {
@@ -40,14 +40,20 @@ func mapSpans(spans []span, write bool) (list [][]byte, err error) {
 		if s.Offset < 0 || s.Bytes < 0 || s.Offset > stat.Size || s.Bytes > stat.Size-s.Offset {
 			return nil, fmt.Errorf("part %d: %d bytes at %d of descriptor %d, which has %d", i, s.Bytes, s.Offset, s.FD, stat.Size)
 		}
-		memory, skipped := []byte{}, s.Offset%int64(os.Getpagesize())
-		if s.Bytes > 0 {
-			if memory, err = syscall.Mmap(s.FD, s.Offset-skipped, int(skipped+s.Bytes), access, syscall.MAP_SHARED); err != nil {
-				return nil, fmt.Errorf("part %d: descriptor %d: not mapped: %w", i, s.FD, err)
-			}
-			memory = memory[skipped:]
+		if s.Bytes == 0 {
+			list = append(list, []byte{})
+			continue
 		}
-		list = append(list, slices.Clip(memory))
+		if files[s.FD] == nil {
+			if files[s.FD], err = syscall.Mmap(s.FD, 0, int(stat.Size), access, syscall.MAP_SHARED); err != nil {
+				return nil, fmt.Errorf("descriptor %d: not mapped: %w", s.FD, err)
+			}
+		}
+		end := s.Offset + s.Bytes
+		if end > int64(len(files[s.FD])) {
+			return nil, fmt.Errorf("part %d: descriptor %d has grown since it was mapped", i, s.FD)
+		}
+		list = append(list, files[s.FD][s.Offset:end:end])
 	}
 	return list, nil
 }

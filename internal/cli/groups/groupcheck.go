@@ -121,7 +121,7 @@ func newGroupCheck(s *session.Invocation) *cobra.Command {
 	f.StringArrayVar(&o.exclude, "exclude", nil, "`PATTERN` of what is not protected, once for each (default: those of the last run)")
 	f.BoolVar(&oneFileSystem, "one-file-system", false, "leave out what is mounted below a node (default: as in the last run)")
 	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node")
-	new(step).addStep(f, "the newest is looked at")
+	o.step.addStep(f, "the newest at each")
 	f.IntVar(&o.Size, "group-size", 0, "the nodes are to be cut into sets of at most `N`")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	end := session.FlagGroup(cmd, "Run")
@@ -144,7 +144,11 @@ func newGroupCheck(s *session.Invocation) *cobra.Command {
 
 // directory returns how a directory is looked at.
 func (o *groupCheck) directory(dir string) *site.Directory {
-	return &site.Directory{Dir: dir, Roots: o.roots, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.oneFileSystem}
+	d := &site.Directory{Dir: dir, Meta: o.meta, Exclude: o.exclude, OneFileSystem: o.oneFileSystem}
+	if o.roots {
+		d.Step = (*int64)(&o.step)
+	}
+	return d
 }
 
 // check refuses what no group can have.
