@@ -238,8 +238,8 @@ func (r *RecoverReport) noteEdits(dir string, findings []protection.Finding, o R
 	}
 }
 
-// restoreAll brings back what targets are to have, but for what is left of the nodes here, if there is room. It reports
-// whether all is back. A dry run notes what is left.
+// restoreAll checks that there is room, and brings back what the targets are to have. It reports whether all is back: the
+// texts in unrecovered say what is not. A dry run only takes these texts into the report.
 func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, unrecovered [][]string) (complete bool, err error) {
 	if o.DryRun {
 		for i := range unrecovered {

@@ -56,7 +56,7 @@ func (cancelled) Error() string { return "the call was cancelled" }
 
 func (cancelled) ExitCode() int { return C.VOLLEY_CANCELLED }
 
-// progress adds bytes that are processed, and to the total that is to be.
+// progress adds to the bytes that are processed, and to those that the operation is to process.
 func (op *operation) progress(processed, total int64) {
 	op.total.Add(total)
 	op.processed.Add(processed)

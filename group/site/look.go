@@ -214,10 +214,14 @@ func (n *Inspection) count(ctx context.Context, m *machine, d disk.Dir, rules tr
 		return err
 	}
 	for _, e := range l.Entries {
-		if e.Type != tree.TypeFile || ctx.Err() != nil { // links take no room, and others are not protected
+		if e.Type != tree.TypeFile { // links take no room, and others are not protected
 			continue
 		}
-		switch err := m.access(tree.JoinPath(d.Path(), e.Path), false); {
+		var err error
+		if ctx.Err() == nil { // else there is no time to try it
+			err = m.access(tree.JoinPath(d.Path(), e.Path), false)
+		}
+		switch {
 		case err == nil:
 			n.Files, n.Bytes = n.Files+1, n.Bytes+e.Size
 		case !errors.Is(err, fs.ErrNotExist): // else it has gone meanwhile

@@ -33,27 +33,26 @@ func mapSpans(spans []span, write bool) (list [][]byte, err error) {
 	}
 	files := map[int][]byte{}
 	for i, s := range spans {
-		var stat syscall.Stat_t
-		if err := syscall.Fstat(s.FD, &stat); err != nil {
-			return nil, fmt.Errorf("part %d: descriptor %d: %w", i, s.FD, err)
-		}
-		if s.Offset < 0 || s.Bytes < 0 || s.Offset > stat.Size || s.Bytes > stat.Size-s.Offset {
-			return nil, fmt.Errorf("part %d: %d bytes at %d of descriptor %d, which has %d", i, s.Bytes, s.Offset, s.FD, stat.Size)
-		}
-		if s.Bytes == 0 {
-			list = append(list, []byte{})
-			continue
-		}
-		if files[s.FD] == nil {
-			if files[s.FD], err = syscall.Mmap(s.FD, 0, int(stat.Size), access, syscall.MAP_SHARED); err != nil {
-				return nil, fmt.Errorf("descriptor %d: not mapped: %w", s.FD, err)
+		memory, mapped := files[s.FD]
+		if !mapped {
+			var stat syscall.Stat_t
+			if err := syscall.Fstat(s.FD, &stat); err != nil {
+				return nil, fmt.Errorf("part %d: descriptor %d: %w", i, s.FD, err)
 			}
+			memory = []byte{}
+			if stat.Size > 0 {
+				if memory, err = syscall.Mmap(s.FD, 0, int(stat.Size), access, syscall.MAP_SHARED); err != nil {
+					return nil, fmt.Errorf("descriptor %d: not mapped: %w", s.FD, err)
+				}
+			}
+			files[s.FD] = memory
+		}
+		size := int64(len(memory))
+		if s.Offset < 0 || s.Bytes < 0 || s.Offset > size || s.Bytes > size-s.Offset {
+			return nil, fmt.Errorf("part %d: %d bytes at %d of descriptor %d, which has %d", i, s.Bytes, s.Offset, s.FD, size)
 		}
 		end := s.Offset + s.Bytes
-		if end > int64(len(files[s.FD])) {
-			return nil, fmt.Errorf("part %d: descriptor %d has grown since it was mapped", i, s.FD)
-		}
-		list = append(list, files[s.FD][s.Offset:end:end])
+		list = append(list, memory[s.Offset:end:end])
 	}
 	return list, nil
 }
