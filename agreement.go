@@ -46,7 +46,7 @@ type settings struct {
 	Gamma   sim.PerByte
 }
 
-const settingWords = 14
+const settingWords = 9
 
 // words returns what is said as words, the largest of which count.
 func (o settings) words() []uint64 {

@@ -796,7 +796,7 @@ func (c *trial) model(symbols int) sim.Model {
 		m.Tau = volley.DefaultTau
 	}
 	if c.ports == 0 {
-		m.Network = sim.Network{Latency: m.Beta, Overhead: m.Beta / 10, Gaps: sim.Gaps{{Messages: 1, PerByte: m.Tau}, {Messages: 9, PerByte: 2 * m.Tau}}}
+		m.Network = sim.Network{Latency: m.Beta, Overhead: m.Beta / 10, Gap: m.Tau}
 		m.Beta, m.Tau = 0, 0
 	}
 	return m

@@ -71,7 +71,6 @@ func runNarrow(t *testing.T, ranks int, limits transport.Limits, rank func(ctx c
 func TestLimits(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	memory := sim.Network{Overhead: time.Microsecond}
-	memory.Gaps[0] = sim.Gap{Messages: 1}
 	far, err := sim.ParseNetwork("10gbit/20us")
 	if err != nil {
 		t.Fatal(err)
@@ -287,8 +286,7 @@ func TestLimitsOfMPI(t *testing.T) {
 	}
 
 	f := fieldtest.Parse(t, "2^16")
-	n := sim.Network{Latency: time.Millisecond, Overhead: 300 * time.Nanosecond}
-	n.Gaps[0] = sim.Gap{Messages: 1, PerByte: 0.1e-9}
+	n := sim.Network{Latency: time.Millisecond, Overhead: 300 * time.Nanosecond, Gap: 0.1e-9}
 	for _, k := range []int{1100, 2048} {
 		a, err := matrix.Random(f, k, k, 1)
 		if err != nil {

@@ -42,7 +42,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 		}
 	}
 	for _, fine := range []volley.Option{
-		volley.WithPaperModel(math.MaxInt, 0, 0), volley.WithNetwork(sim.Network{Gaps: sim.Gaps{{Messages: 1}}}), volley.WithWholePackets(), volley.WithMemory(1), volley.WithTimeout(0),
+		volley.WithPaperModel(math.MaxInt, 0, 0), volley.WithNetwork(sim.Network{Latency: 1}), volley.WithWholePackets(), volley.WithMemory(1), volley.WithTimeout(0),
 	} {
 		if _, err := volley.NewEncoder(t.Context(), a, fine); err != nil {
 			t.Error(err)

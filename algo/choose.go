@@ -135,7 +135,7 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 // minds reports whether memory or the work of coding matter. Else no baseline beats the universal algorithm, which has the
 // fewest rounds and no more packets.
 func (p *Problem) minds(model sim.Model) bool {
-	free := p.Ports == 0 && model.Network.Gap(1) == 0
+	free := p.Ports == 0 && model.Network.Gap == 0
 	return model.Gamma > 0 && !free || p.Limits.Memory > 0 || p.Limits.Compute > 0
 }
 
@@ -230,7 +230,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 	if p.inMemory && len(algorithms) > 1 && p.Limits == (Limits{}) {
 		p.WholePackets = true // pieces are as much arithmetic, in more and shorter parts
 	}
-	c := &chooser{problem: p, model: model, floor: model.Floor(), known: math.MaxInt64}
+	c := &chooser{problem: p, model: model, known: math.MaxInt64}
 	p.hopeless = c.hopeless
 	if len(algorithms) > 1 && !p.minds(model) {
 		algorithms = slices.DeleteFunc(slices.Clone(algorithms), func(a Algorithm) bool { return a.Baseline })
@@ -249,13 +249,13 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 // A chooser chooses a plan for a problem: it lists plans, counts what they cost, those first that promise most, and
 // leaves out those that promise too little.
 type chooser struct {
-	problem      *Problem
-	model, floor sim.Model
-	options      []*option
-	looked       int           // options when one was counted last, while they are listed
-	known        time.Duration // that a plan is known to take then
-	least        counted       // of the counted ones the one of least time
-	broken       []Candidate
+	problem *Problem
+	model   sim.Model
+	options []*option
+	looked  int           // options when one was counted last, while they are listed
+	known   time.Duration // that a plan is known to take then
+	least   counted       // of the counted ones the one of least time
+	broken  []Candidate
 }
 
 // An option is a plan, with what it costs at least.
@@ -319,7 +319,7 @@ func (c *chooser) hopeless(cost sim.Cost) bool {
 			c.known = min(c.known, d.Time)
 		}
 	}
-	return c.floor.Time(cost) >= c.known
+	return c.model.Time(cost) >= c.known
 }
 
 // option returns what is known of a plan before it is counted.
@@ -335,7 +335,7 @@ func (c *chooser) option(q plan.Plan) *option {
 		o.least, known = sim.AtLeast(poll.WithContext(p.Context, q), sample...), true
 	}
 	if known {
-		o.floor = c.floor.Time(o.least)
+		o.floor = c.model.Time(o.least)
 	}
 	return o
 }
@@ -367,7 +367,7 @@ func (c *chooser) count() {
 
 // noBetter reports whether a plan of such a cost, or more, is no better than the best that is counted.
 func (c *chooser) noBetter(cost sim.Cost) bool {
-	return c.least.Plan != nil && cmp.Or(cmp.Compare(c.floor.Time(cost), c.least.Time),
+	return c.least.Plan != nil && cmp.Or(cmp.Compare(c.model.Time(cost), c.least.Time),
 		cmp.Compare(cost.PacketC3(), c.least.Cost.PacketC3())) > 0
 }
 

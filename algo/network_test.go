@@ -92,7 +92,7 @@ func layered(n sim.Network, h int, bytes int64, gamma sim.PerByte) time.Duration
 			stages := 2*j + (middle+b-1)/b
 			messages := float64(stages * (1<<b - 1))
 			multiplyAdds := float64(2*j*2<<b + 2<<middle)
-			ns := float64(stages)*float64(n.Latency) + messages*(float64(n.Overhead)+float64(n.Gap(1))*float64(bytes)*1e9)
+			ns := float64(stages)*float64(n.Latency) + messages*(float64(n.Overhead)+float64(n.Gap)*float64(bytes)*1e9)
 			best = min(best, ns+multiplyAdds*float64(gamma)*float64(bytes)*1e9)
 		}
 	}
@@ -103,7 +103,7 @@ func layered(n sim.Network, h int, bytes int64, gamma sim.PerByte) time.Duration
 // split multiply by every packet; what coding takes in an exchange is left out.
 func formulas(n sim.Network, h int, bytes int64, gamma sim.PerByte) time.Duration {
 	best := math.Inf(1)
-	perPacket := float64(n.Gap(1)) * float64(bytes) * 1e9
+	perPacket := float64(n.Gap) * float64(bytes) * 1e9
 	rounds := func(exponents []int) float64 {
 		ns := 0.0
 		for _, e := range exponents {

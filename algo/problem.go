@@ -217,7 +217,7 @@ func (p *Problem) carry(q plan.Plan) error {
 // forModel returns the problem as the planner takes it up by a model.
 func (p *Problem) forModel(model sim.Model) *Problem {
 	derived := *p
-	derived.inMemory = p.Square() && p.Ports == 0 && !model.Paper() && model.Network.Gap(1) == 0 && model.Gamma > 0
+	derived.inMemory = p.Square() && p.Ports == 0 && !model.Paper() && model.Network.Gap == 0 && model.Gamma > 0
 	return &derived
 }
 

@@ -68,7 +68,7 @@ func structuredMatrices(t testing.TB, f field.Field, k int) map[string]matrix.Ma
 
 // inProcess is the model of one process, in which messages are free.
 var inProcess = sim.Model{
-	Network: sim.Network{Latency: 1, Gaps: sim.Gaps{{Messages: 1}}}, Gamma: sim.ProcessGamma, Bytes: 1 << 16, SymbolBytes: 1,
+	Network: sim.Network{Latency: 1}, Gamma: sim.ProcessGamma, Bytes: 1 << 16, SymbolBytes: 1,
 }
 
 // families are the algorithms for families of matrices.

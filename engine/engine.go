@@ -85,10 +85,9 @@ type Listener struct {
 	run      Run
 	listener *tcp.Listener
 	port     string
-	address  string        // "" until it is known
-	table    []string      // of all ranks, after Join
-	met      []int         // after Join: which rank each was when they met
-	interval time.Duration // see probeInterval
+	address  string   // "" until it is known
+	table    []string // of all ranks, after Join
+	met      []int    // after Join: which rank each was when they met
 
 	// Says is what this rank tells the others when they meet. Sets, unless nil, cuts the ranks by that into sets that
 	// do not hear of each other: it returns, for each set, the ranks that become its rank 0, 1, …. All ranks have the
@@ -154,7 +153,7 @@ func Listen(run Run) (*Listener, error) {
 		run.Meet = net.JoinHostPort(host, port)
 	}
 	p := &Listener{
-		run: run, port: port, interval: probeInterval, listener: tcp.Serve(listener, security, run.Limits, run.Log),
+		run: run, port: port, listener: tcp.Serve(listener, security, run.Limits, run.Log),
 	}
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:

@@ -17,36 +17,29 @@ type Reach struct {
 }
 
 const (
-	probeInterval = 500 * time.Millisecond // in which each rank measures one other, and is measured by one
-	shortInterval = 20 * time.Millisecond  // the same without the rate
-	mostProbe     = 15 * time.Second       // for one other
+	probeInterval = 20 * time.Millisecond // in which each rank measures one other, and is measured by one
+	mostProbe     = 15 * time.Second      // for one other
 )
 
-// ProbeTime bounds Probe for so many ranks.
-func ProbeTime(size int) time.Duration { return time.Duration(size)*probeInterval + mostProbe }
-
 // Probe measures how this rank reaches the others, after Join, which does not connect them all. All ranks call it
-// at about the same time, and ask for rates alike. Another one that takes longer than the limit (0: 15 s, which is the
-// most) is not reached. The result is by rank; that of this one is zero.
-func (p *Listener) Probe(ctx context.Context, limit time.Duration, rates bool) []Reach {
-	k, interval := len(p.table), p.interval
-	if !rates {
-		interval = min(interval, shortInterval)
-	}
+// at about the same time. Another one that takes longer than the limit (0: 15 s, which is the most) is not reached. The
+// result is by rank; that of this one is zero.
+func (p *Listener) Probe(ctx context.Context, limit time.Duration) []Reach {
+	k := len(p.table)
 	limit = min(cmp.Or(limit, mostProbe), mostProbe)
 	reaches := make([]Reach, k)
 	var running sync.WaitGroup
 	for step := 1; step < k; step++ {
 		running.Go(func() {
 			select {
-			case <-time.After(time.Duration(step-1) * interval):
+			case <-time.After(time.Duration(step-1) * probeInterval):
 			case <-ctx.Done():
 			}
 			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			peer := (p.run.Rank + step) % k
 			var err error
-			if reaches[peer].Probe, err = p.listener.Probe(ctx, p.table[peer], rates); err != nil {
+			if reaches[peer].Probe, err = p.listener.Probe(ctx, p.table[peer]); err != nil {
 				reaches[peer].Error = err.Error()
 			}
 		})

@@ -108,7 +108,7 @@ func TestArgumentsRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if err := other(func(o *protection.Settings) { o.Timeout *= 2; o.Network = sim.Network{Gaps: sim.Gaps{{Messages: 1}}} }); err != nil {
+	if err := other(func(o *protection.Settings) { o.Timeout *= 2; o.Network = sim.Network{Latency: 1} }); err != nil {
 		t.Errorf("what may differ: %v", err)
 	}
 	w := newWorld(4, 1)

@@ -114,7 +114,7 @@ func falsePeer(ctx context.Context, tr transport.Transport, begin, states string
 	if err := volley.Greet(ctx, tr, "verify", time.Minute, settings...); err != nil {
 		return err
 	}
-	text, err := json.Marshal(session.Terms{Nodes: 1, Run: "run", MAC: store.MacOf(nil, store.OfRun, []byte("run")), Network: o.Network, Gamma: o.Gamma})
+	text, err := json.Marshal(session.Terms{Nodes: 1, Run: "run", MAC: store.MacOf(nil, store.OfRun, []byte("run")), Network: o.Network})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -12,63 +11,11 @@ import (
 
 // A Network is a network with one link per node, in the words of LogGP: A. Alexandrov, M. Ionescu, K. Schauser, C.
 // Scheiman, "LogGP: Incorporating Long Messages into the LogP Model", SPAA 1995. A round in which the busiest node
-// exchanges m messages and b bytes takes L + o·m + G(m)·b.
+// exchanges m messages and b bytes takes L + o·m + G·b.
 type Network struct {
-	Latency  time.Duration `json:"latency_ns"`  // L, per round
-	Overhead time.Duration `json:"overhead_ns"` // o, per message of a node
-	Gaps     Gaps          `json:"gaps"`        // G
-}
-
-// Gaps are G by the messages that a node has under way, rising, and then entries of 0 messages, which are none.
-type Gaps [4]Gap
-
-// A Gap is G, the time a byte takes on the link, with so many messages under way.
-type Gap struct {
-	Messages int32   `json:"messages"`
-	PerByte  PerByte `json:"seconds_per_byte"`
-}
-
-// Entries returns the entries that there are.
-func (g Gaps) Entries() []Gap {
-	n := 0
-	for n < len(g) && g[n].Messages != 0 {
-		n++
-	}
-	return g[:n]
-}
-
-// MarshalJSON returns the entries that there are.
-func (g Gaps) MarshalJSON() ([]byte, error) { return json.Marshal(g.Entries()) }
-
-// UnmarshalJSON reads a list of entries.
-func (g *Gaps) UnmarshalJSON(data []byte) error {
-	var list []Gap
-	if err := json.Unmarshal(data, &list); err != nil {
-		return err
-	}
-	if len(list) > len(g) {
-		return fmt.Errorf("sim: %d gaps: want at most %d", len(list), len(g))
-	}
-	*g = Gaps{}
-	copy(g[:], list)
-	return nil
-}
-
-// Gap returns G(n), between two entries on the line that joins them, and outside as the nearest.
-func (n Network) Gap(messages int) PerByte {
-	list := n.Gaps.Entries()
-	i, found := slices.BinarySearchFunc(list, messages, func(g Gap, m int) int { return int(g.Messages) - m })
-	switch {
-	case len(list) == 0:
-		return 0
-	case found || i == 0:
-		return list[i].PerByte
-	case i == len(list):
-		return list[i-1].PerByte
-	}
-	a, b := list[i-1], list[i]
-	part := float64(messages-int(a.Messages)) / float64(b.Messages-a.Messages)
-	return a.PerByte + PerByte(part)*(b.PerByte-a.PerByte)
+	Latency  time.Duration // L, per round
+	Overhead time.Duration // o, per message of a node
+	Gap      PerByte       // G, the time a byte takes on the link
 }
 
 // time returns the nanoseconds of the messages of a plan whose elements have so many bytes.
@@ -92,41 +39,28 @@ func (n Network) Round(messages int, bytes float64) float64 {
 	if messages == 0 {
 		return 0
 	}
-	return float64(n.Latency) + float64(messages)*float64(n.Overhead) + float64(n.Gap(messages))*bytes*float64(time.Second)
+	return float64(n.Latency) + float64(messages)*float64(n.Overhead) + float64(n.Gap)*bytes*float64(time.Second)
 }
 
-// Validate returns an error unless times are 0 to an hour, and gaps, one or more, are by rising numbers of messages.
+// Validate returns an error unless times are 0 to an hour, and one of them is above 0.
 func (n Network) Validate() error {
 	for _, d := range []time.Duration{n.Latency, n.Overhead} {
 		if d < 0 || d > time.Hour {
 			return fmt.Errorf("sim: network with a latency or overhead of %v: want 0 to %v", d, time.Hour)
 		}
 	}
-	list := n.Gaps.Entries()
-	if len(list) == 0 {
-		return fmt.Errorf("sim: network without a time per byte")
+	if err := n.Gap.Validate(); err != nil {
+		return fmt.Errorf("sim: network with a time per byte of %w", err)
 	}
-	last := int32(0)
-	for i, g := range n.Gaps {
-		if i >= len(list) && g != (Gap{}) || i < len(list) && g.Messages <= last {
-			return fmt.Errorf("sim: gap %d of a network is for %d messages after %d: want more", i, g.Messages, last)
-		}
-		if err := g.PerByte.Validate(); err != nil {
-			return fmt.Errorf("sim: gap %d of a network: %w", i, err)
-		}
-		last = g.Messages
+	if n == (Network{}) {
+		return fmt.Errorf("sim: network without times: want a latency, an overhead or a time per byte")
 	}
 	return nil
 }
 
 // String returns the values with their names, such as "L 20µs, o 2µs, G 0.8466 ns/B".
 func (n Network) String() string {
-	text := fmt.Sprintf("L %v, o %v, G %v", n.Latency, n.Overhead, n.Gap(1))
-	if list := n.Gaps.Entries(); len(list) > 1 {
-		last := list[len(list)-1]
-		text += fmt.Sprintf(", %v with %d messages", last.PerByte, last.Messages)
-	}
-	return text
+	return fmt.Sprintf("L %v, o %v, G %v", n.Latency, n.Overhead, n.Gap)
 }
 
 // Goodput is what the headers of Ethernet, IP and TCP leave of a link's rate for data.
@@ -150,7 +84,7 @@ func ParseNetwork(name string) (Network, error) {
 	case "wan":
 		text = "1gbit/30ms"
 	case "process":
-		return Network{Latency: 100 * time.Nanosecond, Overhead: 50 * time.Nanosecond, Gaps: Gaps{{Messages: 1}}}, nil
+		return Network{Latency: 100 * time.Nanosecond, Overhead: 50 * time.Nanosecond}, nil
 	}
 	bad := fmt.Errorf("sim: network %q: want a rate and a latency such as %v", name, Presets)
 	parts := rateLatency.FindStringSubmatch(text)
@@ -163,8 +97,7 @@ func ParseNetwork(name string) (Network, error) {
 	if err != nil || errL != nil || rate < 1 || rate > math.MaxInt64 {
 		return Network{}, bad
 	}
-	n := Network{Latency: latency, Overhead: min(max(latency/10, 500*time.Nanosecond), 20*time.Microsecond)}
-	n.Gaps[0] = Gap{1, PerByte(8 / (rate * Goodput))}
+	n := Network{Latency: latency, Overhead: min(max(latency/10, 500*time.Nanosecond), 20*time.Microsecond), Gap: PerByte(8 / (rate * Goodput))}
 	if n.Validate() != nil {
 		return Network{}, bad
 	}

@@ -153,14 +153,6 @@ func (m Model) RoundTimes(c Cost) []time.Duration {
 	return list
 }
 
-// Floor returns the model for costs counted in part: G is the least for any number of messages.
-func (m Model) Floor() Model {
-	if list := m.Network.Gaps.Entries(); len(list) > 1 {
-		m.Network.Gaps = Gaps{slices.MinFunc(list, func(a, b Gap) int { return cmp.Compare(a.PerByte, b.PerByte) })}
-	}
-	return m
-}
-
 // mostLooked bounds the coefficients that are looked at, in all programs: those of an inverse are dear, of a million any.
 const mostLooked = 1 << 17
 
@@ -223,7 +215,7 @@ func (m Model) Symbols() int64 { return m.Bytes / int64(max(1, m.SymbolBytes)) }
 
 // Time returns the time of a plan, and the longest duration where that is longer. In both models coding takes C3·W·γ,
 // all of it after the messages, and an element of a plan that cuts packets into pieces has so much fewer bytes.
-// Messages take C1·β + C2·W·τ in the model of the paper. On a network they take L + o·m + G(m)·b in each round that has
+// Messages take C1·β + C2·W·τ in the model of the paper. On a network they take L + o·m + G·b in each round that has
 // any, for the m messages and b bytes of the busiest processor; where these were not counted, the least that C1 and C2
 // allow.
 func (m Model) Time(c Cost) time.Duration {

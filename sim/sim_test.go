@@ -123,7 +123,7 @@ func TestCountUntil(t *testing.T) {
 // TestRoundTimes checks that the rounds take the time of the messages together.
 func TestRoundTimes(t *testing.T) {
 	c := sim.Count(uneven(t))
-	network := sim.Network{Latency: 20, Overhead: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 2e-9}}}
+	network := sim.Network{Latency: 20, Overhead: 3, Gap: 2e-9}
 	for _, m := range []sim.Model{{Beta: 7, Tau: 1e-9, Bytes: 4}, {Network: network, Bytes: 4}} {
 		sum := time.Duration(0)
 		for _, d := range m.RoundTimes(c) {
@@ -132,14 +132,6 @@ func TestRoundTimes(t *testing.T) {
 		if list := m.RoundTimes(c); sum != m.Time(c) || len(list) != 3 || list[0] <= list[2] {
 			t.Errorf("%+v: %v, %v in all", m, list, m.Time(c))
 		}
-	}
-}
-
-// TestFloor checks that G is the least for all messages.
-func TestFloor(t *testing.T) {
-	m := sim.Model{Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{1, 4}, {3, 2}, {7, 8}}}}
-	if f := m.Floor().Network; f.Latency != 3 || f.Gap(1) != 2 || f.Gap(7) != 2 || m.Network.Gap(7) != 8 {
-		t.Errorf("%+v", f)
 	}
 }
 
@@ -193,7 +185,7 @@ func TestCountReceived(t *testing.T) {
 }
 
 func TestTime(t *testing.T) {
-	network := sim.Network{Latency: time.Millisecond, Overhead: time.Microsecond, Gaps: sim.Gaps{{Messages: 1, PerByte: 1e-9}, {Messages: 3, PerByte: 2e-9}}}
+	network := sim.Network{Latency: time.Millisecond, Overhead: time.Microsecond, Gap: 1e-9}
 	nodes := []sim.NodeRound{{Messages: 3, Elements: 6}, {}, {Messages: 1, Elements: 2}}
 	for _, c := range []struct {
 		name  string
@@ -205,8 +197,8 @@ func TestTime(t *testing.T) {
 		{"3·10·2ns", sim.Cost{C3: 3}, sim.Model{Gamma: 2e-9, Bytes: 10}, 60},
 		{"0.6ns", sim.Cost{C2: 1}, sim.Model{Tau: 0.6e-9, Bytes: 1}, 1},
 		{"4·251·1ns, the last piece filled up", sim.Cost{C2: 4, Pieces: 4}, sim.Model{Tau: 1e-9, Bytes: 1001}, 1004},
-		{"2·1ms + 4·1µs + 6·250·2ns + 2·250·1ns + 3·250·1ns", sim.Cost{C1: 3, C2: 9, C3: 3, Pieces: 4, Nodes: nodes},
-			sim.Model{Network: network, Beta: time.Hour, Tau: 1, Gamma: 1e-9, Bytes: 999}, 2_004_000 + 3000 + 500 + 750},
+		{"2·1ms + 4·1µs + 6·250·1ns + 2·250·1ns + 3·250·1ns", sim.Cost{C1: 3, C2: 9, C3: 3, Pieces: 4, Nodes: nodes},
+			sim.Model{Network: network, Beta: time.Hour, Tau: 1, Gamma: 1e-9, Bytes: 999}, 2_004_000 + 1500 + 500 + 750},
 		{"2·1ms + 2·1µs + 5·100·1ns at least", sim.Cost{C1: 2, C2: 5}, sim.Model{Network: network, Bytes: 100}, 2_002_500},
 		{"nothing on a network", sim.Cost{}, sim.Model{Network: network, Bytes: 100}, 0},
 		{"2^63ns", sim.Cost{C1: 1}, sim.Model{Beta: math.MaxInt64}, math.MaxInt64},

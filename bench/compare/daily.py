@@ -25,7 +25,7 @@ base = tempfile.mkdtemp(prefix="volley-daily-", dir=a.dir)
 nodes = [f"{base}/d{i}" for i in range(a.nodes)]
 apart = [f"{base}/p{i}" for i in range(2)]
 conf, repository = f"{base}/snapraid.conf", f"{apart[0]}/repository"
-env = dict(os.environ, RESTIC_PASSWORD="daily", RESTIC_REPOSITORY=repository, VOLLEY_TUNE="off")
+env = dict(os.environ, RESTIC_PASSWORD="daily", RESTIC_REPOSITORY=repository)
 snapraid, restic = ["snapraid", "-q", "-c", conf], ["restic", "-q", "--no-cache"]
 name = lambda node, n: f"n{node}-{n:03}"
 

@@ -31,7 +31,7 @@ func TestJob(t *testing.T) {
 		return c.ProcessState.ExitCode(), string(b)
 	}
 	names := slices.Concat(peers, windows, uncoded, later, []string{codingAlone})
-	code, out := job("--sizes", "768,300KiB", "--runs", "2", "--fit", "100ms", "--pauses", "0,1ms", "--raw", "127.0.0.0/8",
+	code, out := job("--sizes", "768,300KiB", "--runs", "2", "--pauses", "0,1ms", "--raw", "127.0.0.0/8",
 		"--plans", "auto exchange", "--peers", strings.Join(names, ","), "--json", output)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)

@@ -16,11 +16,9 @@ import (
 
 	"volley"
 	"volley/bench"
-	"volley/field"
 	"volley/internal/report"
 	"volley/matrix"
 	"volley/transport"
-	"volley/tune"
 )
 
 // ranks are those of the job. What is not of the transport is called inside Exclusive.
@@ -41,7 +39,6 @@ type job struct {
 	ranks
 	label    Cell // what all cells have
 	matrices []matrix.Matrix
-	measured *tune.Result
 	last     map[string]expectation
 	soFar    float64       // packets that the network has dropped
 	pause    time.Duration // before each run
@@ -76,9 +73,6 @@ func (s *settings) measureAll(ctx context.Context, r ranks, label Cell) error {
 	if r.Rank() == 0 {
 		fmt.Printf("%d ranks, %s\n", r.Size(), label.MPI) // run waits for it
 	}
-	if err := j.tune(ctx); err != nil {
-		return err
-	}
 	wrong := 0
 	for _, size := range s.sizes {
 		for _, pause := range s.pauses {
@@ -101,25 +95,6 @@ func (s *settings) measureAll(ctx context.Context, r ranks, label Cell) error {
 	}
 	if wrong > 0 && r.Rank() == 0 {
 		return fmt.Errorf("%w: %d of them", errWrong, wrong)
-	}
-	return nil
-}
-
-// tune measures the network and the coding for the planner.
-func (j *job) tune(ctx context.Context) error {
-	var fields []field.Field
-	for _, p := range j.problems {
-		if !slices.ContainsFunc(fields, func(f field.Field) bool { return f.Name() == p.field.Name() }) {
-			fields = append(fields, p.field)
-		}
-	}
-	r, err := tune.Measure(ctx, j.ranks, tune.Platform{Transport: "mpi"}, fields, j.tuning, nil)
-	if err != nil {
-		return err
-	}
-	j.measured = r
-	if j.Rank() == 0 {
-		fmt.Printf("%v: the fit is off by %.1f %%\n", r.Network, 100*r.Residual())
 	}
 	return nil
 }
@@ -301,12 +276,10 @@ func (c *contestant) settle() {
 	c.Dropped = c.dropped / float64(c.Runs)
 }
 
-// encoder returns an encoder of packets of so many bytes that chooses by what was measured, or has the
-// algorithm. Its second and later runs agree on nothing anew.
+// encoder returns an encoder of packets of so many bytes that chooses for the links, or has the algorithm. Its second and later runs agree on nothing anew.
 func (j *job) encoder(ctx context.Context, a matrix.Matrix, algorithm string, check bool, bytes int) (*volley.Encoder, error) {
-	gamma, _ := j.measured.Gamma(a.Field().Name(), int64(bytes))
 	return volley.NewEncoder(ctx, a, volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithPacketBytes(int64(bytes)),
-		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.measured.Network), volley.WithGamma(gamma))
+		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.links))
 }
 
 // planOf names the plan of a run, or of an estimate.

@@ -197,7 +197,7 @@ func TestMeasure(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "cells")
 	args := []string{
 		"--sizes", "1536,24KiB", "--matrices", "random:1 dft/babybear/reversed cauchy", "--plans", "auto exchange", "--peers",
-		strings.Join(slices.Concat(peers, uncoded, []string{codingAlone}), ","), "--pauses", "0,1ms", "--runs", "3", "--fit", "50ms",
+		strings.Join(slices.Concat(peers, uncoded, []string{codingAlone}), ","), "--pauses", "0,1ms", "--runs", "3",
 		"--json", output, "--rate", "100", "--delay", "1ms", "--raw", "127.0.0.0/8", "--drops", "echo 7",
 	}
 	if err := measureHere(t, 4, args, false); err != nil {
@@ -230,7 +230,7 @@ func TestMeasure(t *testing.T) {
 // are wrong, and the exit code is 3.
 func TestWrong(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "cells")
-	err := measureHere(t, 3, []string{"--sizes", "768", "--runs", "2", "--fit", "50ms", "--json", output}, true)
+	err := measureHere(t, 3, []string{"--sizes", "768", "--runs", "2", "--json", output}, true)
 	if code := exitCode(io.Discard, err); !errors.Is(err, errWrong) || code != 3 {
 		t.Errorf("%v, exit code %d; want %v and 3", err, code, errWrong)
 	}
@@ -266,7 +266,7 @@ func measureHere(t *testing.T, k int, args []string, lies bool) error {
 // TestLong leaves out what is expected to take too long, and runs once what has taken long.
 func TestLong(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "cells")
-	args := []string{"--sizes", "1KiB,1MiB", "--runs", "2", "--fit", "50ms", "--json", output, "--most", "1ns", "--peers", "alltoall2"}
+	args := []string{"--sizes", "1KiB,1MiB", "--runs", "2", "--json", output, "--most", "1ns", "--peers", "alltoall2"}
 	if err := measureHere(t, 2, args, false); err != nil {
 		t.Fatal(err)
 	}

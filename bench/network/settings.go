@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"volley"
 	"volley/field"
 	"volley/matrix/matrices"
+	"volley/sim"
 	"volley/transport"
 )
 
@@ -26,10 +29,10 @@ type settings struct {
 	pauses        []time.Duration
 	runs          int
 	enough, most  time.Duration
-	tuning        time.Duration
 	network       string
 	bitsPerSecond float64 // of a link; 0: unknown
 	delay         time.Duration
+	links         sim.Network  // that Volley chooses plans for
 	subnet        netip.Prefix // of the raw exchange, where it is measured
 	output        string       // of JSON lines, at rank 0
 	drops         []string
@@ -67,10 +70,9 @@ func parse(args []string) (*settings, error) {
 	f.IntVar(&s.runs, "runs", 9, "runs that count; one more goes before them")
 	f.DurationVar(&s.enough, "enough", time.Minute, "after this time on packets of one size 3 runs are enough")
 	f.DurationVar(&s.most, "most", 15*time.Second, "run once what takes longer; leave out what is expected to take 3 times as long")
-	f.DurationVar(&s.tuning, "fit", 4*time.Second, "about how long to measure the network")
 	f.StringVar(&s.output, "json", "", "`file` to which rank 0 adds a line for each size and matrix")
 	f.StringVar(&s.network, "network", "", "`name` of the network in the tables")
-	rate := f.Float64("rate", 0, "`Mbit/s` of each rank's link, for the bound and the name of the network")
+	rate := f.Float64("rate", 0, "`Mbit/s` of each rank's link, for Volley's plans, the bound and the name of the network")
 	f.DurationVar(&s.delay, "delay", 0, "one-way delay of the links, with --rate")
 	subnet := f.String("raw", "", "measure the raw exchange over TCP, too, between the ranks' addresses in this `network`, such as 10.78.0.0/24")
 	engine := f.String("engine", "mpi", "mpi, or tcp: measure Volley over TCP as well, with TLS, in the network of --raw or on loopback")
@@ -126,8 +128,14 @@ func parse(args []string) (*settings, error) {
 		refuse("--engine %q: want mpi or tcp", *engine)
 	}
 	s.bitsPerSecond = 1e6 * *rate
-	if s.network == "" && *rate > 0 {
-		s.network = strconv.FormatFloat(*rate, 'f', -1, 64) + " Mbit/s, " + span(s.delay.Seconds())
+	s.links = volley.DefaultNetwork()
+	if *rate > 0 {
+		megabits := strconv.FormatFloat(*rate, 'f', -1, 64)
+		s.network = cmp.Or(s.network, megabits+" Mbit/s, "+span(s.delay.Seconds()))
+		var err error
+		if s.links, err = sim.ParseNetwork(megabits + "mbit/" + s.delay.String()); err != nil {
+			refuse("--rate %v, --delay %v: %v", *rate, s.delay, err)
+		}
 	}
 	s.drops = strings.Fields(*drops)
 	switch {
@@ -135,8 +143,8 @@ func parse(args []string) (*settings, error) {
 		refuse("arguments %q: want none", f.Args())
 	case len(s.sizes) == 0 || len(s.problems) == 0 || len(s.plans) == 0 || len(s.pauses) == 0:
 		refuse("--sizes, --matrices, --plans and --pauses: want one or more of each")
-	case s.runs < 1 || s.enough < 0 || s.most <= 0 || s.tuning <= 0:
-		refuse("--runs, --most, --fit: want more than 0; --enough: 0 or more")
+	case s.runs < 1 || s.enough < 0 || s.most <= 0:
+		refuse("--runs, --most: want more than 0; --enough: 0 or more")
 	case *rate < 0 || math.IsInf(*rate, 0) || math.IsNaN(*rate) || s.delay < 0:
 		refuse("--rate %v, --delay %v: want 0 or more", *rate, s.delay)
 	}

@@ -47,12 +47,9 @@ func volleyProtectBuffers(comm C.MPI_Fint, first *C.volley_buffer, count, tolera
 	data, room, err := buffersOf(first, count, parity, parityBytes, false)
 	p, wrong := bufferOptions(tolerate, o)
 	op := operate(o, cmp.Or(err, wrong))
-	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
+	op.run = func(ctx context.Context, e *mpi.Endpoint) error {
 		p.Progress = op.progress
-		if p.Network, err = networkOf(e.Size(), nil); err == nil {
-			err = buffers.Protect(ctx, op.slow(ctx, e), data, room, p)
-		}
-		return err
+		return buffers.Protect(ctx, op.slow(ctx, e), data, room, p)
 	}
 	return op.start(comm, begin, request)
 }
@@ -96,11 +93,8 @@ func volleyRecoverBuffers(comm C.MPI_Fint, first *C.volley_buffer, count, lost C
 	data, room, err := buffersOf(first, count, parity, parityBytes, true)
 	p, wrong := bufferOptions(0, o)
 	op := operate(o, cmp.Or(err, wrong))
-	op.run = func(ctx context.Context, e *mpi.Endpoint) (err error) {
+	op.run = func(ctx context.Context, e *mpi.Endpoint) error {
 		p.Progress = op.progress
-		if p.Network, err = networkOf(e.Size(), nil); err != nil {
-			return err
-		}
 		r, err := buffers.Recover(ctx, op.slow(ctx, e), data, lost != 0, room, p)
 		if err == nil {
 			op.note = strings.Join(r.Notes, "; ")
@@ -139,7 +133,7 @@ func buffersOf(first *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes
 	return data, room, apart(append(pieces, piece{"parity", room, true}))
 }
 
-// bufferOptions returns the options for buffers, but the network.
+// bufferOptions returns the options for buffers.
 func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options, err error) {
 	if o.accept_deleted != 0 || o.accept_changed != 0 || o.revert != 0 || o.believe != nil ||
 		o.step != nil || o.retain != 0 || o.exclude != nil || o.files != nil || o.file_count != 0 || o.force != 0 || o.set_size != 0 || o.domain != nil {

@@ -79,9 +79,7 @@ func (n *node) runOn(step *C.longlong, run verb) *operation {
 	n.operation.run = func(ctx context.Context, e *mpi.Endpoint) error {
 		n.options.Progress = n.progress
 		return n.inSet(ctx, e, func(ctx context.Context, t *mpi.Endpoint, part protection.SetIndex) (err error) {
-			if n.options.Network, err = networkOf(t.Size(), nil); err == nil {
-				result, err = run(ctx, group.Join(n.slow(ctx, t), []string{n.dir}, n.options), part)
-			}
+			result, err = run(ctx, group.Join(n.slow(ctx, t), []string{n.dir}, n.options), part)
 			n.verdict = result.verdict
 			return err
 		})

@@ -30,7 +30,6 @@ import (
 	"volley/matrix/matrices"
 	"volley/sim"
 	"volley/transport/mpi"
-	"volley/tune"
 )
 
 // main is not called.
@@ -186,7 +185,7 @@ func apart(pieces []piece) error {
 	return nil
 }
 
-// groupOptions returns options but the network.
+// groupOptions returns options of a group.
 func groupOptions(o *C.volley_group_options) (g protection.Settings, err error) {
 	g = protection.Settings{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
 	err = cmp.Or(length("memory", o.memory), group.UseKey(&g, C.GoString(o.key)))
@@ -272,35 +271,22 @@ func timeoutOf(seconds C.double) time.Duration {
 	return max(0, time.Duration(float64(seconds)*float64(time.Second)))
 }
 
-// networkOf returns the network of that name or, without one, that of so many processes as far as is known.
-func networkOf(size int, name *C.char) (sim.Network, error) {
-	if text := C.GoString(name); text != "" {
-		n, err := sim.ParseNetwork(text)
-		if err != nil {
-			err = errUsage{err}
-		}
-		return n, err
-	}
-	measured, err := tune.Find(tune.Platform{Transport: "mpi", Ranks: size})
-	switch {
-	case err != nil:
-		return sim.Network{}, errUsage{err}
-	case measured != nil:
-		return measured.Network, nil
-	}
-	return volley.DefaultNetwork(), nil
-}
-
 // modelOf returns the option of the model that plans are chosen by.
-func modelOf(e *mpi.Endpoint, o *C.volley_options) (volley.Option, error) {
+func modelOf(o *C.volley_options) (volley.Option, error) {
+	name := C.GoString(o.network)
 	switch {
-	case o.ports == 0:
-		n, err := networkOf(e.Size(), o.network)
-		return volley.WithNetwork(n), err
-	case C.GoString(o.network) != "":
+	case o.ports != 0 && name != "":
 		return nil, errUsage{errors.New("ports: they belong to the model of the paper, and network to another: leave one of them 0")}
+	case o.ports != 0:
+		return volley.WithPaperModel(int(o.ports), volley.DefaultBeta, volley.DefaultTau), nil
+	case name == "":
+		return volley.WithNetwork(volley.DefaultNetwork()), nil
 	}
-	return volley.WithPaperModel(int(o.ports), volley.DefaultBeta, volley.DefaultTau), nil
+	n, err := sim.ParseNetwork(name)
+	if err != nil {
+		err = errUsage{err}
+	}
+	return volley.WithNetwork(n), err
 }
 
 // matrixOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
@@ -344,7 +330,7 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 	// The matrix by what it is: a file that it is read from may have changed.
 	text := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked, o.packet_bytes)
 	encoder, _, err := memo.Get(context.Background(), encoders, text, 1, func() (*volley.Encoder, error) {
-		model, err := modelOf(e, o)
+		model, err := modelOf(o)
 		if err != nil {
 			return nil, err
 		}
@@ -372,7 +358,7 @@ func decode(e *mpi.Endpoint, packet []byte, lost bool, parity []byte, o *C.volle
 	if err != nil {
 		return err
 	}
-	model, err := modelOf(e, o)
+	model, err := modelOf(o)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,8 @@ import (
 	"volley/transport"
 )
 
-// Options say how to protect and recover buffers. Of [protection.Settings], Memory, Timeout, Network, Gamma, Key, NoKey and
-// Log count. All ranks give the same.
+// Options say how to protect and recover buffers. Of [protection.Settings], Memory, Timeout, Network, Key, NoKey and Log
+// count. All ranks give the same.
 type Options struct {
 	protection.Settings
 	Tolerate int    // ranks that may be lost; only to protect

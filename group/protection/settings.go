@@ -14,7 +14,6 @@ type Settings struct {
 	Memory  int64         // bytes of packets in memory, for each node; 0: volley.DefaultMemory
 	Timeout time.Duration `json:"-"` // a run fails after this long without a message; 0: never
 	Network sim.Network   `json:"-"` // that plans are chosen for; the zero one: volley.DefaultNetwork
-	Gamma   sim.PerByte   `json:"-"` // γ, of a multiply-add on a byte
 
 	// Believe names, by directory or number, a node whose newest generation is in force if the nodes disagree.
 	Believe string

@@ -21,12 +21,6 @@ import (
 	"volley/internal/cli"
 )
 
-// TestMain keeps what was measured on this machine out of the tests.
-func TestMain(m *testing.M) {
-	os.Setenv("VOLLEY_TUNE", "off")
-	os.Exit(m.Run())
-}
-
 // TestClaims shows what documents claim, by what the command line prints. A directive is
 //
 //	claim DOCUMENT

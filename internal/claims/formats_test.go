@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"volley/coded/manifest"
-	"volley/sim"
-	"volley/tune"
 )
 
 // TestFormats compares the keys in docs/format.md with those of the program.
@@ -34,18 +32,6 @@ func TestFormats(t *testing.T) {
 			t.Errorf("manifest, matrix.points: docs/format.md does not name %s", key)
 		}
 	}
-
-	measured, within := KeyTable(section("What was measured"))
-	for _, key := range []string{"latency_ns", "overhead_ns"} {
-		if !slices.Contains(within["network"], key) {
-			t.Errorf("tune, network: docs/format.md does not name %s", key)
-		}
-	}
-	measured = slices.DeleteFunc(measured, func(key string) bool { return key == "gaps" }) // of network
-	check("tune", measured, KeysOf(reflect.TypeFor[tune.Result](), nil))
-	check("tune, gaps", within["gaps"], KeysOf(reflect.TypeFor[sim.Gap](), nil))
-	check("tune, points", within["points"], KeysOf(reflect.TypeFor[tune.Point](), nil))
-	check("tune, coding", within["coding"], KeysOf(reflect.TypeFor[tune.Coding](), nil))
 
 	// Plans that together have all keys: layers and notes, pieces, and neither.
 	keys := map[string]bool{}

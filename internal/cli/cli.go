@@ -128,7 +128,7 @@ func newCommand(s *session.Invocation) *cobra.Command {
 	if extension == nil {
 		addVerbs(cmd, "Schedules", newExplore(s))
 	}
-	addVerbs(cmd, "More", schedules.NewTune(s), newVersion())
+	addVerbs(cmd, "More", newVersion())
 	cmd.SetHelpCommandGroupID("More")
 	cmd.AddCommand(newRank(s), groups.NewBuffers(s))
 	cmd.AddCommand(newTopics()...)

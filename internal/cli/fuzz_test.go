@@ -75,9 +75,6 @@ func quick(args []string) bool {
 	if err != nil || cmd.ParseFlags(rest) != nil {
 		return true
 	}
-	if cmd.Name() == "tune" {
-		return false
-	}
 	few := func(flag string, count, most int) bool {
 		x := cmd.Flags().Lookup(flag)
 		if x == nil || !x.Changed {

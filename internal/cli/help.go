@@ -26,7 +26,6 @@ func newTopics() []*cobra.Command {
 		{Use: "ranks", Short: "How processes on several machines make one run", Long: listed("Flags", new(ranks.Flags).Add)},
 		{Use: "costs", Short: "The tables of volley cost"},
 		{Use: "matrices", Short: "The matrices there are", Long: families()},
-		{Use: "measuring", Short: "How volley tune measures"},
 	}
 }
 

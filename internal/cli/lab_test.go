@@ -43,7 +43,7 @@ func TestExploreElsewhere(t *testing.T) {
 // TestFieldElsewhere checks that an error says which command has a field.
 func TestFieldElsewhere(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"plan -k 4 --field goldilocks", "fields --field x", "cost --field bn254", "encode --field bls12-381 -o out .", "tune --dry-run --field 2^8,bn254"} {
+	for _, args := range []string{"plan -k 4 --field goldilocks", "fields --field x", "cost --field bn254", "encode --field bls12-381 -o out ."} {
 		r := volleyRun(strings.Fields(args)...)
 		if r.code != exit.Usage || strings.Contains(r.stderr, "volley-lab has it") == strings.HasPrefix(args, "fields") {
 			t.Errorf("%s: %+v", args, r)

@@ -218,10 +218,6 @@ func TestLaunchHosts(t *testing.T) {
 	}
 
 	// A host drops what another one sends to the ports of runs.
-	var bare []string
-	for k := range labHosts {
-		bare = append(bare, at(k, ""))
-	}
 	drop := func(do string) {
 		line := []string{"exec", "2", "iptables", "-w", do, "INPUT", "-s", "10.78.0.1", "-p", "tcp", "--dport", "7000:7063", "-j", "DROP"}
 		if out, err := exec.Command(l.script, line...).CombinedOutput(); err != nil {
@@ -229,16 +225,8 @@ func TestLaunchHosts(t *testing.T) {
 		}
 	}
 	drop("-A")
-	r := l.run(t, []string{"tune", "--port", "7000-7063", "--timeout", "10s"}, bare...)
 	checked := l.run(t, []string{"group", "check", "--port", "7000-7063", "--timeout", "10s"}, names...)
 	drop("-D")
-	for _, part := range []string{
-		"volley: 1 of 12 connections fail: 10.78.0.1 cannot reach 10.78.0.3: ", "; open TCP ports 7000-7063 of 10.78.0.3 for 10.78.0.1",
-	} {
-		if r.code != exit.Failed || strings.Count(r.stdout, " good") != 11 || !strings.Contains(r.stderr, part) {
-			t.Errorf("%+v: want %q", r, part)
-		}
-	}
 	for _, part := range []string{
 		"pairs      11 of 12 connect\n", "\nwrong      " + names[0] + " to " + names[2] + ": 10.78.0.1:70", "\n1 thing is wrong; next: open TCP ports 7000-7063 of 10.78.0.3 for 10.78.0.1\n",
 	} {
@@ -261,7 +249,7 @@ func TestLaunchHosts(t *testing.T) {
 	must([]string{"protect", "--force", "--tolerate", "2"}, names...)
 	deaf("-A", 0, "10.78.0.3")
 	begun := time.Now()
-	r = l.run(t, []string{"protect", "--force", "--tolerate", "2"}, names...)
+	r := l.run(t, []string{"protect", "--force", "--tolerate", "2"}, names...)
 	took := time.Since(begun)
 	deaf("-D", 2, "10.78.0.1")
 	deaf("-D", 0, "10.78.0.3")

@@ -24,7 +24,6 @@ import (
 	"volley/internal/launch"
 	"volley/internal/testprogram"
 	"volley/transport/transporttest"
-	"volley/tune"
 )
 
 // fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, mute, which loses the
@@ -291,48 +290,6 @@ func TestLaunchMissing(t *testing.T) {
 		}
 	}
 	f.must(t, f.of("verify", dirs[0], dirs[2], dirs[3])...)
-	f.ended(t)
-}
-
-// TestLaunchTune checks the network between hosts.
-func TestLaunchTune(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	f.env = append(f.env, tune.Variable+"="+filepath.Join(t.TempDir(), "tune.json"))
-	args := slices.Concat([]string{"check-network"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "host0:", "host1:/data", "ssh://me@host2"})
-	r := f.run(args...)
-	if r.code != exit.OK || strings.Count(r.stdout, " good") != 6 || strings.Count(r.stdout, "\nhost1 ") != 2 || !strings.Contains(r.stdout, "tcp, 3 ranks") {
-		t.Fatalf("%+v", r)
-	}
-	file := writeGroup(t, []string{"host0:/a", "host1:/a", "host1:/b"}, nil, "tolerate: 1", "port: 7000-7999")
-	if r := f.run(slices.Concat([]string{"tune"}, f.flags, []string{"--time", "10ms", "--field", "2^8", "--group", file})...); r.code != exit.OK || strings.Count(r.stdout, " good") != 2 || strings.Count(r.stdout, ":7") != 2 {
-		t.Errorf("the hosts of a group file: %+v", r)
-	}
-	var got tuneText
-	r = f.run(append(args, "--json")...)
-	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil || len(got.Pairs) != 6 || got.Pairs[0].SourceHost != "host0" || got.Pairs[0].TargetHost != "host1" || got.Result == nil || got.Ranks != 3 {
-		t.Errorf("%v: %+v", err, r)
-	}
-	if r := f.run(f.of("protect", "--tolerate", "1", "-v", writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0], writeNodes(t, 1, 100)[0])...); r.code != exit.OK || !strings.Contains(r.stdout, "the network that volley tune measured") {
-		t.Errorf("%+v", r)
-	}
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{append(args, "dead:"), exit.Failed, "no connection to dead"},
-		{append(args, "-k", "5"), exit.Usage, "-k 5"},
-		{append(args, "--comm", "local"), exit.Usage, "--comm"},
-		{args[:len(args)-2], exit.Usage, "2 or more"},
-		{[]string{"tune", "a"}, exit.Usage, `"a" is no host: write HOST:`},
-		{[]string{"tune", "--group", writeGroup(t, []string{"/a", "/b"}, nil)}, exit.Usage, "there is no network to measure"},
-		{[]string{"tune", "{host}:"}, exit.Usage, "name the hosts"},
-	} {
-		if r := f.run(c.args...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
-			t.Errorf("%s: %+v", c.args, r)
-		}
-	}
 	f.ended(t)
 }
 

@@ -289,7 +289,6 @@ func TestJobDiffers(t *testing.T) {
 		{"versions", []string{"encode", pattern}, []string{"encode", pattern}, true, `^volley: rank 2 \(\S+\) runs volley 9\.9\.9, rank 0 \(\S+\) runs volley [0-9.]+(-dev\S*)?: install the same version at all ranks$`},
 		{"protect and encode", []string{"encode", pattern}, []string{"protect", "--tolerate", "1", nodes[2]}, false, `^volley: rank 2 runs protect, rank 0 runs encode: run the same at all ranks$`},
 		{"verify and recover", []string{"verify", nodes[0]}, []string{"recover", nodes[2]}, false, `^volley: rank 2 runs recover, rank 0 runs verify: run the same at all ranks$`},
-		{"tune and encode", []string{"tune"}, []string{"encode", pattern}, false, `^volley: rank 2 runs encode, rank 0 runs tune: run the same at all ranks$`},
 		{"a dry run", []string{"encode", pattern}, []string{"encode", "--dry-run", pattern}, false, `^volley: rank 2 runs encode --dry-run, rank 0 runs encode: run the same at all ranks$`},
 		{"one node for all", []string{"protect", "--tolerate", "1", nodes[0]}, []string{"protect", "--tolerate", "1", nodes[0]}, false,
 			`^volley: (ranks? [012, ]+: )?ranks [01] and [12] have one directory, .*: give each its own$`},

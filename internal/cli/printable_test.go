@@ -133,8 +133,6 @@ func TestEvilNames(t *testing.T) {
 	do(2, "cost", "-k", evil)
 	do(2, "cost", "-k", "3", "--algorithm", evil)
 	do(2, "cost", "-k", "3", "-o", filepath.Join(table, "x.csv"))
-	do(1, "tune", "--time", "1ms", "-o", filepath.Join(table, "x"))
-	do(2, "tune", evil)
 	do(2, "explore", "--listen", evil)
 	do(2, "algorithms", evil)
 	do(2, "fields", evil)

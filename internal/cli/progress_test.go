@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -93,35 +92,6 @@ func TestQuiet(t *testing.T) {
 		if r := with(args...); r.code != exit.Usage || !strings.Contains(r.stderr, "--progress") {
 			t.Errorf("%s: %+v", args, r)
 		}
-	}
-}
-
-// TestTuneProgress reads what tune tells of the time that it takes, and of a negative one.
-func TestTuneProgress(t *testing.T) {
-	t.Parallel()
-	args := []string{"tune", "--dry-run", "--time", "300ms", "--field", "2^8", "-k", "3"}
-	r := volleyRun(append(args, "--progress", "1ns")...)
-	var lines []string
-	for line := range strings.Lines(r.stderr) {
-		if strings.HasPrefix(line, "volley: tune --dry-run: ") {
-			lines = append(lines, strings.TrimSpace(line))
-		}
-	}
-	if r.code != exit.OK || len(lines) < 10 {
-		t.Fatalf("%+v", r)
-	}
-	// A machine that is busy has used up the time before the first line.
-	if !regexp.MustCompile(`^volley: tune --dry-run: \d+\S*s of \d+\S*s, \d+ %$`).MatchString(lines[0]) {
-		t.Errorf("%q", lines[0])
-	}
-	if last := lines[len(lines)-1]; !strings.Contains(last, "ms of ") && !strings.Contains(last, "s of ") || strings.Contains(last, "B") {
-		t.Errorf("%q", last)
-	}
-	if r := volleyRun(append(args, "--quiet")...); r.code != exit.OK || r.stdout != "" || strings.Contains(r.stderr, "volley: ") {
-		t.Errorf("%+v", r)
-	}
-	if r := volleyRun(append(args, "--progress", "-1s")...); r.code != exit.Usage || !strings.Contains(r.stderr, `--progress "-1s": want a duration such as 30s, 0 or more`) {
-		t.Errorf("%+v", r)
 	}
 }
 

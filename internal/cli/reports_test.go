@@ -5,15 +5,9 @@ import (
 
 	"volley/group/site"
 	"volley/internal/cli/ranks"
-	"volley/tune"
 )
 
 // What verbs print as JSON: others read it by these names.
-
-type tuneText struct {
-	Pairs []ranks.Pair `json:"pairs"`
-	*tune.Result
-}
 
 type setText struct {
 	Set     int             `json:"set"`

@@ -48,7 +48,6 @@ var allowed = map[string][]string{
 	"executor":                {"executor/internal/compile", "executor/internal/cores", "executor/internal/run", "internal/hugepage", "plan", "trace", "transport"},
 	"executor/internal/cores": {},
 	"executor/internal/run":   {"executor/internal/compile"},
-	"tune":                    {"collective", "field", "internal/disk", "internal/located", "sim", "transport"},
 	"collective":              {"internal/printable", "internal/sharedmemory", "transport"},
 	"":                        {"algo", "collective", "executor", "field", "files", "internal/code", "internal/located", "internal/memo", "internal/poll", "internal/runcheck", "matrix", "plan", "sim", "trace", "transport", "transport/local", "verify"},
 	"group":                   {"collective", "files", "group/internal/content", "group/internal/decide", "group/internal/erasure", "group/internal/guard", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/survey", "group/internal/tree", "group/protection", "internal/disk", "internal/printable", "sim", "transport", "transport/local"},
@@ -96,7 +95,7 @@ var allowed = map[string][]string{
 	"internal/rapidseed":      {},
 	"internal/testprogram":    {"internal/disk"},
 	"internal/comparison":     {"algo", "field", "internal/selection", "matrix", "matrix/matrices", "sim"},
-	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim", "tune"},
+	"internal/selection":      {"", "algo", "field", "internal/printable", "matrix", "matrix/matrices", "sim"},
 	"internal/exit":           {""},
 	"internal/launch":         {"", "engine", "group", "group/protection", "group/site", "internal/exit", "internal/printable", "internal/ssh", "transport/tcp"},
 	"internal/grouptext":      {"files", "group", "group/protection", "internal/exit", "internal/printable", "internal/report"},
@@ -112,19 +111,19 @@ var allowed = map[string][]string{
 	},
 	"internal/cli/ranks": {
 		"", "collective", "engine", "internal/cli/session", "internal/delay", "internal/exit", "internal/groupfile", "internal/launch", "internal/printable", "internal/selection", "internal/ssh", "transport/local",
-		"transport/mpi", "tune",
+		"transport/mpi",
 	},
 	"internal/cli/schedules": {
 		"", "algo", "coded", "field", "internal/cli/ranks", "internal/cli/session", "internal/comparison", "internal/disk", "internal/exit", "internal/launch", "internal/printable", "internal/report", "internal/selection",
-		"matrix", "matrix/matrices", "plan", "sim", "trace", "transport", "transport/local", "tune", "verify",
+		"matrix", "matrix/matrices", "plan", "sim", "trace", "verify",
 	},
 	"internal/cli/groups": {
-		"", "executor", "field", "files", "group", "group/buffers", "group/protection", "group/site", "internal/cli/ranks", "internal/cli/session", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile",
+		"", "executor", "files", "group", "group/buffers", "group/protection", "group/site", "internal/cli/ranks", "internal/cli/session", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile",
 		"internal/grouptext", "internal/launch", "internal/printable", "internal/report", "internal/selection", "internal/sets", "internal/ssh", "transport", "transport/local",
 	},
 	"cmd/volley":                {"internal/cli"},
 	"executor/internal/compile": {"executor/internal/cores", "field", "internal/poll", "plan"},
-	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/protection", "internal/delay", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi", "tune"},
+	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/protection", "internal/delay", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi"},
 }
 
 // TestImports compares the table with the imports there are, without those of
@@ -173,7 +172,7 @@ var levels = []struct {
 	{"messages that are late or lost", "internal/delay internal/faulty"},
 	{"ranks at work: on a plan, and together", "executor collective engine internal/code internal/runcheck"},
 	{"encode", ""},
-	{"what is kept: files, nodes, measurements", "coded group tune"},
+	{"what is kept: files, nodes", "coded group"},
 	{"what commands share", "internal/exit internal/selection internal/comparison internal/sets internal/ssh internal/launch internal/groupfile internal/grouptext internal/gauges"},
 	{"a session of the command line", "internal/cli/session"},
 	{"ranks that join a run", "internal/cli/ranks"},

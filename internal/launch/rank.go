@@ -182,7 +182,7 @@ func (r *Rank) Progress(finished, added int64) {
 }
 
 // Gather returns the texts of all ranks, by the launch.
-func (r *Rank) Gather(_ context.Context, text []byte, _ time.Duration) (texts []json.RawMessage, err error) {
+func (r *Rank) Gather(text []byte) (texts []json.RawMessage, err error) {
 	if err = r.parent.Send(message{Text: text}); err == nil {
 		err = r.parent.Receive(&texts)
 	}

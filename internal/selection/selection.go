@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"regexp"
 	"slices"
 	"strconv"
@@ -22,7 +21,6 @@ import (
 	"volley/matrix"
 	"volley/matrix/matrices"
 	"volley/sim"
-	"volley/tune"
 )
 
 // A Selection is the values of the flags: the caller adds those that are wanted, which sets defaults, and parses them.
@@ -38,7 +36,7 @@ type Selection struct {
 	Sinks        int // 0: every processor is source and sink
 	Separate     bool
 	ByModel      string // network or paper
-	Network      string // a preset; empty: as measured
+	Network      string // RATE/LATENCY or a preset; empty: the default
 	WholePackets bool
 	Ports        int
 	Algorithm    string
@@ -46,15 +44,10 @@ type Selection struct {
 	Gamma        string
 	Size         string // of a packet
 	Limits       algo.Limits
-	Platform     tune.Platform // of the run that the model is for
-	Process      bool          // the run is in one process
-	Lenient      bool          // a model does without a file of volley tune that cannot be read
+	Process      bool // the run is in one process
 
 	// Open opens the files of a matrix and of its points; nil is [os.Open].
 	Open func(name string) (io.ReadCloser, error)
-
-	// Log gets what a lenient selection does without; nil: nothing is logged.
-	Log *slog.Logger
 
 	// Assumed says for a report which network [Selection.Model] has taken; "" where flags say it.
 	Assumed string
@@ -184,11 +177,11 @@ const (
 func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
 	f.StringVar(&s.ByModel, "model", usual, "`MODEL` of costs: network, or that of the paper: paper")
 	s.modelFlags = f
-	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: as volley tune has measured, or "+usualNetwork+")")
-	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: as measured, or 0)")
+	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: "+usualNetwork+", or process in one process)")
+	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: 0, or 0.1ns in one process)")
 	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time (--model paper)")
-	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (--model paper; default: as measured, or "+volley.DefaultBeta.String()+")")
-	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (--model paper; default: as measured, or 0.8ns)")
+	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (--model paper; default: "+volley.DefaultBeta.String()+")")
+	f.StringVar(&s.Tau, "tau", "", "`TIME` to send a byte, τ (--model paper; default: 0.8ns)")
 }
 
 // Names of networks: that of [volley.DefaultNetwork], and that of processors in one process.
@@ -292,54 +285,32 @@ func (s *Selection) BuildFor(spec matrices.Spec, f field.Field, k int) (matrix.M
 	return a, Mark("matrix", err)
 }
 
-// Model returns the cost model for packets of so many symbols over f: by the flags, volley tune's file, or default.
+// Model returns the cost model for packets of so many symbols over f: by the flags.
 func (s *Selection) Model(f field.Field, symbols int64) (sim.Model, error) {
 	m := sim.Model{Bytes: symbols * int64(f.SymbolBytes()), SymbolBytes: f.SymbolBytes()}
 	if err := s.checkModel(); err != nil {
 		return m, err
 	}
-	measured, err := tune.Find(s.Platform)
-	if err != nil && s.Lenient {
-		cmp.Or(s.Log, slog.New(slog.DiscardHandler)).Warn("plans are chosen without what volley tune has measured: " + err.Error())
-	} else if err != nil {
-		return m, Mark("model", err)
-	}
 	s.Assumed = ""
-	name, origin := s.Network, ""
-	if s.inProcess() {
+	name := s.Network
+	switch {
+	case s.ByModel == PaperModel, name != "":
+	case s.Process:
 		name, s.Assumed = process, "chosen for one process, in which messages cost next to nothing"
+	default:
+		name, s.Assumed = usualNetwork, "chosen for the network "+usualNetwork+": --network names yours"
 	}
 	if name == process {
 		m.Gamma = sim.ProcessGamma
 	}
-	if measured != nil {
-		origin = fmt.Sprintf("that volley tune measured on %s: %v", measured.Date.Format(time.DateOnly), measured.Platform)
-		bytes := m.Bytes
-		if s.inProcess() {
-			bytes = 0 // coded a segment at a time, which is in the cache
-		}
-		if gamma, ok := measured.Gamma(f.Name(), bytes); ok {
-			m.Gamma = gamma
-			if s.Assumed != "" {
-				s.Assumed += ", with the γ " + origin
-			}
-		}
-	}
-	switch {
-	case s.ByModel == PaperModel:
+	if s.ByModel == PaperModel {
 		m.Beta, m.Tau = volley.DefaultBeta, volley.DefaultTau
-		if measured != nil {
-			m.Beta, m.Tau = measured.Beta(), measured.Tau()
-			s.Assumed = "chosen for the β and τ " + origin
-		}
-	case name != "":
-		if m.Network, err = sim.ParseNetwork(name); err != nil {
+	} else {
+		n, err := sim.ParseNetwork(name)
+		if err != nil {
 			return m, Mark("network", err)
 		}
-	case measured != nil:
-		m.Network, s.Assumed = measured.Network, "chosen for the network "+origin
-	default:
-		m.Network, s.Assumed = volley.DefaultNetwork(), "chosen for the network "+usualNetwork+", a preset: volley tune measures yours"
+		m.Network = n
 	}
 	for _, x := range []struct {
 		flag, text string

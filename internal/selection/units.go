@@ -67,18 +67,7 @@ func ParseNumbers(s string, least, largest int) ([]int, error) {
 	return list, nil
 }
 
-// Names returns those of a list with commas, each once.
-func Names(list string) []string {
-	var names []string
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// AlgorithmNames is Names of algorithms, whose parameters have commas too: exchange:8,8.
+// AlgorithmNames returns those of a list with commas, each once. Parameters have commas too: exchange:8,8.
 func AlgorithmNames(list string) []string {
 	var names []string
 	for name := range strings.SplitSeq(list, ",") {

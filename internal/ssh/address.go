@@ -2,7 +2,6 @@
 package ssh
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -16,9 +15,6 @@ type Address struct {
 	Port string // "": that of ssh's configuration
 	Path string
 }
-
-// ErrNoPath is wrapped by the error of Parse for an address that is right but for its path.
-var ErrNoPath = errors.New("no path after the host")
 
 // Parse reads a path, host:path, user@host:path, or ssh://user@host:port/path, whose path is absolute.
 // An address of IPv6 stands in brackets. A colon after a slash belongs to a path, as in ./a:b.
@@ -55,7 +51,7 @@ func Parse(arg string) (Address, error) {
 	case host == "" || strings.HasPrefix(host, "-") || strings.HasPrefix(a.Host, "-") || strings.ContainsFunc(a.Host+a.Port, bad):
 		return a, fmt.Errorf("%q: %q is no host; a file of that name here is ./%s", arg, a.Host, arg)
 	case a.Path == "":
-		return a, fmt.Errorf("%q: %w", arg, ErrNoPath)
+		return a, fmt.Errorf("%q: no path after the host", arg)
 	}
 	return a, nil
 }

@@ -227,7 +227,7 @@ func (q *question) cost(ctx context.Context, p plan.Plan) (planCost, error) {
 	c := costOf(counted, q.model)
 	c.Bytes, c.C3, c.Seconds, c.BoundC1, c.BoundC2 = q.bytes, r.C3, r.Seconds, r.BoundC1, r.BoundC2 // fused sums count
 	if n := q.model.Network; !q.model.Paper() {
-		c.Network = &planNetwork{n.Latency.Seconds(), n.Overhead.Seconds(), n.Gap(1), counted.Messages(), counted.NodePackets()}
+		c.Network = &planNetwork{n.Latency.Seconds(), n.Overhead.Seconds(), n.Gap, counted.Messages(), counted.NodePackets()}
 	}
 	if b, ok := r.BoundMinCut(); ok {
 		c.MinCut = &b

@@ -35,7 +35,6 @@ func drawn(t *testing.T, args []string, stdin io.Reader, stdout, stderr io.Write
 
 // TestPicture draws the picture of the README.
 func TestPicture(t *testing.T) {
-	t.Setenv("VOLLEY_TUNE", "off")
 	var stdout, stderr bytes.Buffer
 	if code := drawn(t, []string{"-"}, planned(t, "8"), &stdout, &stderr); code != 0 || stderr.Len() > 0 {
 		t.Fatalf("exit %d, %s", code, stderr.String())
@@ -48,7 +47,6 @@ func TestPicture(t *testing.T) {
 
 // TestFile checks that the suffix of a file is the format.
 func TestFile(t *testing.T) {
-	t.Setenv("VOLLEY_TUNE", "off")
 	for suffix, want := range map[string]string{".svg": "<svg", ".pdf": "%PDF-", ".tex": "tikzpicture"} {
 		name := filepath.Join(t.TempDir(), "schedule"+suffix)
 		var stdout, stderr strings.Builder
@@ -79,7 +77,6 @@ func TestFigure(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	t.Setenv("VOLLEY_TUNE", "off")
 	for _, c := range []struct {
 		args []string
 		plan string

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,12 +14,6 @@ import (
 	"volley/internal/cli"
 	"volley/internal/selection"
 )
-
-// TestMain leaves out what volley tune has measured on this machine.
-func TestMain(m *testing.M) {
-	os.Setenv("VOLLEY_TUNE", "off")
-	os.Exit(m.Run())
-}
 
 // run runs a verb alone, and returns the exit code.
 func run(ctx context.Context, cmd *cobra.Command, args []string, stdout, stderr io.Writer) int {

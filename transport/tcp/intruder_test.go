@@ -152,7 +152,7 @@ func TestUnreachable(t *testing.T) {
 	}
 	l := Serve(at, nil, Patience{}, nil)
 	defer l.Close()
-	_, err = l.Probe(t.Context(), "127.0.0.1:1", true)
+	_, err = l.Probe(t.Context(), "127.0.0.1:1")
 	if err == nil || err.Error() != "dial tcp 127.0.0.1:1: connect: connection refused" {
 		t.Error(err)
 	}

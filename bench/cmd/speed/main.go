@@ -159,7 +159,7 @@ func (o *options) prepare() (list []measurement, algorithms []string, err error)
 		}
 		algorithms = append(algorithms, name)
 	}
-	for _, set := range selection.Names(o.sets) {
+	for set := range strings.SplitSeq(o.sets, ",") {
 		if o.sets != "" && !slices.Contains(instructions.Sets, set) {
 			return nil, nil, usagef("--instructions %q: want some of %s", set, strings.Join(instructions.Sets, ", "))
 		}
@@ -179,7 +179,7 @@ func (o *options) prepare() (list []measurement, algorithms []string, err error)
 			return nil, nil, usagef("--size %q: %w", o.size, err)
 		}
 	}
-	for _, name := range selection.Names(o.cases) {
+	for name := range strings.SplitSeq(o.cases, ",") {
 		c, err := bench.Lookup(name)
 		if err != nil {
 			return nil, nil, usageError{err}

@@ -11,12 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"volley/bench"
 	"volley/bench/instructions"
-	"volley/internal/selection"
 )
 
 // measureSets measures by a process for each set of instructions, with the flags that are set in f.
@@ -32,7 +32,7 @@ func (o *options) measureSets(ctx context.Context, stderr io.Writer, f *pflag.Fl
 		return nil, err
 	}
 	var results []bench.Result
-	for _, set := range selection.Names(o.sets) {
+	for set := range strings.SplitSeq(o.sets, ",") {
 		program := self
 		if set == instructions.Portable && instructions.Current() != set {
 			dir, err := os.MkdirTemp("", "speed")

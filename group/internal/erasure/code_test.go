@@ -26,7 +26,7 @@ func TestTraffic(t *testing.T) {
 // TestCost checks what making parity costs by the model.
 func TestCost(t *testing.T) {
 	t.Parallel()
-	set := &Environment{Network: sim.Network{Latency: time.Second, Gaps: sim.Gaps{{Messages: 1, PerByte: 2}}}, Memory: 1 << 20}
+	set := &Environment{Network: sim.Network{Latency: time.Second, Gap: 2}, Memory: 1 << 20}
 	c, err := NewCode(4, 3)
 	must(t, err)
 	x, err := c.Cost(t.Context(), set, 800)

@@ -43,7 +43,6 @@ type Environment struct {
 	Memory  int64 // bytes of packets in memory, for each node
 	Timeout time.Duration
 	Network sim.Network
-	Gamma   sim.PerByte
 	T       transport.Transport // nil: any, as nothing is run
 }
 
@@ -103,5 +102,5 @@ func (r *Repair) Run(ctx context.Context, set *Environment, b content.Blocks, in
 const mostSegment = 4 << 20
 
 func (o *Environment) model(f field.Field, bytes int64) sim.Model {
-	return sim.Model{Network: o.Network, Gamma: o.Gamma, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
+	return sim.Model{Network: o.Network, Bytes: bytes, SymbolBytes: f.SymbolBytes()}
 }

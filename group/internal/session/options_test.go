@@ -19,7 +19,7 @@ func TestDefaults(t *testing.T) {
 	if o.Memory != volley.DefaultMemory || o.Network != volley.DefaultNetwork() || o.Disk != disk.OS || o.Timeout != 0 {
 		t.Errorf("%+v", o)
 	}
-	given := Setup{Settings: protection.Settings{Memory: 1, Network: sim.Network{Latency: 3, Gaps: sim.Gaps{{Messages: 1, PerByte: 4}}}, Log: slog.New(slog.DiscardHandler)}, Disk: disktest.NewMachine().Process()}
+	given := Setup{Settings: protection.Settings{Memory: 1, Network: sim.Network{Latency: 3, Gap: 4}, Log: slog.New(slog.DiscardHandler)}, Disk: disktest.NewMachine().Process()}
 	o = given
 	if o = Defaulted(o); fmt.Sprint(o) != fmt.Sprint(given) {
 		t.Errorf("%+v", o)

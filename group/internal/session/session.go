@@ -84,7 +84,6 @@ type Terms struct {
 	Seed    verify.Seed // rank 0's
 	MAC     string      // of that name, which tells whether another rank has another key
 	Network sim.Network
-	Gamma   sim.PerByte
 }
 
 // Meeting calls f with a session, and tells the other ranks of an error.
@@ -283,7 +282,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 			return err
 		}
 	}
-	mine := Terms{Nodes: nodes, Run: rand.Text(), Network: s.Network, Gamma: s.Gamma}
+	mine := Terms{Nodes: nodes, Run: rand.Text(), Network: s.Network}
 	rand.Read(mine.Seed[:])
 	mine.MAC = store.MacOf(s.Key, store.OfRun, []byte(mine.Run))
 	ranks, err := collective.AllgatherValues(ctx, s.T, mine, s.Timeout)
@@ -299,10 +298,9 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 			return s.SharedError(ctx, store.Inputf("process %d was started with another key than process %d, or one of them without: give all the same", r, s.T.Rank()))
 		}
 	}
-	s.Run, s.Seed = ranks[0].Run, ranks[0].Seed
-	s.Network, s.Gamma = ranks[0].Network, ranks[0].Gamma // all have to choose alike
-	if err := cmp.Or(s.Network.Validate(), s.Gamma.Validate()); err != nil {
-		return s.SharedError(ctx, store.Inputf("the network or γ of process 0 cannot be: %w", err))
+	s.Run, s.Seed, s.Network = ranks[0].Run, ranks[0].Seed, ranks[0].Network // all have to choose alike
+	if err := s.Network.Validate(); err != nil {
+		return s.SharedError(ctx, store.Inputf("the network of process 0 cannot be: %w", err))
 	}
 	if s.K < 2 || s.K < s.T.Size() {
 		return s.SharedError(ctx, store.Inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.T.Size()), s.K))
@@ -499,7 +497,7 @@ func (s *Session) EachSteady(ctx context.Context, f func(ctx context.Context, i 
 
 // Setting is what plans of this run are chosen and run for.
 func (s *Session) Setting() *erasure.Environment {
-	return &erasure.Environment{Memory: s.Memory, Timeout: s.Timeout, Network: s.Network, Gamma: s.Gamma, T: s.T}
+	return &erasure.Environment{Memory: s.Memory, Timeout: s.Timeout, Network: s.Network, T: s.T}
 }
 
 // Steady does what takes long at one rank, while the others wait.

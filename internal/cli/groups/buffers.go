@@ -53,7 +53,7 @@ func NewBuffers(s *session.Invocation) *cobra.Command {
 				return err
 			}
 			var err error
-			if p.Settings, err = o.common(cmd, 1); err != nil {
+			if p.Settings, err = o.common(); err != nil {
 				return err
 			}
 			if len(args) != 1 || !slices.Contains(bufferVerbs, args[0]) {

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/executor"
-	"volley/field"
 	"volley/group"
 	"volley/group/protection"
 	"volley/internal/cli/ranks"
@@ -27,12 +26,10 @@ import (
 	"volley/internal/gauges"
 	"volley/internal/grouptext"
 	"volley/internal/launch"
-	"volley/internal/selection"
 	"volley/transport"
 )
 
 type groupOptions struct {
-	selection.Selection // of which only the model is used, without flags
 	ranks.Joining
 	sets     setOptions
 	json     bool
@@ -132,7 +129,7 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if r, err := cmd.Flags().GetInt("tolerate"); err == nil && r < 1 && cmd.Flags().Changed("tolerate") {
 		return nil, options, exit.Usagef("--tolerate %d: want 1 or more", r)
 	}
-	if options, err = o.common(cmd, len(args)); err != nil {
+	if options, err = o.common(); err != nil {
 		return nil, options, err
 	}
 	if options.ReadRate, err = ranks.Rate("--limit-read", o.reads); err != nil {
@@ -159,9 +156,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	return dirs, options, nil
 }
 
-// common returns what verbs for directories and for memory have in common, once the others have joined. There are so many
-// nodes, or as many as processes.
-func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options protection.Settings, err error) {
+// common returns what verbs for directories and for memory have in common, once the others have joined.
+func (o *groupOptions) common() (options protection.Settings, err error) {
 	s := o.Session
 	if s.OwnsProcess && o.Party.Job() { // beside what else runs here; garbage would take more than half of the memory
 		debug.SetGCPercent(50)
@@ -170,17 +166,7 @@ func (o *groupOptions) common(cmd *cobra.Command, nodes int) (options protection
 	if err != nil {
 		return options, err
 	}
-	bytes, err := field.Parse(selection.UsualField)
-	if err != nil {
-		return options, err
-	}
-	o.Log = s.Log
-	o.Platform, o.Lenient = o.Measured(max(o.Party.Size(), nodes)), true // one process takes the plans of many: they cost it no more
-	m, err := o.Model(bytes, 1)
-	if err != nil {
-		return options, err
-	}
-	options = protection.Settings{Memory: memory, Timeout: o.Timeout, Network: m.Network, Gamma: m.Gamma, Progress: o.Progress(), Log: o.Log}
+	options = protection.Settings{Memory: memory, Timeout: o.Timeout, Progress: o.Progress(), Log: s.Log}
 	return options, group.UseKey(&options, o.key)
 }
 
@@ -327,9 +313,6 @@ func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.Protec
 		})
 		if r == nil {
 			return wayOn(err)
-		}
-		if o.Assumed != "" && (o.json || p.DryRun || session.Verbose(cmd)) {
-			r.Notes = append(r.Notes, o.Assumed)
 		}
 		printed := finish(o, cmd, w, r, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
 			return grouptext.Protect(w, r, p.DryRun, verbose)

@@ -230,14 +230,11 @@ func (o *groupCheck) checkHosts(l *launch.Launch, cmd *cobra.Command) error {
 
 // beRank has a rank connect with all others. The first one prints how.
 func (o *groupCheck) beRank(cmd *cobra.Command) error {
-	o.Probes = true
-	if err := o.Join(cmd.Context()); err != nil && !errors.As(err, new(*session.CommonError)) {
+	pairs, err := o.Pairs(cmd.Context())
+	if err != nil || o.Session.Party.Rank() > 0 {
 		return err
 	}
-	if o.Party.Rank() > 0 {
-		return nil
-	}
-	return json.NewEncoder(cmd.OutOrStdout()).Encode(o.Pairs)
+	return json.NewEncoder(cmd.OutOrStdout()).Encode(pairs)
 }
 
 func (o *groupCheck) addFault(subject string, kind site.FaultKind, text, next string) {

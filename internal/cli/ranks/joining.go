@@ -4,7 +4,6 @@ package ranks
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley"
-	"volley/collective"
 	"volley/internal/cli/session"
 	"volley/internal/delay"
 	"volley/internal/exit"
@@ -22,7 +20,6 @@ import (
 	"volley/internal/selection"
 	"volley/internal/ssh"
 	"volley/transport/local"
-	"volley/tune"
 )
 
 // A comm is a way for processors to talk.
@@ -85,19 +82,11 @@ func (o *Joining) Join(ctx context.Context) (err error) {
 	s := o.Session
 	if s.Party == nil {
 		err = o.enter(ctx)
-		s.Alone = s.Party == nil
-		if err == nil && o.Probes && s.Party.Listener != nil {
-			o.Pairs, err = o.probe(ctx)
-		}
 		if err == nil && s.Verb != "" {
 			err = volley.Greet(ctx, s.Party.Transport, s.Verb, o.Timeout)
 		}
 		if err == nil {
-			host, _ := os.Hostname() // or no name, which is one as well
-			s.Party.Hosts, err = collective.AllgatherValues(ctx, s.Party.Transport, host, o.Timeout)
-			slices.Sort(s.Party.Hosts)
-			s.Party.Hosts = slices.Compact(s.Party.Hosts)
-			s.Log.Info("joined", "comm", s.Party.Name, "rank", s.Party.Rank(), "of", s.Party.Size(), "hosts", s.Party.Hosts)
+			s.Log.Info("joined", "comm", s.Party.Name, "rank", s.Party.Rank(), "of", s.Party.Size())
 		}
 	}
 	o.Party = s.Party
@@ -107,6 +96,7 @@ func (o *Joining) Join(ctx context.Context) (err error) {
 // enter makes this process one of those of --comm, which it settles.
 func (o *Joining) enter(ctx context.Context) (err error) {
 	s := o.Session
+	defer func() { s.Alone = s.Party == nil }()
 	c := comm{name: "tcp"}
 	if s.LaunchRank != nil {
 		c.join = joinLaunch
@@ -138,10 +128,7 @@ type Joining struct {
 	Session  *session.Invocation
 	Comm     string
 	Ranks    Flags
-	Nodes    Nodes  // nil: ranks have none
-	Probes   bool   // connects all pairs first
-	Rates    bool   // and measures their rates
-	Pairs    []Pair // that were measured
+	Nodes    Nodes // nil: ranks have none
 	Quiet    bool
 	interval time.Duration  // between lines of progress; 0: one line, on a terminal
 	sends    string         // bytes a second; "": no limit
@@ -174,24 +161,14 @@ type Nodes interface {
 
 // Add adds the flags; the help names the owner of the memory.
 func (o *Joining) Add(f *pflag.FlagSet, owner string) {
-	o.AddComm(f)
-	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+owner)
-	f.StringVar(&o.sends, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
-	o.AddProgress(f)
-}
-
-// AddProgress adds the flags of how progress is told.
-func (o *Joining) AddProgress(f *pflag.FlagSet) {
-	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
-	f.Var(selection.Interval{Value: &o.interval}, "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
-}
-
-// AddComm adds the flags that bring processes together.
-func (o *Joining) AddComm(f *pflag.FlagSet) {
 	f.StringVar(&o.Comm, "comm", AutoComm, commUsage())
 	o.Timeout = volley.DefaultTimeout
 	f.Var(selection.Interval{Value: &o.Timeout}, "timeout", "give up when no message comes for this long; 0: never")
 	o.Ranks.Add(f)
+	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+owner)
+	f.StringVar(&o.sends, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
+	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
+	f.Var(selection.Interval{Value: &o.interval}, "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
 }
 
 // MemoryBytes returns what --memory says.
@@ -201,11 +178,6 @@ func (o *Joining) MemoryBytes() (int64, error) {
 		return 0, exit.Usagef("--memory %q: want a size such as 64MiB", o.memory)
 	}
 	return n, nil
-}
-
-// Measured returns where k processors are measured, or run by what was measured.
-func (o *Joining) Measured(k int) tune.Platform {
-	return tune.Platform{Transport: o.Party.Name, Hosts: o.Party.Hosts, Ranks: k}
 }
 
 // Progress returns what hears how far this rank is, or nil: nobody does.

@@ -3,7 +3,6 @@ package ranks
 import (
 	"cmp"
 	"context"
-	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -60,7 +59,7 @@ func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 	if s.LaunchRank != nil {
 		return nil, nil
 	}
-	hosts, err := addresses(args, cmd.Name() == "tune")
+	hosts, err := addresses(args)
 	switch output := cmd.Flags().Lookup("output"); {
 	case err != nil:
 		return nil, err
@@ -133,12 +132,12 @@ func words(command string) (list []string) {
 	return list
 }
 
-// addresses returns what arguments name on hosts, or nil where they are all here. Bare hosts have no path.
-func addresses(args []string, bare bool) (list []ssh.Address, err error) {
+// addresses returns what arguments name on hosts, or nil where they are all here.
+func addresses(args []string) (list []ssh.Address, err error) {
 	remote := false
 	for _, arg := range args {
 		a, err := ssh.Parse(arg)
-		if err != nil && !(bare && errors.Is(err, ssh.ErrNoPath)) {
+		if err != nil {
 			return nil, exit.AsUsage(err)
 		}
 		if a.Host != "" && !strings.HasPrefix(arg, "ssh://") {
@@ -187,7 +186,7 @@ func joinLaunch(_ context.Context, o *Joining) (*session.Party, error) {
 		rank.Report(mine)
 		return mine.Code
 	}
-	return &session.Party{Transport: t, Listener: rank.Listener, Host: rank.Start.Name, Gather: rank.Gather, Part: part}, nil
+	return &session.Party{Transport: t, Listener: rank.Listener, Part: part}, nil
 }
 
 // Far returns a rank that is to be at an address.
@@ -195,15 +194,11 @@ func Far(a ssh.Address, start launch.Start) *launch.Far {
 	return &launch.Far{Address: a, HostName: cmp.Or(a.Host[strings.Index(a.Host, "@")+1:], start.LaunchHost), Start: start}
 }
 
-// deal deals the arguments out to ranks: packets by their hosts, or hosts alone.
+// deal deals packets out to ranks by their hosts.
 func deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, addresses []ssh.Address) error {
-	bare := cmd.Name() == "tune"
 	if output := cmd.Flags().Lookup("output"); output.Changed {
 		target, err := ssh.Parse(output.Value.String())
-		switch {
-		case bare:
-			target.Path = output.Value.String()
-		case err != nil || target.Host != HostWord:
+		if err != nil || target.Host != HostWord {
 			return exit.Usagef("-o %s: each host gets its own files: -o %s:DIR", output.Value, HostWord)
 		}
 		start.Flags = append(start.Flags, launch.Flag{Name: "output", Value: target.Path})
@@ -214,13 +209,9 @@ func deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, addresses []
 			continue
 		}
 		x := Far(a, start)
-		if bare {
-			x.Start.Name = a.Label()
-		} else {
-			for _, b := range addresses {
-				if b.Host == HostWord || sameHost(b) {
-					x.Paths = append(x.Paths, b.Path)
-				}
+		for _, b := range addresses {
+			if b.Host == HostWord || sameHost(b) {
+				x.Paths = append(x.Paths, b.Path)
 			}
 		}
 		l.Ranks = append(l.Ranks, x)

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -145,22 +143,12 @@ func joinTCP(ctx context.Context, o *Joining) (*session.Party, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	gather := func(ctx context.Context, text []byte, limit time.Duration) (list []json.RawMessage, err error) {
-		texts, err := listener.Gather(ctx, "pairs", text, limit)
-		for _, answer := range texts {
-			list = append(list, answer)
-		}
-		return list, err
-	}
-	host, _ := os.Hostname()
 	part := func(mine launch.Ending, s *session.Invocation) int {
 		defer listener.Close()
 		defer e.Close()
 		return partTCP(listener, mine, s)
 	}
-	return &session.Party{
-		Transport: e, Listener: listener, Host: host, Gather: gather, Part: part, Apart: func(work func()) { work() },
-	}, nil
+	return &session.Party{Transport: e, Listener: listener, Part: part, Apart: func(work func()) { work() }}, nil
 }
 
 // partTCP gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.

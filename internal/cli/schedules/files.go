@@ -35,7 +35,7 @@ type runOptions struct {
 	json    bool
 	force   bool
 	dryRun  bool
-	assumed string // what the model takes that was measured
+	assumed string // the network that no flag names
 
 	trace    string          // file
 	recorder *trace.Recorder // nil: none is wanted
@@ -77,12 +77,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.
 	if o.trace != "" {
 		o.recorder = trace.New()
 	}
-	plan.Log = o.Session.Log
-	if plan.Lenient = true; o.Party.Job() {
-		plan.Platform = o.Measured(o.Party.Size())
-	} else {
-		plan.Platform, plan.Process = o.Measured(0), true // as many as there will be packets
-	}
+	plan.Process = !o.Party.Job()
 	return coded.Options{
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.Party.Job(), PerRank: o.perRank, Timeout: o.Timeout, Trace: o.recorder,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
@@ -90,7 +85,7 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.
 			o.assumed = plan.Assumed
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
-		Guard: o.checkTrace, Finish: o.writeTrace, Log: plan.Log, Progress: o.Progress(),
+		Guard: o.checkTrace, Finish: o.writeTrace, Log: o.Session.Log, Progress: o.Progress(),
 		Warn: func(text string) { o.Session.Say(slog.LevelWarn, launch.Saying{Text: text}) },
 	}, nil
 }

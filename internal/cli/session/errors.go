@@ -69,8 +69,3 @@ func flagFor(err error) string {
 	}
 	return ""
 }
-
-// A CommonError is what all processes of a run find: none has to tell the others.
-type CommonError struct{ Text string }
-
-func (e *CommonError) Error() string { return e.Text }

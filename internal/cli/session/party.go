@@ -1,8 +1,6 @@
 package session
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,13 +17,8 @@ import (
 // A Party is this process among those that run a verb together.
 type Party struct {
 	transport.Transport
-	Name  string   // of its comm
-	Hosts []string // of the processes, each once, sorted
-
-	// Where pairs of processes can be measured, and what each says be told to all:
-	Listener *engine.Listener
-	Host     string // what the user calls that of this process
-	Gather   func(ctx context.Context, text []byte, limit time.Duration) ([]json.RawMessage, error)
+	Name     string           // of its comm
+	Listener *engine.Listener // where the processes talk by TCP, else nil
 
 	// Part, unless nil, tells the processes how each of them ended, so that one of them says it for all. It returns
 	// what this one is to say, and the exit code. If some do not come, it ends the whole job and does not return.
@@ -86,7 +79,7 @@ func (s *Invocation) end(err error) int {
 	}
 	if aborted := new(transport.AbortError); errors.As(err, &aborted) && aborted.Rank != s.Party.Rank() || errors.Is(err, ssh.ErrGone) {
 		mine.Heard = true
-	} else if err != nil && mine.Code != exit.Wrong && !errors.As(err, new(*CommonError)) { // which all find
+	} else if err != nil && mine.Code != exit.Wrong { // which all find
 		s.Party.Abort(err)
 	}
 	return s.Party.Part(mine, s)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -31,7 +30,7 @@ type meter struct {
 	begun    time.Time
 
 	mu              sync.Mutex // guards what follows
-	finished, total int64      // bytes, or nanoseconds of tune
+	finished, total int64      // bytes
 	told            time.Time
 	width           int // of the line that stands on the terminal
 }
@@ -68,16 +67,12 @@ func (m *meter) tell() {
 		return
 	}
 	amount := func(n int64) string { return humanize.IBytes(uint64(n)) }
-	rate := ", " + amount(int64(float64(m.finished)/m.told.Sub(m.begun).Seconds())) + "/s"
-	if strings.HasPrefix(m.s.Verb, "tune") { // what it counts is time
-		amount, rate = func(n int64) string { return time.Duration(n).Round(100 * time.Millisecond).String() }, ""
-	}
 	line := fmt.Sprintf("%s: %s of %s, %d %%", m.s.Verb, amount(m.finished), amount(m.total), int(100*float64(m.finished)/float64(m.total)))
 	if !m.rewrites {
 		printable.Fprintf(m.s.stderr, "volley: %s\n", line)
 		return
 	}
-	line += rate
+	line += ", " + amount(int64(float64(m.finished)/m.told.Sub(m.begun).Seconds())) + "/s"
 	printable.Fprintf(m.s.stderr, "\r%-*s", m.width, line) // over all of the line before
 	m.width = len(line)
 }

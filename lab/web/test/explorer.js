@@ -14,9 +14,9 @@ export const limit = 120_000;
 export const repository = new URL("../../..", import.meta.url).pathname;
 
 /** Runs a command to its end and returns what it prints. */
-export function run(command, args, options = {}) {
+export function run(command, args) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: repository, stdio: ["ignore", "pipe", "pipe"], ...options });
+    const child = spawn(command, args, { cwd: repository, stdio: ["ignore", "pipe", "pipe"] });
     let out = "";
     let err = "";
     child.stdout.on("data", (data) => (out += data));
@@ -38,7 +38,6 @@ export async function build() {
 export async function serve(volley) {
   const child = spawn(volley, ["explore", "--addr", "127.0.0.1:0", "--open=false"], {
     stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, VOLLEY_TUNE: "off" },
   });
   const lines = createInterface({ input: child.stdout });
   const address = await new Promise((resolve, reject) => {
@@ -105,7 +104,7 @@ export class Explorer {
 
   /** What a verb prints with --format json, --json or alike. */
   async json(...args) {
-    return JSON.parse(await run(this.binary.volley, args, { env: { ...process.env, VOLLEY_TUNE: "off" } }));
+    return JSON.parse(await run(this.binary.volley, args));
   }
 
   open(hash, options) {
