@@ -61,9 +61,9 @@ func TestControl(t *testing.T) {
 func FuzzOwn(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint64(3), math.Float64bits(4), math.Float64bits(5), []byte{9})
 	f.Fuzz(func(t *testing.T, a, b, c, d, e uint64, network []byte) {
-		text := append(network, make([]byte, 64)...)
-		words := []uint64{a, b % 3, b, 0, 0, 0, 0, 0, 0, 0, 0, c, d, e}
-		for i := range 8 {
+		text := append(network, make([]byte, 24)...)
+		words := []uint64{a, b % 3, b, 0, 0, 0, c, d, e}
+		for i := range 3 {
 			words[3+i] = binary.LittleEndian.Uint64(text[8*i:])
 		}
 		o := settingsOf(words)

@@ -796,7 +796,7 @@ func (c *trial) model(symbols int) sim.Model {
 		m.Tau = volley.DefaultTau
 	}
 	if c.ports == 0 {
-		m.Network = sim.Network{Latency: m.Beta, Overhead: m.Beta / 10, Gap: m.Tau}
+		m.Network = sim.Network{Latency: m.Beta + 1, Overhead: m.Beta / 10, Gap: m.Tau} // all 0 would be the model of the paper
 		m.Beta, m.Tau = 0, 0
 	}
 	return m

@@ -25,7 +25,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 		bad  volley.Option
 		text string
 	}{
-		{volley.WithNetwork(sim.Network{}), "network without a time per byte"},
+		{volley.WithNetwork(sim.Network{}), "network without times"},
 		{volley.WithPaperModel(0, 0, 0), "0 ports: want 1 or more"},
 		{volley.WithPaperModel(-3, 0, 0), "-3 ports: want 1 or more"},
 		{volley.WithAlgorithm("magic"), `no algorithm "magic"`},
