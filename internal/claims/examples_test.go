@@ -97,7 +97,7 @@ var (
 var otherFlags = []string{"--help", "--per-rank", "--public", "--oversubscribe", "--bind-to"}
 
 // goneFlags are those of earlier versions: only the changelog has them.
-var goneFlags = []string{"--allow-deleted", "--copy-binary", "--cores", "--deleted", "--latest", "--layout", "--max-deleted", "--nice", "--root", "--share"}
+var goneFlags = []string{"--allow-deleted", "--copy-binary", "--cores", "--deleted", "--latest", "--layout", "--max-deleted", "--nice", "--root", "--share", "--trace"}
 
 // TestInlineCommands checks commands in the text of documents: those that say for which K run;
 // of all others there are the verb and the flags. So there are of flags alone, for some verb.

@@ -82,7 +82,7 @@ func TestOutputSuffix(t *testing.T) {
 	if err := os.WriteFile("packet", []byte("data"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"tune --time 10ms --field 2^8 -o -", "verify --metrics - a", "encode --trace - -o out packet"} {
+	for _, args := range []string{"tune --time 10ms --field 2^8 -o -", "verify --metrics - a"} {
 		if r := volleyRun(strings.Fields(args)...); r.code != exit.Usage || !strings.Contains(r.stderr, "name ") || len(listDir(t, ".")) != 1 {
 			t.Errorf("%s: %+v, %v", args, r, listDir(t, "."))
 		}

@@ -106,7 +106,10 @@ func (o *OutputFlags) Write(cmd *cobra.Command, print func(io.Writer) error) err
 	file := &o.Session.file
 	file.Lock()
 	defer file.Unlock()
-	return WriteFile("-o", o.file, func(w io.Writer) error { return print(poll.Writer{Context: ctx, Writer: w}) })
+	return Placed("-o", disk.WriteStream(disk.OS, o.file, 0o666, false, func(f io.Writer) error {
+		w := bufio.NewWriter(f)
+		return cmp.Or(print(poll.Writer{Context: ctx, Writer: w}), w.Flush())
+	}))
 }
 
 // checkFormat refuses the value of a flag that is none of those.
@@ -122,14 +125,6 @@ func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// WriteFile writes a file, which a flag has named, whole or not at all.
-func WriteFile(flag, name string, write func(io.Writer) error) error {
-	return Placed(flag, disk.WriteStream(disk.OS, name, 0o666, false, func(f io.Writer) error {
-		w := bufio.NewWriter(f)
-		return cmp.Or(write(w), w.Flush())
-	}))
 }
 
 // Placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
