@@ -86,7 +86,7 @@ func (o *OutputFlags) Settle(f *pflag.FlagSet) error {
 	if err := checkFormat("--format", o.Format, o.formats...); err != nil {
 		return err
 	}
-	return CheckOutputFile("-o", o.file, ", or leave -o out to print")
+	return checkOutputFile("-o", o.file, ", or leave -o out to print")
 }
 
 // refusePicture says which command draws, where the format that an argument asks for is that of a picture.
@@ -135,8 +135,8 @@ func Placed(flag string, err error) error {
 	return err
 }
 
-// CheckOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
-func CheckOutputFile(flag, name, instead string) error {
+// checkOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
+func checkOutputFile(flag, name, instead string) error {
 	if name == "" {
 		return nil
 	}
