@@ -7,11 +7,10 @@ import (
 	"volley/algo"
 	"volley/plan"
 	"volley/sim"
-	"volley/trace"
 	"volley/transport"
 )
 
-// An Option changes a run. All processors give the same options, except [WithTimeout] and [WithTrace].
+// An Option changes a run. All processors give the same options, except [WithTimeout].
 type Option func(*options)
 
 type options struct {
@@ -30,7 +29,6 @@ type options struct {
 	wholePackets bool
 	limits       algo.Limits
 	gamma        sim.PerByte
-	trace        *trace.Recorder
 	plan         plan.Plan // given, not chosen; nil: none
 }
 
@@ -110,9 +108,6 @@ func WithLimits(l algo.Limits) Option { return func(o *options) { o.limits = l }
 // WithGamma sets γ, the time a multiply-add takes on a byte, for the choice of algorithm.
 // That of processor 0 is used by all. The default is 0: coding is taken to cost nothing.
 func WithGamma(t sim.PerByte) Option { return func(o *options) { o.gamma = t } }
-
-// WithTrace records what is done when, of all ranks of the encoder in this process. The default, nil, records nothing.
-func WithTrace(r *trace.Recorder) Option { return func(o *options) { o.trace = r } }
 
 func (o *options) validate() error {
 	switch {

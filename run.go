@@ -12,8 +12,6 @@ import (
 	"volley/collective"
 	"volley/executor"
 	"volley/internal/runcheck"
-	"volley/plan"
-	"volley/trace"
 	"volley/transport"
 	"volley/verify"
 )
@@ -221,13 +219,13 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 		return nil, err // as all ranks find
 	}
 	b.c = collective.New(t, e.options.timeout)
-	phase := b.phases()
+	start := time.Now()
 	shared, resume, err := agree(ctx, b.c, t, size)
 	var stage *stage
 	if err == nil {
 		stage, err = e.stage(ctx, b.c, t, shared)
 	}
-	took := phase(trace.Agree)
+	took := time.Since(start)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +242,7 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 
 // ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none.
 func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transport.SideExchange) error {
-	e, phase := b.e, b.phases()
+	e := b.e
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
 	rank, ranks := b.t.Rank(), b.t.Size()
 	var chosen *chosenPlan
@@ -259,14 +257,14 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 		model, tags, rank, ranks = inProcess(model), transport.Limits{}, 0, 1
 		chosen, err = e.choose(b.ctx, model, tags)
 	}
-	phase(trace.Plan)
 	if err != nil {
 		return b.c.SharedError(b.ctx, err) // as all have agreed on
 	}
+	start := time.Now()
 	b.report = e.reportOf(chosen, b.shared)
 	hex.Decode(b.plan[:], []byte(b.report.PlanHash))
 	executable, err := chosen.executable(b.ctx, rank, ranks)
-	b.report.CompileSeconds = phase(trace.Compile).Seconds()
+	b.report.CompileSeconds = time.Since(start).Seconds()
 	if err != nil {
 		return err
 	}
@@ -305,17 +303,6 @@ func (b *Bound) longest() (size int64, err error) {
 	return size, nil
 }
 
-// phases returns a function that ends a phase, which the one before or this has begun, and says how long it took.
-func (b *Bound) phases() func(trace.Kind) time.Duration {
-	recorder, began, start := b.e.options.trace, b.e.options.trace.Now(), time.Now()
-	return func(kind trace.Kind) time.Duration {
-		recorder.End(trace.Event{Kind: kind, Rank: b.t.Rank(), Row: trace.RunRow, Start: began, First: b.first, Last: b.first + len(b.packets) - 1})
-		took := time.Since(start)
-		began, start = recorder.Now(), time.Now()
-		return took
-	}
-}
-
 // digest says what the ranks have agreed on for a run: no message of an earlier one, or of another agreement, has it.
 func (b *Bound) digest() (sum [sha256.Size]byte) {
 	binary.LittleEndian.PutUint64(sum[copy(sum[:], b.plan[:len(sum)-8]):], b.shared.Seed)
@@ -324,16 +311,6 @@ func (b *Bound) digest() (sum [sha256.Size]byte) {
 
 // disagreement is the error where a rank goes by another plan.
 func (b *Bound) disagreement(rank int) error { return collective.OtherPlan(rank, b.t.Rank()) }
-
-// relate returns the check of the runs where this rank has all packets, or its slice of them.
-func (b *Bound) relate(p plan.Plan) (*runcheck.RelationCheck, error) {
-	phase := b.phases()
-	r, err := b.e.checker.Relation(b.ctx, p, transport.Cores(b.t))
-	if err == nil {
-		phase(trace.Check)
-	}
-	return r, err
-}
 
 // messages are the way by messages of a plan.
 type messages struct {
@@ -366,8 +343,9 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 			return nil
 		},
 		SideExchanges: resume,
-		Timeout:       e.options.timeout, Trace: e.options.trace,
-		Inputs: make([]executor.Input, 0, len(b.packets)), Outputs: make([]executor.Output, 0, len(b.packets)),
+		Timeout:       e.options.timeout,
+		Inputs:        make([]executor.Input, 0, len(b.packets)),
+		Outputs:       make([]executor.Output, 0, len(b.packets)),
 	}
 	for i, packet := range b.packets {
 		if _, source := e.problem.Source(b.first + i); source {
@@ -379,7 +357,7 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 	}
 	switch {
 	case e.options.check && t.Size() == 1:
-		if m.relation, err = b.relate(chosen); err != nil {
+		if m.relation, err = e.checker.Relation(b.ctx, chosen, transport.Cores(t)); err != nil {
 			return nil, err
 		}
 		job.ObserveAll = m.relation.Observe
@@ -400,11 +378,11 @@ func (m *messages) run() error {
 	}
 	m.check = m.relation.Took()
 	if x := m.prints; x != nil {
-		phase := m.phases()
+		start := time.Now()
 		if err := x.Finish(m.ctx); err != nil {
 			return err
 		}
-		m.check = phase(trace.Check) + x.Took()
+		m.check = time.Since(start) + x.Took()
 		m.c.Rounds += x.Comm.Rounds
 		m.c.Bytes += x.Comm.Bytes
 	}

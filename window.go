@@ -19,7 +19,6 @@ import (
 	"volley/internal/runcheck"
 	"volley/plan"
 	"volley/sim"
-	"volley/trace"
 	"volley/transport"
 )
 
@@ -265,7 +264,6 @@ type sharedMemory struct {
 
 	sent    int64  // bytes to other hosts, in the last run
 	says    uint64 // at meetings, and the number of the run
-	segment int    // that is under way
 	located [4]int // what locate was called with last
 }
 
@@ -307,7 +305,7 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 		Executable: executable, Bytes: int64(longest), Segment: segment, Align: int64(w.unit), Inputs: w.inputs, Outputs: w.outputs,
 	}
 	if e.options.check {
-		if w.relation, err = b.relate(chosen); err != nil {
+		if w.relation, err = e.checker.Relation(b.ctx, chosen, transport.Cores(b.t)); err != nil {
 			return nil, err
 		}
 		job.ObserveAll = w.relation.Observe
@@ -443,7 +441,6 @@ func (w *sharedMemory) run() error {
 	w.sent = 0
 	for offset := 0; offset < bytes || offset == 0; offset += w.step() {
 		n := min(w.step(), bytes-offset)
-		w.segment = offset / w.step()
 		if w.ctx.Err() != nil { // without the check too
 			return context.Cause(w.ctx)
 		}
@@ -474,20 +471,8 @@ func (w *sharedMemory) run() error {
 	return w.meet(says)
 }
 
-// note records what was done with so many bytes of each packet here.
-func (w *sharedMemory) note(kind trace.Kind, began int64, bytes int) {
-	if w.e.options.trace == nil {
-		return
-	}
-	w.e.options.trace.End(trace.Event{
-		Kind: kind, Rank: w.t.Rank(), Row: trace.Pipeline0, Start: began, First: w.first, Last: w.first + len(w.packets) - 1,
-		Segment: w.segment, Bytes: int64(bytes) * int64(len(w.packets)),
-	})
-}
-
 // meet waits until all ranks have come, which are at the same run.
 func (w *sharedMemory) meet(says uint64) error {
-	defer w.note(trace.Turn, w.e.options.trace.Now(), 0)
 	ranks, timeout := w.stage.byHost[w.stage.index], w.e.options.timeout
 	overdue := func(rank int) error { return transport.TimedOut(w.t, ranks[rank], timeout) }
 	peer, err := w.stage.window.Meet(w.ctx, transport.HostOf(w.stage.local), says, timeout, overdue)
@@ -508,13 +493,8 @@ func (w *sharedMemory) code(offset, n int) error {
 	if start == end {
 		return nil
 	}
-	began := w.e.options.trace.Now()
 	w.locate(offset, n, start, end)
-	if err := w.bound.Run(); err != nil {
-		return err
-	}
-	w.note(trace.Code, began, end-start)
-	return nil
+	return w.bound.Run()
 }
 
 // copyIn copies n bytes of the packets here to the stage, but those that this rank codes itself, and looks whether they
@@ -531,7 +511,6 @@ func (w *sharedMemory) copyIn(offset, n int, says uint64) error {
 	}
 	first, end := w.stage.part(n, w.stage.index, w.unit)
 	sliceStart, sliceEnd := w.slice(end - first)
-	defer w.note(trace.Read, w.e.options.trace.Now(), n)
 	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sources {
 		p := w.packetOf(proc)
@@ -653,7 +632,6 @@ func (w *sharedMemory) copyOut(offset, n int, says uint64) error {
 	}
 	first, end := w.stage.part(n, w.stage.index, w.unit)
 	sliceStart, sliceEnd := w.slice(end - first)
-	defer w.note(trace.Write, w.e.options.trace.Now(), n)
 	segments := make([][]byte, 0, mostFew)
 	for _, proc := range w.sinks {
 		p := w.packetOf(proc)

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"volley"
 	"volley/coded/manifest"
+	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/disk"
 	"volley/matrix/matrices"
@@ -129,18 +131,28 @@ func TestDecodeRankFails(t *testing.T) {
 	t.Parallel()
 	_, coded := encodedFiles(t, 4)
 	bad := errors.New("bad")
-	for name, spoil := range map[string]func(o *Decoding){
-		"guard":     func(d *Decoding) { d.Guard = func([]string, func(string) bool) error { return bad } },
-		"finish":    func(d *Decoding) { d.Finish = func() error { return bad } },
-		"directory": func(d *Decoding) { d.Dir = filepath.Join(coded, "coded.0", "x") },
-		"coded":     func(d *Decoding) { d.Coded = "" },
+	for name, spoil := range map[string]func(d *Decoding, cancel context.CancelCauseFunc){
+		"encoder": func(d *Decoding, _ context.CancelCauseFunc) {
+			d.Encoder = func(field.Field, int64) ([]volley.Option, error) { return nil, bad }
+		},
+		"written": func(d *Decoding, cancel context.CancelCauseFunc) {
+			d.Progress = func(finished, _ int64) {
+				if finished > 0 {
+					cancel(bad)
+				}
+			}
+		},
+		"directory": func(d *Decoding, _ context.CancelCauseFunc) { d.Dir = filepath.Join(coded, "coded.0", "x") },
+		"coded":     func(d *Decoding, _ context.CancelCauseFunc) { d.Coded = "" },
 	} {
 		back := filepath.Join(t.TempDir(), "back")
 		errs := make([]error, 3)
 		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
 			d := Decoding{Options: Options{Dir: back, Timeout: time.Minute}, Coded: coded}
+			ctx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
 			if tr.Rank() == 1 {
-				spoil(&d)
+				spoil(&d, cancel)
 			}
 			_, errs[tr.Rank()] = Decode(ctx, tr, d)
 			return nil

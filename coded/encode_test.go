@@ -11,6 +11,7 @@ import (
 
 	"volley"
 	"volley/coded/manifest"
+	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/disk"
 	"volley/matrix/matrices"
@@ -57,7 +58,7 @@ func TestShrunkInput(t *testing.T) {
 		}
 		name, out := filepath.Join(in, "packet.1"), filepath.Join(t.TempDir(), "out")
 		_, err := Encode(t.Context(), local.New(1)[0], Encoding{
-			Options: Options{Dir: out, Guard: func([]string, func(string) bool) error { return os.Truncate(name, 5) }},
+			Options: Options{Dir: out, Encoder: func(field.Field, int64) ([]volley.Option, error) { return nil, os.Truncate(name, 5) }},
 			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in}, Symbols: symbols,
 		})
 		changed := new(ChangedError)

@@ -19,7 +19,6 @@ import (
 	"volley/internal/disk"
 	"volley/internal/printable"
 	"volley/matrix"
-	"volley/trace"
 	"volley/transport"
 )
 
@@ -45,17 +44,6 @@ type Options struct {
 
 	// Timeout bounds the wait for a message; 0 is no bound.
 	Timeout time.Duration
-
-	// Trace, unless nil, records what the ranks do; that of each rank gets the events of all.
-	Trace *trace.Recorder
-
-	// Guard, unless nil, gets the files that this rank may read and what tells the names of files that the run may write
-	// or remove in Dir, before anything is written, and again at one of the ranks that share Dir when nobody else can
-	// change it. Its error ends the run, or is asked for once more while no other run writes to Dir.
-	Guard func(reads []string, gives func(name string) bool) error
-
-	// Finish, unless nil, is called when the result is right and has no names yet. After its error nothing has a new name.
-	Finish func() error
 
 	// Progress, unless nil, is called, also at once, with how many more bytes of the result are written, and are to be.
 	Progress func(finished, added int64)
@@ -148,7 +136,7 @@ func (r *run) options(f field.Field, symbols int64) (list []volley.Option, err e
 			return nil, err
 		}
 	}
-	return append(list, volley.WithTimeout(r.Timeout), volley.WithTrace(r.Trace)), nil
+	return append(list, volley.WithTimeout(r.Timeout)), nil
 }
 
 // outputError says that the output directory cannot be written, unless that shows already.
@@ -194,39 +182,22 @@ func (r *run) encode(e *volley.Encoder, p packets, symbols int64) (*volley.Repor
 	if err != nil {
 		return nil, err
 	}
-	type account struct {
-		Report *volley.Report
-		Events []trace.Event
-	}
-	accounts, err := exchange(r, account{report, r.Trace.Events()})
+	reports, err := exchange(r, report)
 	if err != nil {
 		return nil, err
 	}
-	var reports []*volley.Report
-	for rank, x := range accounts {
-		if x.Report == nil || len(x.Report.Rounds) != len(report.Rounds) {
+	for rank, x := range reports {
+		if x == nil || len(x.Rounds) != len(report.Rounds) {
 			return nil, fmt.Errorf("rank %d has no report of this run", rank)
-		}
-		reports = append(reports, x.Report)
-		if rank != r.t.Rank() {
-			r.Trace.Merge(x.Events)
 		}
 	}
 	return volley.Merge(reports), nil
 }
 
-// commit gives the result its names, after the caller has had the last word. Files may be read by whom all ranks allow
-// it: each tells of what any of them has read.
+// commit gives the result its names. Files may be read by whom all ranks allow it: each tells of what any of them has
+// read.
 func (r *run) commit(d *directory, m *manifest.Manifest, perm fs.FileMode) error {
-	perms, err := exchangeWork(r, func() (fs.FileMode, error) {
-		switch {
-		case r.ctx.Err() != nil:
-			return perm, context.Cause(r.ctx)
-		case r.Finish != nil:
-			return perm, r.Finish()
-		}
-		return perm, nil
-	})
+	perms, err := exchangeWork(r, func() (fs.FileMode, error) { return perm, context.Cause(r.ctx) })
 	if err != nil {
 		return err
 	}

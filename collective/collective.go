@@ -35,7 +35,7 @@ func New(t transport.Transport, timeout time.Duration) *Comm { return &Comm{t: t
 // Separate returns a Comm of the same transport with tags of its own, which counts by itself.
 func (c *Comm) Separate() *Comm { return &Comm{t: c.t, timeout: c.timeout, first: mostRounds} }
 
-// mostText bounds what a rank may tell all others at once: the longest are lists of files and traces.
+// mostText bounds what a rank may tell all others at once: the longest are lists of files.
 const mostText = 1 << 28
 
 // mostShort is how long texts may be that travel along with their lengths, in bytes.

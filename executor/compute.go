@@ -99,7 +99,6 @@ func (c *coder) init(s *segment) {
 
 // compute computes what goes before the messages of step s, on all elements block by block.
 func (c *coder) compute(s int) {
-	began := c.job.Trace.Now()
 	c.operations = c.x.Steps[s].Operations
 	switch {
 	case len(c.operations) == 0 && c.job.ObserveAll == nil:
@@ -108,7 +107,6 @@ func (c *coder) compute(s int) {
 	default:
 		c.computeBlocks()
 	}
-	c.computed(s, began)
 }
 
 // computeBlocks applies the operations to all blocks.

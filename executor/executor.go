@@ -18,7 +18,7 @@
 //   - cores shares work among the cores of a process.
 //   - compile makes an executable: the steps of a rank, its messages, and where every element lies. Plan in, steps out.
 //   - run says what is next in a segment. It is told what has come and gone, and has no memory, transport or goroutine.
-//   - executor, this one, has the packets, the messages, the goroutines, the timers and the trace. Its pipeline asks
+//   - executor, this one, has the packets, the messages, the goroutines and the timers. Its pipeline asks
 //     run what is next; its segment has the memory, its coder computes, its mail posts and waits.
 //
 // A packet so passes [Input], the segment's memory, the coder, the mail at one rank and at another one, the coder and
@@ -31,7 +31,6 @@ import (
 	"time"
 
 	"volley/plan"
-	"volley/trace"
 	"volley/transport"
 )
 
@@ -88,9 +87,6 @@ type Job struct {
 	// Timeout bounds the wait for one message to come, or to be taken; 0 means
 	// no bound.
 	Timeout time.Duration
-
-	// Trace, unless nil, records what the rank does when.
-	Trace *trace.Recorder
 }
 
 // An Input is a packet to read, in memory or behind a reader.

@@ -7,7 +7,6 @@ import (
 
 	"volley/executor/internal/compile"
 	"volley/executor/internal/run"
-	"volley/trace"
 	"volley/transport"
 )
 
@@ -15,18 +14,12 @@ import (
 type mail struct {
 	*segment
 	queue       transport.Queue
-	sends       []transfer
-	receives    []transfer
+	sends       []transport.Transfer // messages of the segment, by their IDs
+	receives    []transport.Transfer
 	batch       []*transport.Transfer // to be posted
 	besides     []sideTransfer        // transfers of Job.SideExchanges that are not over
 	watchdog    transport.Watchdog
 	headerBytes int64
-}
-
-// A transfer is a message of the segment. Its ID is its number among the sends or the receives.
-type transfer struct {
-	transport.Transfer
-	began int64
 }
 
 // A sideTransfer is a transfer of one of [Job].SideExchanges.
@@ -36,7 +29,7 @@ type sideTransfer struct {
 }
 
 func (box *mail) init(s *segment) {
-	*box = mail{segment: s, queue: s.t.NewQueue(), sends: make([]transfer, len(s.x.Sends)), receives: make([]transfer, len(s.x.Receives))}
+	*box = mail{segment: s, queue: s.t.NewQueue(), sends: make([]transport.Transfer, len(s.x.Sends)), receives: make([]transport.Transfer, len(s.x.Receives))}
 	box.watchdog.Transport, box.watchdog.Timeout = s.t, s.job.Timeout
 	for k := range box.sends {
 		box.sends[k].ID = k
@@ -86,10 +79,9 @@ func (box *mail) send(k int) {
 }
 
 // add has a transfer posted with the next ones.
-func (box *mail) add(t *transfer, m *compile.Message) {
+func (box *mail) add(t *transport.Transfer, m *compile.Message) {
 	t.Rank, t.Tag = int(m.Rank), transport.Tag{Round: transport.ControlRounds + box.number*box.x.Rounds + int(m.Round), Port: int(m.Port)}
-	t.began = box.job.Trace.Now()
-	box.batch = append(box.batch, &t.Transfer)
+	box.batch = append(box.batch, t)
 }
 
 // post posts what was added.
@@ -129,12 +121,9 @@ func (box *mail) goOn(b sideTransfer, err error) error {
 // wait posts, and waits until a message is received or sent, which it returns, or something beside is over.
 func (box *mail) wait(ctx context.Context, m *run.Interpreter) (run.Activity, error) {
 	box.post()
-	began := box.job.Trace.Now()
 	missing := box.missing(m)
 	box.watchdog.Start(missing.Rank)
-	if box.job.Trace == nil { // which tells when each message came
-		transport.Gather(box.queue, box.enough(m))
-	}
+	transport.Gather(box.queue, box.enough(m))
 	t, err := box.queue.Wait(ctx)
 	err = box.watchdog.Stop(err)
 	if t == nil {
@@ -146,25 +135,23 @@ func (box *mail) wait(ctx context.Context, m *run.Interpreter) (run.Activity, er
 		return run.Activity{}, box.goOn(b, err)
 	}
 	if t.Receive {
-		return run.Activity{Action: run.Receive, Number: t.ID}, box.received(t.ID, began, err)
+		return run.Activity{Action: run.Receive, Number: t.ID}, box.received(t.ID, err)
 	}
-	return run.Activity{Action: run.Send, Number: t.ID}, box.sent(t.ID, began, err)
+	return run.Activity{Action: run.Send, Number: t.ID}, box.sent(t.ID, err)
 }
 
-// sent records that a send is over, and returns what has failed.
-func (box *mail) sent(k int, began int64, err error) error {
-	m := &box.x.Sends[k]
-	box.noteMessage(trace.Settle, trace.Send, &m.Message, len(m.Slots), began, box.sends[k].began)
+// sent returns what has failed of a send that is over.
+func (box *mail) sent(k int, err error) error {
 	if err != nil {
+		m := &box.x.Sends[k]
 		return inProcessor(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
 	}
 	return nil
 }
 
-// received records that a message is there, and returns what is wrong with it.
-func (box *mail) received(i int, began int64, err error) error {
+// received returns what is wrong with a message that is there.
+func (box *mail) received(i int, err error) error {
 	m, t := &box.x.Receives[i], &box.receives[i]
-	box.noteMessage(trace.Wait, trace.Receive, &m.Message, int(m.Count), began, t.began)
 	if wrong, ok := err.(*transport.LengthError); ok { // its round is that of the plan, not of the pipeline
 		named := *wrong
 		named.Tag.Round = int(m.Round)
@@ -197,9 +184,9 @@ func (box *mail) enough(m *run.Interpreter) int {
 func (box *mail) missing(m *run.Interpreter) *transport.Transfer {
 	switch task := m.Missing(); task.Action {
 	case run.Receive:
-		return &box.receives[task.Number].Transfer
+		return &box.receives[task.Number]
 	case run.Send:
-		return &box.sends[task.Number].Transfer
+		return &box.sends[task.Number]
 	}
 	return box.besides[0].Transfer
 }

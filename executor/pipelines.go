@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"volley/executor/internal/run"
-	"volley/trace"
 	"volley/transport"
 )
 
@@ -120,7 +119,7 @@ func (p *pipeline) recompute() error {
 // runSegment runs the programs on the segment.
 func (p *pipeline) runSegment() error {
 	err := p.inTurn(p.reading, func() error {
-		if err := p.timed(trace.Read, len(p.job.Inputs), p.readInputs); err != nil {
+		if err := p.readInputs(); err != nil {
 			return err
 		}
 		p.locateOutputs()
@@ -133,12 +132,10 @@ func (p *pipeline) runSegment() error {
 		return err
 	}
 	err = p.inTurn(p.writing, func() error {
-		if p.job.Observe != nil || p.job.ObserveAll != nil {
-			if err := p.timed(trace.Observe, len(p.job.Inputs)+len(p.job.Outputs), p.observe); err != nil {
-				return err
-			}
+		if err := p.observe(); err != nil {
+			return err
 		}
-		return p.timed(trace.Write, len(p.job.Outputs), p.writeOutputs)
+		return p.writeOutputs()
 	})
 	if err != nil {
 		return err
@@ -230,14 +227,12 @@ func (t turns) begin() {
 // inTurn does something when it is the pipeline's turn, and hands the turn to the next pipeline unless
 // it fails. The error wraps the cause of the context when that ends first.
 func (p *pipeline) inTurn(t turns, work func() error) error {
-	began := p.job.Trace.Now()
 	if t != nil {
 		select {
 		case <-t[p.number]:
 		case <-p.ctx.Done():
 		}
 	}
-	p.trace(trace.Turn, began, 0)
 	if p.ctx.Err() != nil {
 		if p.x.Ranks == 1 { // the only rank needs no name
 			return context.Cause(p.ctx)

@@ -82,7 +82,6 @@ func TestEvilNames(t *testing.T) {
 	do(2, "encode", "-o", none, none)
 	do(2, "encode", "-o", none, "--matrix", "file:"+wrong, in)
 	do(0, "encode", "-v", "-o", none, "--matrix", "file:"+table, in)
-	do(2, "encode", "-o", none, "--trace", in, in)
 	do(0, "decode", "-v", "-o", back, out)
 	do(2, "decode", "-o", back, out)
 	do(0, "decode", "-o", back, "--force", out, filepath.Join(in, "0"+evil), wrong)

@@ -53,7 +53,7 @@ type costCell struct {
 }
 
 // compareCosts answers with what algorithms cost for many K.
-func compareCosts(ctx context.Context, request costRequest, _ func(any) error) (*costAnswer, error) {
+func compareCosts(ctx context.Context, request costRequest) (*costAnswer, error) {
 	text := cmp.Or(strings.TrimSpace(request.Processors), usualProcessors)
 	ks, err := selection.ParseNumbers(text, 1, largestCompared)
 	if err != nil {
@@ -127,7 +127,7 @@ type sizedPlan struct {
 }
 
 // compareSizes answers with the times of all plans for one K over the sizes of packets.
-func compareSizes(ctx context.Context, request sizesRequest, _ func(any) error) (*sizesAnswer, error) {
+func compareSizes(ctx context.Context, request sizesRequest) (*sizesAnswer, error) {
 	smallest, largest, err := request.bounds()
 	if err != nil {
 		return nil, err

@@ -1,8 +1,8 @@
 // Package explore answers the questions of the page that volley explore serves: what a
 // schedule looks like, what it computes, what it costs, how a run went.
 //
-// A question is a method and a JSON object. The answer is lines of JSON: any {"event": …}, then one {"result": …} or
-// {"error": {"field": …, "message": …}}, with the flag at fault. Package web serves the methods by POST api/METHOD, and
+// A question is a method and a JSON object. The answer is JSON, {"result": …} or
+// {"error": {"field": …, "message": …}} with the flag at fault. Package web serves the methods by POST api/METHOD, and
 // lab/web/wasm in a browser. flags are those of the command line by their long names, as text: {"processors": "8"}.
 //
 //	catalog  fields, matrices, algorithms and flags
@@ -12,6 +12,6 @@
 //	protect  nodes, tolerate, size, network, lost: what protecting and recovering a group takes
 //	mix      flags, words, lost: the bytes that the plan makes of words, and how lost words come back
 //	sums     flags, sums: sums of packets, product by product: bytes over 2^8, numbers over other fields
-//	run      flags, size, pace: a run on random packets; events say what has ended
-//	load     name, text, flags: a plan, a manifest, a report or a trace, read and checked
+//	run      flags, size, pace: a run on random packets
+//	load     name, text, flags: a plan, a manifest or a report, read and checked
 package explore

@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"sync"
 
 	_ "volley/field/curves"
 	"volley/internal/selection"
 )
 
-// A method answers one kind of question. It may say in between how far it is, with event.
-type method func(ctx context.Context, request []byte, event func(any) error) (any, error)
+// A method answers one kind of question.
+type method func(ctx context.Context, request []byte) (any, error)
 
 // methods are all there are, by name.
 var methods = map[string]method{
@@ -31,21 +30,20 @@ var methods = map[string]method{
 }
 
 // answer makes a method of a function with a typed request.
-func answer[Q, R any](f func(ctx context.Context, request Q, event func(any) error) (R, error)) method {
-	return func(ctx context.Context, request []byte, event func(any) error) (any, error) {
+func answer[Q, R any](f func(ctx context.Context, request Q) (R, error)) method {
+	return func(ctx context.Context, request []byte) (any, error) {
 		var q Q
 		d := json.NewDecoder(bytes.NewReader(request))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&q); err != nil {
 			return nil, fmt.Errorf("the request: %w", err)
 		}
-		return f(ctx, q, event)
+		return f(ctx, q)
 	}
 }
 
-// line is one line of an answer.
-type line struct {
-	Event  any      `json:"event,omitempty"`
+// reply is the whole answer.
+type reply struct {
 	Result any      `json:"result,omitempty"`
 	Error  *problem `json:"error,omitempty"`
 }
@@ -58,26 +56,15 @@ type problem struct {
 
 // Answer writes the answer as the package says: ok is false where it is an error, and err is that of w.
 func Answer(ctx context.Context, name string, request []byte, w io.Writer) (ok bool, err error) {
-	var mutex sync.Mutex // of w
-	put := func(l line) error {
-		data, err := json.Marshal(l)
-		if err != nil {
-			return err
-		}
-		mutex.Lock()
-		defer mutex.Unlock()
-		_, err = w.Write(append(data, '\n'))
-		return err
-	}
-	result, err := call(ctx, name, request, func(event any) error { return put(line{Event: event}) })
+	result, err := call(ctx, name, request)
 	if err == nil {
-		return true, put(line{Result: result})
+		return true, json.NewEncoder(w).Encode(reply{Result: result})
 	}
 	p := &problem{Message: selection.Message(err)}
 	if f := new(selection.Error); errors.As(err, &f) {
 		p.Field = f.Flag
 	}
-	return false, put(line{Error: p})
+	return false, json.NewEncoder(w).Encode(reply{Error: p})
 }
 
 // list returns s, and an empty list where it is nil: the page gets [], never null.
@@ -89,7 +76,7 @@ func list[T any](s []T) []T {
 }
 
 // A panic is an error of the call: the page goes on.
-func call(ctx context.Context, name string, request []byte, event func(any) error) (result any, err error) {
+func call(ctx context.Context, name string, request []byte) (result any, err error) {
 	m, ok := methods[name]
 	if !ok {
 		return nil, fmt.Errorf("there is no method %q", name)
@@ -99,5 +86,5 @@ func call(ctx context.Context, name string, request []byte, event func(any) erro
 			err = fmt.Errorf("%s: this is a fault of the program: %v\n%s", name, r, debug.Stack())
 		}
 	}()
-	return m(ctx, request, event)
+	return m(ctx, request)
 }

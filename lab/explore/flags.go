@@ -133,7 +133,7 @@ type flagEntry struct {
 	Usage   string `json:"usage"`
 }
 
-func catalog(context.Context, struct{}, func(any) error) (*catalogue, error) {
+func catalog(context.Context, struct{}) (*catalogue, error) {
 	c := &catalogue{
 		Version: volley.Version, MostDetailed: comparison.MostDrawn,
 		Fields: field.Kinds(), Matrices: matrices.Families(), Algorithms: algo.Parts(),

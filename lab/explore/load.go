@@ -3,7 +3,6 @@ package explore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -15,36 +14,33 @@ import (
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
-	"volley/trace"
 	"volley/verify"
 )
 
-// What the page loads: bytes of a request with a file, of a plan in it, and of any other request, and rounds of a trace.
+// What the page loads: bytes of a request with a file, of a plan in it, and of any other request.
 const (
 	mostPlan    = 4 << 20
 	mostBytes   = 32 << 20
 	mostRequest = 64 << 10
-	mostLoaded  = 1 << 16
 )
 
 type loadRequest struct {
 	Name  string `json:"name"` // of the file
 	Text  string `json:"text"`
-	Flags flags  `json:"flags"` // the model; for a trace also the field that tau is for, for a plan the matrix to compare it with
+	Flags flags  `json:"flags"` // the model; for a plan the matrix to compare it with
 }
 
-// A loaded is a plan, or a file that a run has left, a report or a trace, and the model of its rounds.
+// A loaded is a plan, or the report of a run and the model of its rounds.
 type loaded struct {
-	Kind   string         `json:"kind"` // "plan", "report" or "trace"
+	Kind   string         `json:"kind"` // "plan" or "report"
 	Plan   *planAnswer    `json:"plan,omitempty"`
 	Report *volley.Report `json:"report,omitempty"`
 	Model  []roundModel   `json:"model,omitempty"`
-	Run    *timeline      `json:"run,omitempty"`
 }
 
 type roundModel struct {
 	Seconds float64 `json:"seconds"`
-	Largest int     `json:"largest_message"` // elements; 0 where only their bytes are known
+	Largest int     `json:"largest_message"` // elements
 }
 
 // modelOf returns what the model says of each round. One without messages takes no time.
@@ -53,28 +49,6 @@ func modelOf(rounds []plan.RoundTraffic, pieces int, m sim.Model) []roundModel {
 	for t, r := range rounds {
 		if list[t].Largest = r.Largest; r.Messages > 0 {
 			list[t].Seconds = m.Time(sim.Cost{C1: 1, C2: r.Largest, Pieces: pieces}).Seconds()
-		}
-	}
-	return list
-}
-
-// modelOfTrace returns the model of each round of a trace in segments of one message, where τ is that of a byte.
-func modelOfTrace(x *timeline, m sim.Model) []roundModel {
-	type message struct{ round, processor, port int }
-	bytes := map[message]int64{}
-	for _, s := range x.Spans {
-		if s.Kind == trace.Send {
-			bytes[message{s.Round, s.First, s.Port}] += s.Bytes
-		}
-	}
-	longest := make([]int64, x.Rounds)
-	for k, n := range bytes {
-		longest[k.round] = max(longest[k.round], n)
-	}
-	list := make([]roundModel, x.Rounds)
-	for t, n := range longest {
-		if m.Bytes = n; n > 0 {
-			list[t].Seconds = m.Time(sim.Cost{C1: 1, C2: 1}).Seconds()
 		}
 	}
 	return list
@@ -132,8 +106,8 @@ func encodedPlan(ctx context.Context, text string, s *selection.Selection) (*pla
 	return q.answer(ctx)
 }
 
-// load reads a plan, or a file that a run has left. What is wrong with the file is a *selection.Error of the field file.
-func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded, error) {
+// load reads a plan, or the report of a run. What is wrong with the file is a *selection.Error of the field file.
+func load(ctx context.Context, request loadRequest) (*loaded, error) {
 	s, err := request.Flags.parse()
 	if err != nil {
 		return nil, err
@@ -143,7 +117,7 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 		name = "the file"
 	}
 	wrong := func(err error) error {
-		return selection.Markf("file", "%s: %w: want a report or a trace of volley encode", name, err)
+		return selection.Markf("file", "%s: %w: want a report of volley encode", name, err)
 	}
 	answer, kind := &loaded{Kind: "plan"}, ""
 	switch head := request.Text[:min(len(request.Text), 200)]; {
@@ -181,22 +155,6 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 		}
 		answer.Plan, err = ownPlan(ctx, p, s, m)
 		return answer, err
-	case strings.Contains(request.Text, `"traceEvents"`):
-		answer.Kind = "trace"
-		if answer.Run, err = loadTrace(request.Text); err != nil {
-			return nil, wrong(err)
-		}
-		f, err := s.ParseField()
-		if err != nil {
-			return nil, err
-		}
-		m, err := s.Model(f, 1)
-		if err != nil {
-			return nil, err
-		}
-		m.SymbolBytes = 1
-		answer.Model = modelOfTrace(answer.Run, m)
-		return answer, nil
 	}
 	answer.Kind = "report"
 	r, err := volley.ReadReport(strings.NewReader(request.Text))
@@ -213,23 +171,4 @@ func load(ctx context.Context, request loadRequest, _ func(any) error) (*loaded,
 	}
 	answer.Report, answer.Model = r, modelOf(r.Rounds, r.Pieces, m)
 	return answer, nil
-}
-
-func loadTrace(text string) (*timeline, error) {
-	events, err := trace.ReadEvents(strings.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range events {
-		if rank := max(e.Rank, e.Peer); rank >= mostProcessors {
-			return nil, fmt.Errorf("there is a rank %d, and the page shows %d at most", rank, mostProcessors)
-		}
-		if e.Round >= mostLoaded {
-			return nil, fmt.Errorf("there is a round %d, and the page shows %d at most", e.Round, mostLoaded)
-		}
-	}
-	if len(events) == 0 {
-		return nil, errors.New("there are no spans in the trace")
-	}
-	return timelineOf(spansOf(events, 0)), nil
 }

@@ -18,14 +18,11 @@ import (
 	"volley/internal/selection"
 	"volley/matrix"
 	"volley/plan"
-	"volley/trace"
-	"volley/transport"
 	"volley/transport/local"
 )
 
-// encoded returns what volley encode of 4 processors prints with --json and writes with
-// --trace: processors all here, or each at a rank of its own.
-func encoded(t testing.TB, ranks int, options ...volley.Option) (report, traced string) {
+// encoded returns what volley encode of 4 processors prints with --json.
+func encoded(t testing.TB, options ...volley.Option) string {
 	t.Helper()
 	const k, size = 4, 1000
 	f, err := field.Parse("2^8")
@@ -36,8 +33,7 @@ func encoded(t testing.TB, ranks int, options ...volley.Option) (report, traced 
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorder := trace.New()
-	e, err := volley.NewEncoder(t.Context(), a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau), volley.WithTrace(recorder))...)
+	e, err := volley.NewEncoder(t.Context(), a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,34 +41,25 @@ func encoded(t testing.TB, ranks int, options ...volley.Option) (report, traced 
 	for i := range packets {
 		packets[i] = volley.Packet{Data: bytes.Repeat([]byte{byte(i)}, size), Result: new([]byte)}
 	}
-	reports := make([]*volley.Report, ranks)
-	err = local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) (err error) {
-		r, n := tr.Rank(), k/ranks
-		reports[r], err = e.Run(ctx, tr, packets[r*n:(r+1)*n]...)
-		return err
-	})
+	report, err := e.Run(t.Context(), local.New(1)[0], packets...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := json.MarshalIndent(volley.Merge(reports), "", "  ")
+	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	if _, err := recorder.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	return string(data) + "\n", b.String()
+	return string(data) + "\n"
 }
 
 func loadText(text string, f flags) (*loaded, error) {
-	return load(context.Background(), loadRequest{"out.json", text, f}, nil)
+	return load(context.Background(), loadRequest{"out.json", text, f})
 }
 
 func TestLoadReport(t *testing.T) {
 	t.Parallel()
 	for _, options := range [][]volley.Option{nil, {volley.WithAlgorithm("exchange")}} {
-		text, _ := encoded(t, 1, options...)
+		text := encoded(t, options...)
 		x, err := loadText(text, flags{"beta": "1ms", "tau": "1us"})
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +68,7 @@ func TestLoadReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.Kind != "report" || x.Run != nil || !reflect.DeepEqual(x.Report, want) || len(x.Model) != len(want.Rounds) {
+		if x.Kind != "report" || !reflect.DeepEqual(x.Report, want) || len(x.Model) != len(want.Rounds) {
 			t.Fatalf("got %+v", x)
 		}
 		for i, r := range want.Rounds {
@@ -98,89 +85,10 @@ func TestLoadReport(t *testing.T) {
 	}
 }
 
-func TestLoadTrace(t *testing.T) {
-	t.Parallel()
-	for ranks, want := range map[int][][2]int{1: {{0, 3}}, 2: {{0, 1}, {2, 3}}, 4: {{0, 0}, {1, 1}, {2, 2}, {3, 3}}} {
-		report, text := encoded(t, ranks)
-		model := flags{"beta": "1ms", "tau": "1us"}
-		x, err := loadText(text, model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		same, err := loadText(report, model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rounds := 2
-		if ranks == 1 {
-			rounds = 0 // it talks to nobody
-		}
-		if x.Kind != "trace" || x.Report != nil || x.Run.Ranks != ranks || x.Run.Rounds != rounds || !reflect.DeepEqual(x.Run.Processors, want) {
-			t.Errorf("got %+v", x.Run)
-		}
-		// The model is that of the report, as far as messages leave their rank: with a rank for
-		// each processor that is all of it.
-		if len(x.Model) != rounds {
-			t.Errorf("%d ranks: the model of %d rounds has %d", ranks, rounds, len(x.Model))
-		}
-		for i, m := range x.Model {
-			if m.Largest != 0 || ranks == 4 && math.Abs(m.Seconds-same.Model[i].Seconds) > 1e-12 || m.Seconds < 1e-3+1e-6*1000 {
-				t.Errorf("%d ranks, round %d: %+v, of the report %+v", ranks, i, m, same.Model[i])
-			}
-		}
-		seconds, kinds := 0.0, map[trace.Kind]int{}
-		for i, s := range x.Run.Spans {
-			if s.Start < 0 || i == 0 && s.Start > 0 || s.Length < 0 || i > 0 && s.Start < x.Run.Spans[i-1].Start {
-				t.Errorf("span %d: %+v", i, s)
-			}
-			seconds = max(seconds, s.Start+s.Length)
-			kinds[s.Kind]++
-		}
-		if seconds != x.Run.Seconds || kinds[trace.Check] != ranks || kinds[trace.Send] != kinds[trace.Receive] || (kinds[trace.Send] == 0) != (ranks == 1) {
-			t.Errorf("%v s, spans %v", seconds, kinds)
-		}
-	}
-}
-
-// TestTauOfTrace checks that τ is that of a byte, whatever the field.
-func TestTauOfTrace(t *testing.T) {
-	t.Parallel()
-	_, text := encoded(t, 4)
-	var seconds []float64
-	for _, f := range []string{"2^8", "2^16"} {
-		x, err := loadText(text, flags{"beta": "0", "tau": "1us", "field": f})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seconds = append(seconds, x.Model[0].Seconds)
-	}
-	if seconds[0] != seconds[1] || seconds[0] == 0 {
-		t.Errorf("%v s by bytes, %v s by two bytes", seconds[0], seconds[1])
-	}
-	if _, err := loadText(text, flags{"field": "6"}); err == nil {
-		t.Error("a field that does not exist")
-	}
-}
-
-// TestLoadPart loads the trace of one rank of several: of the others it tells little.
-func TestLoadPart(t *testing.T) {
-	t.Parallel()
-	r := trace.New()
-	r.Merge([]trace.Event{{Kind: trace.Settle, Rank: 2, Row: trace.Pipeline0, First: 5, Last: 6, Round: 3, Peer: 4, Partner: 9}})
-	var b bytes.Buffer
-	if _, err := r.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
-	x, err := loadText(b.String(), nil)
-	if want := [][2]int{{0, -1}, {0, -1}, {5, 6}, {0, -1}, {9, 9}}; err != nil || x.Run.Ranks != 5 || x.Run.Rounds != 4 || !reflect.DeepEqual(x.Run.Processors, want) {
-		t.Errorf("got %+v, error %v", x, err)
-	}
-}
-
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
-	report, traced := encoded(t, 4)
-	const neither = "want a report or a trace of volley encode"
+	report := encoded(t)
+	const neither = "want a report of volley encode"
 	for _, c := range []struct{ text, want string }{
 		{"", "out.json: line 1: unexpected end of JSON input"},
 		{"coded packets\n", "out.json: line 1: invalid character 'c' looking for beginning of value"},
@@ -192,13 +100,6 @@ func TestLoadErrors(t *testing.T) {
 		{strings.Replace(report, `"rounds": [`, `"rounds": 2, "list": [`, 1), "rounds: number does not fit there"},
 		{strings.Replace(report, `"c2": `, `"c2": 1`, 1), "c2: 12, and"},
 		{strings.Replace(report, `"2^8"`, `"2^99"`, 1), `out.json: field "2^99": `},
-		{traced[:len(traced)/2], "unexpected end of JSON input"},
-		{strings.Replace(traced, `"dur":`, `"dur":-`, 1), "dur: -"},
-		{strings.Replace(traced, `"name":"agree"`, `"name":"argue"`, 1), `name: "argue": a run of volley has no such span`},
-		{strings.Replace(traced, `"ph":"X","ts":0,"dur":`, `"ph":"X","ts":0,"long":`, 1), ": dur is missing"},
-		{strings.Replace(traced, `"ph":"X","ts":0,`, `"ph":"X","ts":null,`, 1), "ts is missing"},
-		{strings.ReplaceAll(traced, `"pid":3`, `"pid":3000`), "out.json: there is a rank 3000, and the page shows 1024 at most"},
-		{`{"traceEvents":[]}`, "out.json: there are no spans in the trace"},
 	} {
 		_, err := loadText(c.text, nil)
 		if f := new(selection.Error); !errors.As(err, &f) || f.Flag != "file" || !strings.HasPrefix(err.Error(), "out.json: ") || !strings.Contains(err.Error(), c.want) {
@@ -206,7 +107,7 @@ func TestLoadErrors(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"": "the file: line 1: ", " a\n b\t": "a b: line 1: "} {
-		if _, err := load(t.Context(), loadRequest{Name: name, Text: "x"}, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := load(t.Context(), loadRequest{Name: name, Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got error %v", name, err)
 		}
 	}
@@ -224,14 +125,9 @@ func TestLoadErrors(t *testing.T) {
 
 // FuzzLoad loads anything: it is refused with a reason, or what the page gets is JSON.
 func FuzzLoad(f *testing.F) {
-	for _, ranks := range []int{1, 4} {
-		report, traced := encoded(f, ranks)
-		f.Add(report)
-		f.Add(traced)
-		f.Add(strings.Replace(traced, `"dur":1`, `"dur":-1`, 1))
-		f.Add(strings.Replace(report, `1`, `1e9`, 1))
-	}
-	f.Add(`{"traceEvents":[{"name":"code","ph":"X","ts":0,"dur":1,"pid":0,"tid":0,"args":{"round":2147483647}}]}`)
+	report := encoded(f)
+	f.Add(report)
+	f.Add(strings.Replace(report, `1`, `1e9`, 1))
 	f.Add("{}")
 	f.Fuzz(func(t *testing.T, text string) {
 		var x *loaded
@@ -252,9 +148,6 @@ func FuzzLoad(f *testing.F) {
 		if _, err := json.Marshal(x); err != nil {
 			t.Fatal(err)
 		}
-		if (x.Report == nil) == (x.Run == nil) {
-			t.Fatalf("got %+v", x)
-		}
 	})
 }
 
@@ -274,11 +167,11 @@ func TestLoadPlan(t *testing.T) {
 		if err := plan.Encode(&b, p); err != nil {
 			t.Fatal(err)
 		}
-		got, err := load(t.Context(), loadRequest{Name: "plan.json", Text: b.String()}, nil)
+		got, err := load(t.Context(), loadRequest{Name: "plan.json", Text: b.String()})
 		if err != nil {
 			t.Fatalf("%v: %v", f, err)
 		}
-		want, err := showPlan(t.Context(), planRequest{f}, nil)
+		want, err := showPlan(t.Context(), planRequest{f})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +182,7 @@ func TestLoadPlan(t *testing.T) {
 			t.Errorf("%v: nothing says that A is what the plan computes", f)
 		}
 		for name, wrong := range map[string]bool{cmp.Or(f["matrix"], "cauchy"): false, "random:99": true} {
-			got, err := load(t.Context(), loadRequest{Name: "plan.json", Text: b.String(), Flags: flags{"matrix": name}}, nil)
+			got, err := load(t.Context(), loadRequest{Name: "plan.json", Text: b.String(), Flags: flags{"matrix": name}})
 			if err != nil {
 				t.Fatalf("%v: %v", f, err)
 			}
@@ -305,7 +198,7 @@ func TestLoadPlan(t *testing.T) {
 		}
 		text := b.String()
 		for _, broken := range []string{text[:len(text)/2], strings.Replace(text, `"dst":1`, `"dst":99`, 1), text + strings.Repeat(" ", mostPlan)} {
-			if _, err := load(t.Context(), loadRequest{Name: "plan.json", Text: broken}, nil); err == nil || !strings.Contains(err.Error(), "plan.json: ") {
+			if _, err := load(t.Context(), loadRequest{Name: "plan.json", Text: broken}); err == nil || !strings.Contains(err.Error(), "plan.json: ") {
 				t.Errorf("%v: a broken plan: %v", f, err)
 			}
 		}
@@ -338,7 +231,7 @@ func TestLoadManifest(t *testing.T) {
 		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":[` + values(2, 5, 3) + `]}]}`:                           {{"1", "1", "1"}, {"2", "5", "3"}, {"4", "4", "2"}},
 		`{"family":"file:A.csv","inverse":false,"entries":[[` + values(1, 2, 3) + `],[` + values(0, 1, 4) + `],[` + values(5, 6, 0) + `]]}`: {{"1", "2", "3"}, {"0", "1", "4"}, {"5", "6", "0"}},
 	} {
-		got, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)}, nil)
+		got, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)})
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -351,7 +244,7 @@ func TestLoadManifest(t *testing.T) {
 		`{"family":"nosuch","inverse":false}`:                                                     "nosuch",
 		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":["2","x"]}]}`: "matrix.points[0].values[1]",
 	} {
-		_, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)}, nil)
+		_, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)})
 		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != "file" || !strings.Contains(err.Error(), want) || !strings.HasPrefix(selection.Message(err), "manifest.json: ") {
 			t.Errorf("%s: got %v, want %s named", text, err, want)
 		}

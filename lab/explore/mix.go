@@ -63,7 +63,7 @@ type shift struct {
 }
 
 // mix runs the plan of the flags on words, and brings back those that are lost from what is left.
-func mix(ctx context.Context, request mixRequest, _ func(any) error) (*mixAnswer, error) {
+func mix(ctx context.Context, request mixRequest) (*mixAnswer, error) {
 	q, data, err := request.prepare(ctx)
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ type term struct {
 }
 
 // sums works sums out, product by product.
-func sums(_ context.Context, request sumsRequest, _ func(any) error) ([]mixture, error) {
+func sums(_ context.Context, request sumsRequest) ([]mixture, error) {
 	s, err := request.Flags.parse()
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ func TestMix(t *testing.T) {
 				r.Lost = append(r.Lost, k)
 			}
 		}
-		a, err := mix(t.Context(), r, nil)
+		a, err := mix(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestMixErrors(t *testing.T) {
 		{"field", mixRequest{Words: words, Flags: flags{"field": "17"}}},
 		{"field", mixRequest{Words: words, Flags: flags{"sinks": "2"}}},
 	} {
-		_, err := mix(t.Context(), x.mixRequest, nil)
+		_, err := mix(t.Context(), x.mixRequest)
 		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != x.field {
 			t.Errorf("%v: %v, want one of %s", x.mixRequest, err, x.field)
 		}
@@ -94,7 +94,7 @@ func TestSums(t *testing.T) {
 		for _, x := range terms {
 			request.Sums[0].Terms = append(request.Sums[0].Terms, term{x[0], "x", x[1]})
 		}
-		a, err := sums(t.Context(), request, nil)
+		a, err := sums(t.Context(), request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestSums(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sums(t.Context(), r, nil); !errors.As(err, new(*selection.Error)) {
+		if _, err := sums(t.Context(), r); !errors.As(err, new(*selection.Error)) {
 			t.Errorf("%s: %v, want an error at a field", text, err)
 		}
 	}

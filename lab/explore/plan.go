@@ -142,7 +142,7 @@ type rejection struct {
 }
 
 // showPlan answers with the plan that the flags select: what encode would run.
-func showPlan(ctx context.Context, request planRequest, _ func(any) error) (*planAnswer, error) {
+func showPlan(ctx context.Context, request planRequest) (*planAnswer, error) {
 	q, err := request.Flags.ask(ctx)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type protectAnswer struct {
 }
 
 // estimateGroup answers with the times of a group.
-func estimateGroup(_ context.Context, r protectRequest, _ func(any) error) (*protectAnswer, error) {
+func estimateGroup(_ context.Context, r protectRequest) (*protectAnswer, error) {
 	if r.Nodes > mostEstimated {
 		return nil, selection.Markf("nodes", "%d nodes: the page estimates times of %d at most", r.Nodes, mostEstimated)
 	}

@@ -12,12 +12,12 @@ import (
 func TestProtect(t *testing.T) {
 	t.Parallel()
 	r := protectRequest{Nodes: 8, Tolerate: 2, Size: "1GiB", Lost: []int{1, 4}}
-	fast, err := estimateGroup(t.Context(), r, nil)
+	fast, err := estimateGroup(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Network = "100mbit/1ms"
-	slow, err := estimateGroup(t.Context(), r, nil)
+	slow, err := estimateGroup(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestProtect(t *testing.T) {
 		t.Errorf("10 Gbit/s: %+v\n100 Mbit/s: %+v", fast, slow)
 	}
 	r.Lost = []int{1, 4, 5}
-	if three, err := estimateGroup(t.Context(), r, nil); err != nil || three.Recovery != nil || *three.Protect != *slow.Protect {
+	if three, err := estimateGroup(t.Context(), r); err != nil || three.Recovery != nil || *three.Protect != *slow.Protect {
 		t.Errorf("three of two: %+v, %v", three, err)
 	}
 	for field, wrong := range map[string]func(*protectRequest){
@@ -36,7 +36,7 @@ func TestProtect(t *testing.T) {
 	} {
 		r := r
 		wrong(&r)
-		_, err := estimateGroup(t.Context(), r, nil)
+		_, err := estimateGroup(t.Context(), r)
 		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != field {
 			t.Errorf("%s: %v", field, err)
 		}

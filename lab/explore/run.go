@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"volley"
@@ -15,7 +14,6 @@ import (
 	"volley/internal/selection"
 	"volley/plan"
 	"volley/sim"
-	"volley/trace"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -26,9 +24,7 @@ const (
 	mostPacket   = 16 << 20  // bytes
 	mostPackets  = 128 << 20 // bytes of all packets together
 	mostMemory   = 256 << 20 // of all processors together, beyond the packets
-	mostSpans    = 1 << 17
 	mostPaced    = time.Minute
-	reportsEvery = 50 * time.Millisecond
 	longestStall = 5 * time.Minute // more than any message takes
 )
 
@@ -38,28 +34,10 @@ type runRequest struct {
 	Pace  string `json:"pace"` // β at which messages are slowed; "" and "0": they are not
 }
 
-// A runEvent says how far a run is: at first what is run, then what has ended.
-type runEvent struct {
-	Start *runStart `json:"start,omitempty"`
-	Spans []span    `json:"spans,omitempty"`
-}
-
-type runStart struct {
-	Processors  int          `json:"processors"`
-	Ports       int          `json:"ports"`
-	Algorithm   string       `json:"algorithm"`
-	Parameters  string       `json:"parameters"`
-	Rounds      int          `json:"rounds"`
-	Phases      []plan.Phase `json:"phases"`
-	PacketBytes int64        `json:"packet_bytes"`
-	Model       []roundModel `json:"model"` // of the messages as they are slowed
-}
-
 type runAnswer struct {
 	Command string         `json:"command"`
 	Report  *volley.Report `json:"report"`
-	Run     *timeline      `json:"run"`
-	Trace   string         `json:"trace"` // the file that --trace writes
+	Model   []roundModel   `json:"model"` // of the messages as they are slowed
 }
 
 // A sampleRun is a run on random packets that is ready to go.
@@ -69,36 +47,22 @@ type sampleRun struct {
 	bytes    int64     // of a packet
 	model    sim.Model // of the messages as they are slowed
 	paced    bool
-	recorder *trace.Recorder
 }
 
-// run encodes random packets with what the flags select, a rank to a processor, and tells of it. It ends with ctx.
-func run(ctx context.Context, request runRequest, event func(any) error) (*runAnswer, error) {
+// run encodes random packets with what the flags select, a rank to a processor. It ends with ctx.
+func run(ctx context.Context, request runRequest) (*runAnswer, error) {
 	r, err := request.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	info := r.plan.Info()
-	start := runStart{
-		Processors: info.Processors, Ports: info.Ports, Algorithm: info.Algorithm, Parameters: info.Parameters,
-		Rounds: info.Rounds(), Phases: describe(info).Phases, PacketBytes: r.bytes,
-		Model: modelOf(sim.Count(r.plan).Rounds, info.PieceCount(), r.model),
-	}
-	if err := event(runEvent{Start: &start}); err != nil {
-		return nil, err
-	}
-	report, spans, err := r.watch(ctx, event)
+	report, err := r.encode(ctx)
 	if err != nil {
-		return nil, err
-	}
-	var file strings.Builder
-	if _, err := r.recorder.WriteTo(&file); err != nil {
 		return nil, err
 	}
 	encodeFlags := maps.Clone(request.Flags)
 	delete(encodeFlags, "size") // of the files, for the command line
-	command := encodeFlags.command("encode", "-o", "coded", "--trace", "trace.json", "packet.{rank}")
-	return &runAnswer{command, report, timelineOf(spans), file.String()}, nil
+	command := encodeFlags.command("encode", "-o", "coded", "packet.{rank}")
+	return &runAnswer{command, report, modelOf(report.Rounds, report.Pieces, r.model)}, nil
 }
 
 // prepare returns what is asked for. The error is a *selection.Error.
@@ -116,7 +80,7 @@ func (request runRequest) prepare(ctx context.Context) (*sampleRun, error) {
 	if n > mostRunning {
 		return nil, selection.Markf("processors", "%d processors: runs here have %d at most; volley encode takes more", n, mostRunning)
 	}
-	r := &sampleRun{question: q, model: q.model, recorder: trace.New()}
+	r := &sampleRun{question: q, model: q.model}
 	symbols, symbol := q.model.Symbols(), int64(q.matrix.Field().SymbolBytes())
 	switch {
 	case symbols < 1:
@@ -159,44 +123,6 @@ func (r *sampleRun) slow(beta string) error {
 	return nil
 }
 
-// watch runs it and tells what has ended as it goes. It returns the report and all spans.
-func (r *sampleRun) watch(ctx context.Context, event func(any) error) (report *volley.Report, spans []span, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	zero := r.recorder.Now()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		report, err = r.encode(ctx, cancel)
-	}()
-	tick := time.NewTicker(reportsEvery)
-	defer tick.Stop()
-	for finished := false; !finished; {
-		select {
-		case <-tick.C:
-		case <-ended:
-			finished = true
-		}
-		fresh := spansOf(r.recorder.Since(len(spans)), zero)
-		if len(fresh) == 0 {
-			continue
-		}
-		spans = append(spans, fresh...)
-		if len(spans) > mostSpans {
-			failed := selection.Markf("size", "it has more than %d messages and what goes with them, which the page does not keep: want shorter packets or fewer processors; volley encode takes more", mostSpans/4)
-			cancel(failed)
-			<-ended
-			return nil, nil, failed
-		}
-		if failed := event(runEvent{Spans: fresh}); failed != nil {
-			cancel(failed)
-			<-ended
-			return nil, nil, failed
-		}
-	}
-	return report, spans, err
-}
-
 // delay returns how long a message of packets takes. Those of the agreement on a run and of its check arrive at once.
 func (r *sampleRun) delay(t *transport.Transfer) time.Duration {
 	if t.Tag.Round < transport.ControlRounds {
@@ -206,12 +132,14 @@ func (r *sampleRun) delay(t *transport.Transfer) time.Duration {
 }
 
 // encode runs all processors. The first failure cancels the others, and is the error.
-func (r *sampleRun) encode(ctx context.Context, cancel context.CancelCauseFunc) (*volley.Report, error) {
+func (r *sampleRun) encode(ctx context.Context) (*volley.Report, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	q := r.question
 	problem := q.encoder.Problem()
 	n := problem.Processors()
 	encoder, err := volley.NewEncoder(ctx, q.matrix, append(q.Options(q.model),
-		volley.WithTrace(r.recorder), volley.WithCheck(true), volley.WithTimeout(longestStall),
+		volley.WithCheck(true), volley.WithTimeout(longestStall),
 		volley.WithMemory(min(volley.DefaultMemory, mostMemory/int64(n))))...)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func drawn(r *rand.Rand) (path, body string) {
 	case "run":
 		more = `,"size":"` + one("1KiB", "64KiB", "1MiB", "4MiB", "16MiB", "1TiB") + `","pace":"` + one("", "", "1ms", "1s", "1h") + `"`
 	case "load":
-		more = `,"name":"x","text":"` + one("", "{}", "[", `{\"traceEvents\":[`, strings.Repeat("[", 1<<20), strings.Repeat("1,", 1<<r.IntN(20))) + `"`
+		more = `,"name":"x","text":"` + one("", "{}", "[", `{\"rounds\":[`, strings.Repeat("[", 1<<20), strings.Repeat("1,", 1<<r.IntN(20))) + `"`
 	case "catalog":
 		return "/api/catalog", one("{}", "[]", "", `{"a":1}`)
 	}

@@ -24,7 +24,7 @@ var dist embed.FS
 const (
 	headerTime = 10 * time.Second
 	bodyTime   = 30 * time.Second
-	writeTime  = 30 * time.Second // for each line of an answer, and for a file
+	writeTime  = 30 * time.Second // for an answer, and for a file
 	idleTime   = time.Minute
 	mostHeader = 16 << 10
 )
@@ -116,7 +116,7 @@ func local(r *http.Request) bool {
 	return err == nil && page.Host == r.Host
 }
 
-// answer answers a call of a method, line by line.
+// answer answers a call of a method.
 func answer(w http.ResponseWriter, r *http.Request) {
 	method := r.PathValue("method")
 	limit, release, err := explore.Admit(r.Context(), method)
@@ -138,20 +138,15 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	}
 	// From here on the connection is read only to notice that the client has gone.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Content-Type", "application/json")
 	// What cannot be written has nobody to read it.
-	_, _ = explore.Answer(r.Context(), method, request, &flusher{w})
+	_, _ = explore.Answer(r.Context(), method, request, &answerWriter{w})
 }
 
-// A flusher sends every line at once, and gives the client time for each.
-type flusher struct{ http.ResponseWriter }
+// An answerWriter gives the client time from when the answer is there.
+type answerWriter struct{ http.ResponseWriter }
 
-func (f *flusher) Write(data []byte) (int, error) {
-	c := http.NewResponseController(f.ResponseWriter)
-	_ = c.SetWriteDeadline(time.Now().Add(writeTime))
-	n, err := f.ResponseWriter.Write(data)
-	if err == nil {
-		err = c.Flush()
-	}
-	return n, err
+func (w *answerWriter) Write(data []byte) (int, error) {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTime))
+	return w.ResponseWriter.Write(data)
 }

@@ -57,7 +57,7 @@ func TestPage(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	good := request(t, "POST", "http://127.0.0.1:8080/api/plan", `{"flags":{"processors":"4"}}`, "Origin", "http://127.0.0.1:8080")
-	if good.Code != http.StatusOK || !strings.HasPrefix(good.Body.String(), `{"result":{`) || good.Header().Get("Content-Type") != "application/x-ndjson" {
+	if good.Code != http.StatusOK || !strings.HasPrefix(good.Body.String(), `{"result":{`) || good.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("%d %v: %s", good.Code, good.Header(), good.Body)
 	}
 	bad := request(t, "POST", "http://localhost:8080/api/plan", `{"flags":{"processors":"0"}}`)

@@ -137,10 +137,11 @@ func TestAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for s, step := range x.Steps[:len(x.Steps)-1] { // the last one has no messages
+		round := int(x.Sends[step.Sends.First].Round)
 		for n, from := range receives {
-			last := from+8 <= int(step.Round) && (n == 2 || receives[n+1]+8 > int(step.Round))
+			last := from+8 <= round && (n == 2 || receives[n+1]+8 > round)
 			if got := slices.Contains(x.Receives[n].Wakes, s); got != last {
-				t.Errorf("messages of round %d wait for the one that is received in round %d: %v, want %v", step.Round, from, got, last)
+				t.Errorf("messages of round %d wait for the one that is received in round %d: %v, want %v", round, from, got, last)
 			}
 		}
 	}

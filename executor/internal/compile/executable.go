@@ -84,7 +84,6 @@ type Output struct {
 // A Step computes, and then sends to other ranks, as soon as what it needs is received. The last
 // one computes outputs.
 type Step struct {
-	Round      int32 // of its messages
 	Needs      int32 // receives and steps
 	Operations []Operation
 	Sends      Span

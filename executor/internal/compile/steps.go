@@ -119,7 +119,7 @@ func (c *compiler) assignSteps() {
 					values = append(values, id)
 				}
 			}
-			c.addStep(Step{Round: int32(r.number), Sends: Span{first, len(x.Sends)}}, values, slices.Concat(needs[order[0]], ahead))
+			c.addStep(Span{first, len(x.Sends)}, values, slices.Concat(needs[order[0]], ahead))
 			order = order[n:]
 		}
 	}
@@ -127,12 +127,12 @@ func (c *compiler) assignSteps() {
 	for n := range x.Receives {
 		received = append(received, n)
 	}
-	c.addStep(Step{Round: int32(x.Rounds), Sends: Span{len(x.Sends), len(x.Sends)}}, c.ends, received)
+	c.addStep(Span{len(x.Sends), len(x.Sends)}, c.ends, received)
 	x.Steps = slices.Clone(x.Steps) // without room for more
 }
 
-// addStep adds a step that is to have values, and what they take.
-func (c *compiler) addStep(s Step, values []int32, needs []int) {
+// addStep adds a step that is to have values, and what they take, before sends.
+func (c *compiler) addStep(sends Span, values []int32, needs []int) {
 	x, number := c.x, len(c.steps)
 	var demand func(id int32)
 	demand = func(id int32) {
@@ -164,7 +164,6 @@ func (c *compiler) addStep(s Step, values []int32, needs []int) {
 			x.Steps[^n].Wakes = append(x.Steps[^n].Wakes, number)
 		}
 	}
-	s.Needs = int32(len(needs))
 	c.steps = append(c.steps, values)
-	x.Steps = append(x.Steps, s)
+	x.Steps = append(x.Steps, Step{Needs: int32(len(needs)), Sends: sends})
 }

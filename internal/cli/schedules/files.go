@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -17,13 +15,11 @@ import (
 	"volley/field"
 	"volley/internal/cli/ranks"
 	"volley/internal/cli/session"
-	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/launch"
 	"volley/internal/printable"
 	"volley/internal/report"
 	"volley/internal/selection"
-	"volley/trace"
 )
 
 // runOptions is the flags of every verb that runs a plan.
@@ -36,9 +32,6 @@ type runOptions struct {
 	force   bool
 	dryRun  bool
 	assumed string // the network that no flag names
-
-	trace    string          // file
-	recorder *trace.Recorder // nil: none is wanted
 }
 
 // addRun adds the flags, with what --output and --force are for.
@@ -46,13 +39,12 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", output)
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
-	f.BoolVar(&o.force, "force", false, force+", and the file of --trace")
+	f.BoolVar(&o.force, "force", false, force)
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	end := session.FlagGroup(cmd, "Run")
 	o.Joining.Add(f, "processor")
 	f.Var(selection.AtLeast{Value: &o.perRank, Least: 1, Unset: 0}, "per-rank", "processors in each process of several (default: 1)")
 	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
-	f.StringVar(&o.trace, "trace", "", "file for a trace of what is done when, which Perfetto shows")
 	end()
 	o.AddElsewhere(cmd)
 }
@@ -74,18 +66,15 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.
 	if err != nil {
 		return c, err
 	}
-	if o.trace != "" {
-		o.recorder = trace.New()
-	}
 	plan.Process = !o.Party.Job()
 	return coded.Options{
-		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.Party.Job(), PerRank: o.perRank, Timeout: o.Timeout, Trace: o.recorder,
+		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.Party.Job(), PerRank: o.perRank, Timeout: o.Timeout,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
 			model, err := plan.Model(f, symbols)
 			o.assumed = plan.Assumed
 			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
 		},
-		Guard: o.checkTrace, Finish: o.writeTrace, Log: o.Session.Log, Progress: o.Progress(),
+		Log: o.Session.Log, Progress: o.Progress(),
 		Warn: func(text string) { o.Session.Say(slog.LevelWarn, launch.Saying{Text: text}) },
 	}, nil
 }
@@ -168,41 +157,6 @@ func packetsOf(r *volley.Report) (amount, bound string) {
 	}
 	return fmt.Sprintf("%s packets, %s of 1/%d", report.Number(r.C2Packets), printable.Count(r.C2, "piece"), r.Pieces),
 		report.Number(float64(r.BoundC2) / float64(r.Pieces))
-}
-
-// checkTrace refuses a trace whose file may not be replaced, is a source, or is one that the output directory gets.
-func (o *runOptions) checkTrace(sources []string, gives func(name string) bool) error {
-	if o.trace == "" {
-		return nil
-	}
-	if o.dryRun {
-		return exit.Usagef("--trace and --dry-run: a dry run does nothing that takes time; leave one of them out")
-	}
-	if err := session.CheckOutputFile("--trace", o.trace, ""); err != nil {
-		return err
-	}
-	info, err := os.Stat(o.trace)
-	switch {
-	case err == nil && disk.Among(info, sources):
-		return exit.Usagef("--trace %s: it is an input, and would be lost: choose another name", o.trace)
-	case err == nil && !o.force:
-		return exit.Usagef("--trace %s: it is there already; choose another name, or --force to replace it", o.trace)
-	}
-	if dir, err := os.Stat(filepath.Dir(o.trace)); err == nil && disk.Among(dir, []string{o.output}) && gives(filepath.Base(o.trace)) {
-		return exit.Usagef("--trace %s: the result has a file of that name: choose another", o.trace)
-	}
-	return nil
-}
-
-// writeTrace writes the trace, if one is wanted.
-func (o *runOptions) writeTrace() error {
-	if o.trace == "" || o.Party.Rank() > 0 {
-		return nil
-	}
-	return session.WriteFile("--trace", o.trace, func(w io.Writer) error {
-		_, err := o.recorder.WriteTo(w)
-		return err
-	})
 }
 
 type encodeOptions struct {

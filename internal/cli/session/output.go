@@ -86,7 +86,7 @@ func (o *OutputFlags) Settle(f *pflag.FlagSet) error {
 	if err := checkFormat("--format", o.Format, o.formats...); err != nil {
 		return err
 	}
-	return CheckOutputFile("-o", o.file, ", or leave -o out to print")
+	return checkOutputFile("-o", o.file, ", or leave -o out to print")
 }
 
 // refusePicture says which command draws, where the format that an argument asks for is that of a picture.
@@ -106,7 +106,10 @@ func (o *OutputFlags) Write(cmd *cobra.Command, print func(io.Writer) error) err
 	file := &o.Session.file
 	file.Lock()
 	defer file.Unlock()
-	return WriteFile("-o", o.file, func(w io.Writer) error { return print(poll.Writer{Context: ctx, Writer: w}) })
+	return Placed("-o", disk.WriteStream(disk.OS, o.file, 0o666, false, func(f io.Writer) error {
+		w := bufio.NewWriter(f)
+		return cmp.Or(print(poll.Writer{Context: ctx, Writer: w}), w.Flush())
+	}))
 }
 
 // checkFormat refuses the value of a flag that is none of those.
@@ -124,14 +127,6 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// WriteFile writes a file, which a flag has named, whole or not at all.
-func WriteFile(flag, name string, write func(io.Writer) error) error {
-	return Placed(flag, disk.WriteStream(disk.OS, name, 0o666, false, func(f io.Writer) error {
-		w := bufio.NewWriter(f)
-		return cmp.Or(write(w), w.Flush())
-	}))
-}
-
 // Placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
 func Placed(flag string, err error) error {
 	if pathError := new(fs.PathError); errors.As(err, &pathError) && pathError.Op == "open" {
@@ -140,8 +135,8 @@ func Placed(flag string, err error) error {
 	return err
 }
 
-// CheckOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
-func CheckOutputFile(flag, name, instead string) error {
+// checkOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
+func checkOutputFile(flag, name, instead string) error {
 	if name == "" {
 		return nil
 	}

@@ -143,7 +143,7 @@ func (s *Invocation) Settle(cmd *cobra.Command) error {
 		if f.Changed && s.Verb != cmd.Name() {
 			return exit.Usagef("--metrics: a dry run has no metrics: leave --dry-run or --metrics out")
 		}
-		if err := CheckOutputFile("--metrics", f.Value.String(), ""); err != nil {
+		if err := checkOutputFile("--metrics", f.Value.String(), ""); err != nil {
 			return err
 		}
 		s.Metrics = f.Value.String()

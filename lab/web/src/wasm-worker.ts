@@ -9,7 +9,7 @@ interface GoRuntime {
 
 const scope = globalThis as unknown as {
   Go: new () => GoRuntime;
-  volleyCall?: (method: string, body: string, onLine: (line: string) => void) => { done: Promise<void>; cancel: () => void };
+  volleyCall?: (method: string, body: string) => { done: Promise<string>; cancel: () => void };
   postMessage(message: WorkerMessage): void;
   onmessage: ((event: MessageEvent<WorkerRequest>) => void) | null;
 };
@@ -41,12 +41,11 @@ scope.onmessage = async ({ data }) => {
   const { id, method, body } = data;
   try {
     await engine;
-    const call = scope.volleyCall!(method, body, (line) => scope.postMessage({ id, line }));
+    const call = scope.volleyCall!(method, body);
     cancels.set(id, call.cancel);
-    await call.done;
-    scope.postMessage({ id, end: true });
+    scope.postMessage({ id, answer: await call.done });
   } catch (error) {
-    scope.postMessage({ id, end: true, failure: `The engine fails: ${error instanceof Error ? error.message : error}` });
+    scope.postMessage({ id, failure: `The engine fails: ${error instanceof Error ? error.message : error}` });
   } finally {
     cancels.delete(id);
   }

@@ -132,33 +132,20 @@ export function settled(page, view = "") {
 }
 
 /**
- * Holds the answer of the next run on sample data after its first line, the start, until the function that this returns
- * is called: a run that goes on does so for as long as a busy browser takes to look.
+ * Holds the answer of the next run on sample data until the function that this returns is called: a run that goes on does
+ * so for as long as a busy browser takes to look.
  */
 export async function holdRun(page) {
   await page.evaluate(() => {
     const { fetch } = globalThis;
     const held = new Promise((resolve) => (globalThis.letRunGo = resolve));
     globalThis.fetch = async (url, init) => {
-      const response = await fetch(url, init);
-      if (!`${url}`.endsWith("api/run")) return response;
+      if (!`${url}`.endsWith("api/run")) return fetch(url, init);
       globalThis.fetch = fetch;
+      const response = await fetch(url, init);
       const aborted = new Promise((resolve) => init.signal.addEventListener("abort", resolve));
-      let started = false;
-      const body = response.body.pipeThrough(new TransformStream({
-        async transform(chunk, controller) {
-          if (!started) {
-            const end = chunk.indexOf(10) + 1;
-            started = end > 0;
-            controller.enqueue(chunk.subarray(0, end || chunk.length));
-            chunk = chunk.subarray(end || chunk.length);
-          }
-          if (chunk.length === 0) return;
-          await Promise.race([held, aborted]);
-          controller.enqueue(chunk);
-        },
-      }));
-      return new Response(body, { status: response.status, headers: response.headers });
+      await Promise.race([held, aborted]);
+      return response;
     };
   });
   return () => page.evaluate(() => globalThis.letRunGo());

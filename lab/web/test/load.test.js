@@ -1,4 +1,4 @@
-// Files of one's own that are no report and no trace.
+// Files of one's own that are no report.
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -291,7 +291,7 @@ test("one processor, sources and sinks: the sentence above the picture says who 
 for (const width of [360, 390]) test(`nothing is wider than the window at ${width} px`, async () => {
   const opened = await explorer.show("", { viewport: { width, height: 900 } });
   const { page } = opened;
-  for (const hash of ["#/story/1", "#/schedule?k=8&model=network&axis=time", "#/schedule?k=8&message=2.0.0&bytes=1", "#/schedule?k=500", "#/protect?nodes=8", "#/proof?k=64", "#/cost?k=16&table=c1,sizes", "#/cost?k=64&model=network&table=sizes", "#/run?k=8&sample=1KiB", "#/run?k=16&p=2&sample=64KiB&proc=3", "#/figures?figure=dft"]) {
+  for (const hash of ["#/story/1", "#/schedule?k=8&model=network&axis=time", "#/schedule?k=8&message=2.0.0&bytes=1", "#/schedule?k=500", "#/protect?nodes=8", "#/proof?k=64", "#/cost?k=16&table=c1,sizes", "#/cost?k=64&model=network&table=sizes", "#/run?k=8&sample=1KiB", "#/run?k=16&p=2&sample=64KiB", "#/figures?figure=dft"]) {
     await explorer.load(opened, hash);
     if (hash.startsWith("#/run")) await page.locator('.state[data-state="whole"]').waitFor();
     assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, hash);

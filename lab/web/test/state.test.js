@@ -38,7 +38,7 @@ test("an error has the words of the fields, and names no flag", async () => {
     assert.match((await said.innerText()).trim(), text, hash);
   }
   const message = "no plan keeps the limits at any K: allow more with --rounds-over, --max-memory or --max-compute, or leave --whole out"; // of package comparison
-  await page.route("**/api/plan", (route) => route.fulfill({ contentType: "application/x-ndjson", body: JSON.stringify({ error: { field: "max-memory", message } }) }));
+  await page.route("**/api/plan", (route) => route.fulfill({ contentType: "application/json", body: JSON.stringify({ error: { field: "max-memory", message } }) }));
   await explorer.load(opened, "#/schedule?max-memory=1");
   assert.equal(await said.innerText(), "no plan keeps the limits at any K: allow more with “Rounds over the fewest”, “Memory at most” or “C3 at most”, or leave “Packets stay whole” out");
   await page.unroute("**/api/plan");
@@ -47,7 +47,7 @@ test("an error has the words of the fields, and names no flag", async () => {
   await page.getByRole("button", { name: "Run on sample data" }).click();
   assert.equal(await page.locator("#run-sample-error").innerText(), '"much": want a size such as 64MiB');
   await page.locator("input[type=file]").setInputFiles({ name: "list.json", mimeType: "application/json", buffer: Buffer.from("[]") });
-  await page.locator("#files-error").getByText("want a report or a trace of volley encode").waitFor();
+  await page.locator("#files-error").getByText("want a report of volley encode").waitFor();
   await done(opened);
 });
 

@@ -260,19 +260,6 @@ export interface GroupCost {
 
 // run and load
 
-export interface RunStart {
-  processors: number;
-  ports: number;
-  algorithm: string;
-  parameters: string;
-  rounds: number;
-  phases: { name: string; rounds: number }[];
-  packet_bytes: number;
-  model: ModelRound[];
-}
-
-export type RunEvent = { start: RunStart; spans?: undefined } | { spans: Span[]; start?: undefined };
-
 export interface ModelRound {
   seconds: number;
   largest_message: number;
@@ -281,9 +268,7 @@ export interface ModelRound {
 export interface RunResult {
   command: string;
   report: Report;
-  run: Run;
-  /** As --trace writes it. */
-  trace: string;
+  model: ModelRound[];
 }
 
 /** What `volley encode --json` prints. */
@@ -323,32 +308,7 @@ export interface Report {
 
 export interface Loaded {
   plan?: Plan;
-  kind: "plan" | "report" | "trace";
+  kind: "plan" | "report";
   report?: Report;
-  run?: Run;
   model?: ModelRound[];
-}
-
-export interface Run {
-  ranks: number;
-  processors: [first: number, last: number][];
-  rounds: number;
-  seconds: number;
-  spans: Span[];
-}
-
-export interface Span {
-  kind: "send" | "receive" | "code" | "wait" | "settle" | "agree" | "plan" | "compile" | "check" | "read" | "write" | "observe" | "turn";
-  rank: number;
-  row: number;
-  start: number;
-  length: number;
-  first: number;
-  last: number;
-  segment: number;
-  round: number;
-  port: number;
-  peer: number;
-  partner: number;
-  bytes: number;
 }

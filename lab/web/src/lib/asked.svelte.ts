@@ -79,7 +79,7 @@ export class Asked<Q, R> {
   private async fetch(question: Q): Promise<void> {
     const control = (this.control = new AbortController());
     try {
-      this.result = await call<R>(this.method, question, undefined, control.signal);
+      this.result = await call<R>(this.method, question, control.signal);
       this.error = null;
     } catch (error) {
       if (isAbort(error)) return;
