@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"volley/group/internal/content"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
@@ -57,7 +58,7 @@ func counting(p *disktest.Process, n *int64) *disktest.Process {
 	return p
 }
 
-// TestReadsChanged changes files of a group of many: protect reads what shares rows with these, and nothing else.
+// TestReadsChanged changes files of a group of many: protect reads what shares cells with these, and nothing else.
 func TestReadsChanged(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -86,43 +87,44 @@ func TestReadsChanged(t *testing.T) {
 		must(t, err)
 		must(t, w.whole())
 		m, is := w.record(t, 1)
-		rows := map[int]bool{}
+		cells := map[int]bool{}
+		cellOf := func(n int, g store.FilePart) int { return content.Symbol{Node: n, Index: g.Chunk}.Cell(m, g.Row) }
 		for _, of := range []struct {
 			*store.Manifest
 			*store.Record
 		}{{before, was}, {m, is}} {
 			for _, g := range of.FilePartsOf(tree.ExtentsOf(of.Entries)) {
 				if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.File].Path)) {
-					rows[g.Row] = true
+					cells[cellOf(1, g)] = true
 				}
 			}
 		}
 		if m.ChunkBytes != before.ChunkBytes { // then the last rows are cut in another way
 			for row := int(min(m.ChunkBytes, before.ChunkBytes) / m.BlockBytes); row < m.Rows(); row++ {
-				rows[row] = true
+				for codeword := range w.dirs {
+					cells[codeword*m.Rows()+row] = true
+				}
 			}
 		}
 		var want, parity, all int64
 		for n := range w.dirs {
 			_, y := w.record(t, n)
 			for _, g := range m.FilePartsOf(tree.ExtentsOf(y.Entries)) {
-				if all += g.N; rows[g.Row] {
+				if all += g.N; cells[cellOf(n, g)] {
 					want += g.N
 				}
 			}
 		}
-		for row := range rows { // of which the parity is read where it stays
-			if row < m.Rows() {
-				_, n := m.Block(row)
-				parity += n * int64(m.ParityChunks*len(w.dirs))
-			}
+		for cell := range cells { // of which the parity is read where it stays
+			_, n := m.Block(cell % m.Rows())
+			parity += n * int64(m.ParityChunks)
 		}
 		if x.full {
 			want = all
 		}
-		t.Logf("%s: %d of %d bytes read, %d reported, %d in rows that have changed, %d rows of %d coded", x.what, read, all, r.Read, want, r.Coded, r.Blocks)
-		if r.Read != want || r.Coded > len(rows) && !x.full {
-			t.Errorf("%s: %d bytes read, and %d rows coded: want %d, and %d", x.what, r.Read, r.Coded, want, len(rows))
+		t.Logf("%s: %d of %d bytes read, %d reported, %d in cells that have changed, %d cells of %d coded", x.what, read, all, r.Read, want, r.Coded, r.Blocks)
+		if r.Read != want || r.Coded > len(cells) && !x.full {
+			t.Errorf("%s: %d bytes read, and %d cells coded: want %d, and %d", x.what, r.Read, r.Coded, want, len(cells))
 		}
 		if !x.full && read > (want+parity)*12/10 || x.full && read < all {
 			t.Errorf("%s: the disk has read %d bytes: want %d", x.what, read, want)
@@ -136,8 +138,76 @@ func TestReadsChanged(t *testing.T) {
 	}
 }
 
+// TestReadsCells changes blocks of K nodes: protect reads K-R blocks of each cell that has one, and parity only where it
+// stays. The parity is what protect makes of everything.
+func TestReadsCells(t *testing.T) {
+	t.Parallel()
+	const block, last, nodes = store.UsualBlock, 800, 5
+	for _, x := range []struct {
+		what    string
+		changed []string // each a block; that of last is three, of the last row
+		more    func(w *world)
+		read    int64
+		beside  int64 // bytes that the disk reads beside
+		coded   int
+	}{
+		{"a block", []string{"/n1/f04"}, nil, 3 * block, 0, 1},
+		{"a block of each node", []string{"/n0/f00", "/n1/f04", "/n2/f08", "/n3/f09", "/n4/f01"}, nil, 15 * block, 0, 5},
+		{"three of a cell", []string{"/n0/f05", "/n3/f03", "/n4/f04"}, nil, 3 * block, 0, 1},
+		{"the last row", []string{"/n1/last"}, nil, 9 * last, 0, 3},
+		{"more of a codeword than of others", []string{"/n1/f00", "/n1/f03", "/n1/f06", "/n1/f09", "/n1/last", "/n2/f11"}, nil, 15*block + 9*last, 0, 8},
+		{"three that are as they were", []string{"/n1/f00", "/n1/f03", "/n1/f06", "/n1/f09"}, func(w *world) {
+			w.CopyTree("/n1/last", "/n1/copy")
+			w.Rename("/n1/copy", "/n1/last")
+		}, 12*block + 9*last, 3 * 2 * last, 4}, // their parity
+		{"another cut", []string{"/n1/f04"}, func(w *world) { w.AppendFile("/n2/last", make([]byte, 600)) },
+			3*block + 15*last + 600, 4 * 3 * last, 6}, // the last row of the others, as it was cut
+	} {
+		for _, ranks := range []int{1, nodes} {
+			w := &world{Machine: disktest.NewMachine(), r: 2, ranks: ranks}
+			rng := rand.New(rand.NewPCG(7, 7))
+			for n := range nodes {
+				dir := fmt.Sprintf("/n%d", n)
+				w.dirs = append(w.dirs, dir)
+				w.MkdirAll(dir, 0o755)
+				for i := range 12 {
+					w.WriteFile(fmt.Sprintf("%s/f%02d", dir, i), random(rng, block), 0o644)
+				}
+				w.WriteFile(dir+"/last", random(rng, 3*last), 0o644)
+			}
+			w.Wait(time.Hour)
+			must(t, w.protect())
+			for _, path := range x.changed {
+				content := []byte(contentOf(w, path))
+				for i := range content {
+					content[i] ^= 1
+				}
+				w.Overwrite(path, 0, content, false)
+			}
+			if x.more != nil {
+				x.more(w)
+			}
+			w.Wait(time.Hour)
+			all, read := w.clone(), int64(0)
+			r, err := w.protectBy(counting(w.Process(), &read), ProtectOptions{})
+			must(t, err)
+			if r.Read != x.read || r.Coded != x.coded || read != x.read+x.beside {
+				t.Errorf("%s, %d ranks: %d bytes read, %d by the disk, and %d cells coded: want %d, %d and %d", x.what, ranks, r.Read, read, r.Coded, x.read, x.read+x.beside, x.coded)
+			}
+			_, err = all.protectBy(all.Process(), ProtectOptions{Full: true})
+			must(t, err)
+			for n, dir := range w.dirs {
+				if path := dir + "/" + parityPath(2); contentOf(w, path) != contentOf(all, path) {
+					t.Errorf("%s, %d ranks: the parity of node %d is not that of all data", x.what, ranks, n)
+				}
+			}
+			must(t, w.whole())
+		}
+	}
+}
+
 // TestUnreadRot has a file rot where nothing has changed: protect does not read it, unless it is asked to, and the digests
-// stay what they were. Where it shares a row with what has changed, it is refused.
+// stay what they were. Where it shares a cell with what has changed, it is refused.
 func TestUnreadRot(t *testing.T) {
 	t.Parallel()
 	for _, near := range []bool{false, true} {
@@ -147,7 +217,7 @@ func TestUnreadRot(t *testing.T) {
 		w.Overwrite("/n1/f10", 5, []byte("rot"), true)
 		change := "/n2/f59"
 		if near {
-			change = "/n2/f10"
+			change = "/n0/f07"
 		}
 		w.Overwrite(change, 5, []byte("new"), false)
 		_, err := w.protectBy(w.Process(), ProtectOptions{})

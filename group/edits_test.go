@@ -43,30 +43,30 @@ func TestPlacesKept(t *testing.T) {
 		}
 	}
 	before := int64(0)
-	const row = 3 * 64 << 10 // bytes of a node's data
+	const block = 64 << 10
 	for i, x := range []struct {
 		what string
 		do   func()
-		most int // blocks of each chunk that are coded
+		most int // blocks of codewords that are coded
 	}{
-		{"at first", func() {}, 25*mib/row + 1},
+		{"at first", func() {}, 4 * (25*mib/(3*block) + 1)},
 		{"nothing", func() {}, 0},
 		{"renamed", func() { must(t, os.Rename(other, other+".old")) }, 0},
 		{"a copy in its place", func() {
 			must(t, os.WriteFile(other, random(9, 5*mib), 0o644))
 			must(t, os.Remove(other+".old"))
 		}, 0},
-		{"10 bytes more, the first time", more(10), 1 + 5*mib/row + 2},
-		{"and again", more(10), 1}, {"and again", more(10), 1}, {"and again", more(60_000), 2}, {"more than there is room for", more(10_000), 1 + 5*mib/row + 2}, {"and again", more(100_000), 2},
-		{"a MiB shorter", func() { must(t, os.Truncate(log, 19*mib)) }, mib/row + 3},
+		{"10 bytes more, the first time", more(10), 5*mib/block + 8},
+		{"and again", more(10), 1}, {"and again", more(10), 1}, {"and again", more(60_000), 2}, {"more than there is room for", more(10_000), 5*mib/block + 8}, {"and again", more(100_000), 2},
+		{"a MiB shorter", func() { must(t, os.Truncate(log, 19*mib)) }, mib/block + 4},
 		{"the first MiB is other data", func() {
 			f, err := os.OpenFile(log, os.O_WRONLY, 0)
 			must(t, err)
 			_, err = f.Write(random(8, mib))
 			must(t, err)
 			must(t, f.Close())
-		}, mib/row + 1},
-		{"deleted", func() { must(t, os.Remove(other)) }, 5*mib/row + 3},
+		}, mib/block + 1},
+		{"deleted", func() { must(t, os.Remove(other)) }, 5*mib/block + 4},
 	} {
 		x.do()
 		r, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})

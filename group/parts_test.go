@@ -116,7 +116,7 @@ func TestEarlierMember(t *testing.T) {
 	}
 }
 
-// TestWindows protects files of five rows with memory for two of them, and changes a row or
+// TestWindows protects files of five rows with memory for two of them, and changes a cell or
 // its parity: it alone is coded, and the others keep what they have.
 func TestWindows(t *testing.T) {
 	t.Parallel()
@@ -131,19 +131,19 @@ func TestWindows(t *testing.T) {
 	protect := func(what string, coded int) {
 		t.Helper()
 		r, err := w.protectBy(w.Process(), ProtectOptions{})
-		if err != nil || r.Coded != coded || r.Blocks != rows {
-			t.Errorf("%s: %+v, %v: want %d blocks coded of %d", what, r, err, coded, rows)
+		if err != nil || r.Coded != coded || r.Blocks != rows*len(w.dirs) {
+			t.Errorf("%s: %+v, %v: want %d blocks coded", what, r, err, coded)
 		}
 		must(t, w.whole())
 	}
-	protect("first", rows)
+	protect("first", rows*len(w.dirs))
 	protect("again", 0)
 	for i := range rows {
 		w.Overwrite("/n1/big", int64(i*row+9), []byte("changed"), false)
 		protect(fmt.Sprint("row ", i), 1)
 		g := int64(3 + 2*i)
-		w.Overwrite("/n2/"+parityPath(g), int64(i*row/4+9), []byte("rot"), true)
-		protect(fmt.Sprint("parity of row ", i/2), 1)
+		w.Overwrite("/n2/"+parityPath(g), int64(i*row+9), []byte("rot"), true)
+		protect(fmt.Sprint("parity of row ", i), 1)
 	}
 	was := w.trees()
 	w.lose(0, 1, 2)

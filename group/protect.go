@@ -71,8 +71,8 @@ type ProtectReport struct {
 	DataBytes   int64                  `json:"data_bytes"`     // of all nodes
 	ParityBytes int64                  `json:"parity_bytes"`   // at each node
 	RecordBytes int64                  `json:"record_bytes"`   // of manifest and records, at the node that has most
-	Blocks      int                    `json:"blocks"`         // of each chunk
-	Coded       int                    `json:"coded_blocks"`   // that were not as before
+	Blocks      int                    `json:"blocks"`         // of all codewords, row by row
+	Coded       int                    `json:"coded_blocks"`   // of these: those that were not as before
 	Read        int64                  `json:"read_bytes"`     // of files, at all nodes
 	Torn        []string               `json:"torn,omitempty"` // files that were written to each time they were read
 	Vanished    []string               `json:"gone,omitempty"` // files that went while they were read: they are not protected
@@ -241,7 +241,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := settle(ctx, s, m, works, found, code, r); err != nil {
 		return nil, err
 	}
-	r.Field, r.ParityBytes, r.Blocks = m.Field, m.ParityBytes(), m.Rows()
+	r.Field, r.ParityBytes, r.Blocks = m.Field, m.ParityBytes(), m.Rows()*m.Nodes
 	r.Exclude = m.Exclude
 	if o.DryRun {
 		for _, x := range found {

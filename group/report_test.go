@@ -245,7 +245,7 @@ func TestReports(t *testing.T) {
 			most = max(most, sum)
 		}
 		if r.Nodes != 4 || r.Tolerate != 2 || r.Field != "2^8" || r.Generation != 1 || r.Files != 28 || r.Deleted != 0 ||
-			r.DataBytes != 2*longest+2*(longest-69_500) || r.ParityBytes != parity || r.RecordBytes != most || r.Blocks != blocks || r.Coded != blocks || !slices.Equal(r.Notes, []string{oneDisk}) {
+			r.DataBytes != 2*longest+2*(longest-69_500) || r.ParityBytes != parity || r.RecordBytes != most || r.Blocks != 4*blocks || r.Coded != 4*blocks || !slices.Equal(r.Notes, []string{oneDisk}) {
 			t.Errorf("%+v: want %d bytes of records, %d of parity", r, most, parity)
 		}
 		cost, x := r.Cost, r.Traffic
@@ -275,7 +275,7 @@ func TestReports(t *testing.T) {
 		w.Remove("/n3/plain")
 		r, err = w.protectBy(w.Process(), ProtectOptions{})
 		must(t, err)
-		if r.Deleted != 1 || r.Files != 27 || r.Coded != 1 {
+		if r.Deleted != 1 || r.Files != 27 || r.Coded != 2 {
 			t.Errorf("%+v", r)
 		}
 	}

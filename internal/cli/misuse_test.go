@@ -499,7 +499,7 @@ func TestMisuse(t *testing.T) {
 				m.shell(more)
 				n, of := m.blocksCoded()
 				t.Logf("%s: %d of %d blocks", more, n, of)
-				if of < 20 || n > 3 {
+				if of < 80 || n > 4 { // those of a row at most
 					t.Errorf("%s: %d of %d blocks", more, n, of)
 				}
 			}

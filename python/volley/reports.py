@@ -198,8 +198,8 @@ class ProtectReport:
     data_bytes: int  # of all nodes
     parity_bytes: int  # at each node
     record_bytes: int  # at the node that has most
-    blocks: int  # of each chunk
-    coded_blocks: int  # that were not as before
+    blocks: int  # of all codewords, row by row
+    coded_blocks: int  # of these: those that were not as before
     read_bytes: int  # of files, at all nodes
     traffic: Traffic
     cost: Cost

@@ -110,11 +110,9 @@ func (s *Sums) Add(offset int64, block []byte) {
 	}
 }
 
-// Seek goes past the file parts before a row.
-func (s *Sums) Seek(row int) {
-	for s.Next < len(s.List) && s.List[s.Next].Row < row {
-		s.Next++
-	}
+// FirstPart returns the index of the first file part from an offset on.
+func FirstPart(list []store.FilePart, offset int64) int {
+	return sort.Search(len(list), func(i int) bool { return list[i].Offset >= offset })
 }
 
 // skip passes the file parts before end if there are any, and no existing file covers them: what a record lists takes no
@@ -136,8 +134,7 @@ func (s *Sums) skip(end int64, d *Data) bool {
 
 // FirstWrongFile returns the first file of which a recovered block differs from the record; nil if there is none.
 func (s *Sums) FirstWrongFile(x *store.Record, offset int64, block []byte) *tree.Entry {
-	first := sort.Search(len(s.List), func(i int) bool { return s.List[i].Offset >= offset })
-	for i := first; i < len(s.List) && s.List[i].Offset < offset+int64(len(block)); i++ {
+	for i := FirstPart(s.List, offset); i < len(s.List) && s.List[i].Offset < offset+int64(len(block)); i++ {
 		g := s.List[i]
 		if !s.M.SameDigest(block[g.Offset-offset:][:g.N], x.FileDigests, i) {
 			return s.Files[g.File]

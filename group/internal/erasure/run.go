@@ -46,10 +46,10 @@ type Environment struct {
 	T       transport.Transport // nil: any, as nothing is run
 }
 
-// Run runs a repair of blocks at this rank, whose nodes have inputs and outputs for the symbols.
-func (r *Repair) Run(ctx context.Context, set *Environment, b content.Blocks, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*protection.PlanTraffic, error) {
+// Run runs a repair of so many bytes of each symbol at this rank, whose nodes have inputs and outputs for the symbols.
+func (r *Repair) Run(ctx context.Context, set *Environment, length int64, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*protection.PlanTraffic, error) {
 	t := set.T
-	p, err := r.compile(set, b.Bytes())
+	p, err := r.compile(set, length)
 	if err == nil && r.executable == nil {
 		r.slots, r.cost = plan.MemorySlots(p), sim.Count(p)
 		r.executable, err = executor.Prepare(ctx, p, t.Rank(), t.Size())
@@ -57,7 +57,7 @@ func (r *Repair) Run(ctx context.Context, set *Environment, b content.Blocks, in
 	if err != nil {
 		return nil, err
 	}
-	job := executor.Job{Executable: r.executable, Bytes: b.Bytes(), Align: store.Align, Timeout: set.Timeout}
+	job := executor.Job{Executable: r.executable, Bytes: length, Align: store.Align, Timeout: set.Timeout}
 	for n, end := executor.Hosted(len(r.Inputs), t.Rank(), t.Size()); n < end; n++ {
 		for _, x := range r.Inputs[n] {
 			job.Inputs = append(job.Inputs, input(x))

@@ -60,23 +60,23 @@ func NoteTorn(s *session.Session, conditions []*content.Condition) []string {
 	return BusyNotes(torn, nil)
 }
 
-// rereadChanged lists the nodes again, and reads and codes the rows of files that have changed or vanished since the
+// rereadChanged lists the nodes again, and reads and codes the cells of files that have changed or vanished since the
 // first listing. If another file has taken a name, the pass has read zeros for it: it lists and reads again, and in the
 // end leaves the file out.
 func (p *Pass) rereadChanged(ctx context.Context) error {
 	for tries := 0; ; tries++ {
-		rows, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
-			rows, err := p.Works[i].rowsToReread(ctx, p.M, tries)
-			return stretches(rows), err
+		cells, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
+			cells, err := p.Works[i].cellsToReread(ctx, p.M, tries)
+			return stretches(cells), err
 		}))
-		if err != nil || len(rows) == 0 {
+		if err != nil || len(cells) == 0 {
 			return err
 		}
-		p.Reread = slices.Sorted(slices.Values(slices.Concat(p.Reread, rows)))
+		p.Reread = slices.Sorted(slices.Values(slices.Concat(p.Reread, cells)))
 		for _, n := range p.Works {
 			n.dropVanished(p.M)
 		}
-		if err := p.readAndCode(ctx, rows); err != nil {
+		if err := p.readAndCode(ctx, cells); err != nil {
 			return err
 		}
 	}
@@ -85,8 +85,8 @@ func (p *Pass) rereadChanged(ctx context.Context) error {
 // mostTries is how often a file is read again in whose place another one has come.
 const mostTries = 3
 
-// rowsToReread returns the rows to read again after so many tries.
-func (n *Work) rowsToReread(ctx context.Context, m *store.Manifest, tries int) (rows []int, err error) {
+// cellsToReread returns the cells to read again after so many tries.
+func (n *Work) cellsToReread(ctx context.Context, m *store.Manifest, tries int) (cells []int, err error) {
 	vanished := n.Data.Vanished
 	switch {
 	case tries == 0:
@@ -98,29 +98,26 @@ func (n *Work) rowsToReread(ctx context.Context, m *store.Manifest, tries int) (
 	}
 	for _, g := range n.Sums.List {
 		if vanished[n.Sums.Files[g.File].Path] {
-			rows = append(rows, g.Row)
+			cells = append(cells, n.cell(m, g))
 		}
 	}
 	n.vanished = append(n.vanished, slices.Collect(maps.Keys(vanished))...)
-	slices.Sort(rows)
-	return slices.Compact(rows), nil
+	return cells, nil
 }
 
 // Rescan lists the node again, and updates metadata in the record. A changed file that still begins with what was read
-// stays in the record as it was read. Else Rescan returns its rows, to be read again; a vanished file leaves the record.
-// After rows were reread, files that changed meanwhile are torn. It looks at the chosen files, or at all if chosen is nil.
+// stays in the record as it was read. Else Rescan returns its cells, to be read again; a vanished file leaves the record.
+// After cells were reread, files that changed meanwhile are torn. It looks at the chosen files, or at all if chosen is nil.
 func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chosen map[tree.Name]bool) (again []int, err error) {
 	current, err := tree.Scan(n.Dir, false, n.Listing.Rules)
 	if err != nil {
 		return nil, err
 	}
-	rows, read, replaced := map[*tree.Entry][]int{}, map[*tree.Entry]bool{}, map[tree.Name]bool{}
+	cells, read, replaced := map[*tree.Entry][]int{}, map[*tree.Entry]bool{}, map[tree.Name]bool{}
 	for _, g := range n.Sums.List {
 		e := n.Sums.Files[g.File]
-		rows[e] = append(rows[e], g.Row)
-		if _, isReread := slices.BinarySearch(reread, g.Row); isReread {
-			read[e] = true
-		}
+		cells[e] = append(cells[e], n.cell(m, g))
+		read[e] = read[e] || includes(reread, n.cell(m, g))
 	}
 	for _, e := range n.Listing.Entries {
 		found := current.Find(e.Path)
@@ -130,7 +127,7 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 		if found == nil && current.Unreadable(e.Path) != nil {
 			return nil, current.Unreadable(e.Path)
 		}
-		if rows[e] == nil {
+		if cells[e] == nil {
 			if found != nil && found.Type == e.Type && found.Size == e.Size {
 				e.TakeMeta(found)
 			}
@@ -141,7 +138,7 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 		}
 		if found == nil || found.FileOf() == "" { // the file has vanished
 			if e.Torn = reread != nil; !e.Torn {
-				again = append(again, rows[e]...)
+				again = append(again, cells[e]...)
 				n.vanished = append(n.vanished, e.Path)
 			}
 			continue
@@ -154,7 +151,7 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 			}
 		}
 		if !holds {
-			again = append(again, rows[e]...)
+			again = append(again, cells[e]...)
 			if e.Torn = reread != nil; e.Torn && !sameFile {
 				continue // the record would get the owner and mode of another file
 			}
@@ -170,8 +167,7 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 			n.vanished = append(n.vanished, e.Path)
 		}
 	}
-	slices.Sort(again)
-	return slices.Compact(again), nil
+	return again, nil
 }
 
 // dropVanished removes vanished files from the record, notes them, and cuts shorter files into their parts.
@@ -199,9 +195,6 @@ func (n *Work) dropVanished(m *store.Manifest) {
 			j++
 		}
 		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(previous.Digests, j))
-	}
-	if n.earlier != nil {
-		n.earlier.next = 0
 	}
 }
 

@@ -16,26 +16,26 @@ import (
 	"volley/group/internal/tree"
 )
 
-// chooseRows returns the rows that the pass reads: those in which a file of any node has changed, arrived, vanished or
-// moved. Nodes keep digests and parity of the other rows, unread. It returns all rows if parity is made in another way,
+// chooseCells returns the cells that the pass reads: those in which a file of any node has changed, arrived, vanished or
+// moved. Nodes keep digests and parity of the other cells, unread. It returns all cells if parity is made in another way,
 // or on request.
-func (p *Pass) chooseRows(ctx context.Context) ([]int, error) {
-	m, rows := p.M, content.AllRows(p.M)
-	changed := rows
+func (p *Pass) chooseCells(ctx context.Context) ([]int, error) {
+	m, cells := p.M, CellsOf(p.M, content.AllRows(p.M))
+	changed := cells
 	if p.s.Manifest != nil {
 		var err error
 		if changed, err = p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 			n := p.Works[i]
 			if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
-				return stretches(rows), err
+				return stretches(cells), err
 			}
-			return stretches(n.changedRows(m)), nil
+			return stretches(n.changedCells(m)), nil
 		})); err != nil {
 			return nil, err
 		}
 	}
-	if len(changed) < len(rows) {
-		kept := subtractRows(rows, changed)
+	if len(changed) < len(cells) {
+		kept := subtract(cells, changed)
 		failed, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 			failed, err := p.Works[i].keepParity(ctx, m, kept)
 			return stretches(failed), err
@@ -43,94 +43,111 @@ func (p *Pass) chooseRows(ctx context.Context) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		kept = subtractRows(kept, failed)
+		kept = subtract(kept, failed)
 		for _, n := range p.Works {
 			n.keepDigests(m, kept)
 		}
-		rows = subtractRows(rows, kept)
+		cells = subtract(cells, kept)
 	}
-	return rows, nil
+	return cells, nil
 }
 
-// A stretch of rows that follow each other.
+// A stretch of cells, or of blocks of parity, whose numbers follow each other.
 type stretch struct{ First, End int }
 
-// stretches returns the stretches of rows, which are ascending.
-func stretches(rows []int) (list []stretch) {
-	for _, row := range rows {
-		if n := len(list); n > 0 && list[n-1].End == row {
-			list[n-1].End++
+// stretches returns the stretches of numbers.
+func stretches(numbers []int) (list []stretch) {
+	for _, x := range slices.Sorted(slices.Values(numbers)) {
+		if n := len(list); n > 0 && x <= list[n-1].End {
+			list[n-1].End = x + 1
 		} else {
-			list = append(list, stretch{row, row + 1})
+			list = append(list, stretch{x, x + 1})
 		}
 	}
 	return list
 }
 
-// union returns the rows of stretches that nodes have named, ascending.
-func (p *Pass) union(lists [][]stretch, err error) (rows []int, _ error) {
+// union returns the cells of stretches that nodes have named, ascending.
+func (p *Pass) union(lists [][]stretch, err error) (cells []int, _ error) {
 	list := slices.Concat(lists...)
 	slices.SortFunc(list, func(a, b stretch) int { return cmp.Compare(a.First, b.First) })
-	end := 0
+	end, count := 0, p.M.Rows()*p.M.Nodes
 	for _, x := range list {
-		if x.First < 0 || x.End > p.M.Rows() {
-			return nil, cmp.Or(err, fmt.Errorf("a rank names rows %d to %d of %d", x.First, x.End, p.M.Rows()))
+		if x.First < 0 || x.End > count {
+			return nil, cmp.Or(err, fmt.Errorf("a rank names cells %d to %d of %d", x.First, x.End, count))
 		}
-		for row := max(end, x.First); row < x.End; row++ {
-			rows = append(rows, row)
+		for cell := max(end, x.First); cell < x.End; cell++ {
+			cells = append(cells, cell)
 		}
 		end = max(end, x.End)
 	}
-	return rows, err
+	return cells, err
 }
 
-// subtractRows returns the rows that are not excluded.
-func subtractRows(rows, excluded []int) []int {
-	return slices.DeleteFunc(slices.Clone(rows), func(row int) bool { _, excludes := slices.BinarySearch(excluded, row); return excludes })
+// includes reports whether a cell is among others, which are ascending.
+func includes(cells []int, cell int) bool {
+	_, found := slices.BinarySearch(cells, cell)
+	return found
 }
 
-// changedRows returns the rows in which a file has changed or vanished, and rows that are cut in another way. It returns
-// all rows unless all earlier parity is right.
-func (n *Work) changedRows(m *store.Manifest) []int {
+// subtract returns the cells that are not excluded.
+func subtract(cells, excluded []int) []int {
+	return slices.DeleteFunc(slices.Clone(cells), func(cell int) bool { return includes(excluded, cell) })
+}
+
+// cell returns the cell that has a file part.
+func (n *Work) cell(m *store.Manifest, g store.FilePart) int {
+	return content.Symbol{Node: n.Index, Index: g.Chunk}.Cell(m, g.Row)
+}
+
+// changedCells returns the cells in which a file has changed or vanished, and cells that are cut in another way. It
+// returns all cells unless all earlier parity is right.
+func (n *Work) changedCells(m *store.Manifest) []int {
 	e := n.earlier
 	if n.kept == nil || n.part {
-		return content.AllRows(m)
+		return CellsOf(m, content.AllRows(m))
 	}
 	first := m.Rows() // first row whose blocks have other lengths
 	if m.ChunkBytes != e.m.ChunkBytes {
 		first = int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	}
-	var list []stretch
-	mark := func(e *tree.Entry) {
-		width := int64(m.DataChunks) * m.BlockBytes
-		list = append(list, stretch{int(e.Offset / width), int((e.Offset+e.Size-1)/width) + 1})
-	}
-	recorded := map[int64]*tree.Entry{}
+	recorded, unchanged := map[int64]*tree.Entry{}, map[int64]bool{}
 	for _, file := range e.files {
 		recorded[file.Offset] = file
 	}
-	for _, file := range n.Data.Extents {
-		if recordedFile := recorded[file.Offset]; recordedFile != nil && file.Unchanged(recordedFile) {
-			delete(recorded, file.Offset)
-			continue
-		}
-		mark(file)
+	for _, file := range n.Sums.Files {
+		recordedFile := recorded[file.Offset]
+		unchanged[file.Offset] = recordedFile != nil && file.Unchanged(recordedFile)
 	}
-	for _, file := range recorded {
-		mark(file)
-	}
-	isChanged := make([]bool, m.Rows())
-	for _, x := range append(list, stretch{first, m.Rows()}) {
-		for row := x.First; row < min(x.End, len(isChanged)); row++ {
-			isChanged[row] = true
+	cells := CellsOf(m, content.AllRows(m)[first:])
+	mark := func(files tree.Extents, list []store.FilePart) {
+		for _, g := range list {
+			if g.Row < first && !unchanged[files[g.File].Offset] {
+				cells = append(cells, n.cell(m, g))
+			}
 		}
 	}
-	return slices.DeleteFunc(content.AllRows(m), func(row int) bool { return !isChanged[row] })
+	mark(n.Sums.Files, n.Sums.List)
+	mark(e.files, e.list)
+	return cells
 }
 
-// keepParity copies the earlier parity of rows, and returns those of which the disk does not give it: they are coded.
-func (n *Work) keepParity(ctx context.Context, m *store.Manifest, rows []int) (failed []int, err error) {
-	offset := func(row int) int64 { return min(int64(row)*m.BlockBytes, m.ChunkBytes) * int64(m.ParityChunks) }
+// keptParity returns the node's blocks of parity in cells, ascending.
+func (n *Work) keptParity(m *store.Manifest, cells []int) (blocks []int) {
+	for row := range m.Rows() {
+		for i := range m.ParityChunks {
+			if includes(cells, content.Symbol{Node: n.Index, Parity: true, Index: i}.Cell(m, row)) {
+				blocks = append(blocks, m.Number(row, i, m.ParityChunks))
+			}
+		}
+	}
+	return blocks
+}
+
+// keepParity copies the earlier parity of cells, and returns those of which the disk does not give it: they are coded.
+func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells []int) (failed []int, err error) {
+	r := m.ParityChunks
+	offset := func(block int) int64 { return min(m.OffsetOf(block/r, block%r, r), m.ParityBytes()) }
 	var keep func(x stretch) error
 	keep = func(x stretch) error {
 		if ctx.Err() != nil {
@@ -144,13 +161,13 @@ func (n *Work) keepParity(ctx context.Context, m *store.Manifest, rows []int) (f
 		case err != errLong && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.ErrUnexpectedEOF):
 			return err
 		case middle == x.First:
-			failed = append(failed, x.First)
+			failed = append(failed, content.Symbol{Node: n.Index, Parity: true, Index: x.First % r}.Cell(m, x.First/r))
 			return nil
 		default:
 			return cmp.Or(keep(stretch{x.First, middle}), keep(stretch{middle, x.End}))
 		}
 	}
-	for _, x := range stretches(rows) {
+	for _, x := range stretches(n.keptParity(m, cells)) {
 		if err := keep(x); err != nil {
 			return nil, err
 		}
@@ -158,16 +175,16 @@ func (n *Work) keepParity(ctx context.Context, m *store.Manifest, rows []int) (f
 	return failed, nil
 }
 
-// mostCopied is how many rows are copied at a time: a run can end meanwhile.
+// mostCopied is how many blocks are copied at a time: a run can end meanwhile.
 const mostCopied = 1 << 10
 
 var errLong = errors.New("too long to copy at once")
 
-// keepDigests copies the earlier digests of rows whose files are unchanged.
-func (n *Work) keepDigests(m *store.Manifest, rows []int) {
+// keepDigests copies the earlier digests of cells whose files are unchanged.
+func (n *Work) keepDigests(m *store.Manifest, cells []int) {
 	e, j := n.earlier, 0
 	for i, g := range n.Sums.List {
-		if _, kept := slices.BinarySearch(rows, g.Row); !kept {
+		if !includes(cells, n.cell(m, g)) {
 			continue
 		}
 		for e.list[j].Offset < g.Offset {
@@ -175,9 +192,8 @@ func (n *Work) keepDigests(m *store.Manifest, rows []int) {
 		}
 		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.record.FileDigests, j))
 	}
-	size := store.DigestBytes[m.Digest] * m.ParityChunks
-	for _, row := range rows {
-		copy(n.Record.Parity[row*size:][:size], e.record.Parity[row*size:])
+	for _, block := range n.keptParity(m, cells) {
+		copy(m.DigestOf(n.Record.Parity, block), m.DigestOf(e.record.Parity, block))
 	}
 }
 

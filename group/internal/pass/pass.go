@@ -1,9 +1,8 @@
-// Package pass reads rows of all nodes once, window by window, takes their digests, and codes what has changed.
+// Package pass reads cells of all nodes once, window by window, takes their digests, and codes what has changed.
 package pass
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,19 +21,20 @@ import (
 	"volley/verify"
 )
 
-// A Pass reads rows of the nodes' data once, by windows: some rows at a time, which are in memory while their digests are
-// taken and they are coded. Meanwhile the next window is read. Rows that turn out to be as they were keep their parity.
+// A Pass reads cells of the nodes' data once, by windows: some cells at a time, which are in memory while their digests
+// are taken and they are coded. Meanwhile the next window is read. Cells that turn out to be as they were keep their
+// parity.
 type Pass struct {
 	s        *session.Session
 	M        *store.Manifest
 	code     *erasure.Code
 	Works    []*Work // here
 	follows  bool    // earlier parity can be kept
-	full     bool    // all rows are read
+	full     bool    // all cells are read
 	check    *erasure.Check
-	Coded    []int   // rows
+	Coded    []int   // cells
 	read     []int64 // bytes of files, by node here
-	Reread   []int   // rows that were read again
+	Reread   []int   // cells that were read again
 	Torn     []string
 	Vanished []string
 	ReadAll  int64 // bytes of all nodes, set at the end
@@ -45,7 +45,6 @@ type earlierData struct {
 	m       *store.Manifest
 	record  *store.Record
 	list    []store.FilePart
-	next    int // of the list
 	files   tree.Extents
 	entries map[tree.Name]*tree.Entry
 	times   map[tree.Stamp][]*tree.Entry // files by length and time
@@ -259,19 +258,19 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	return nil
 }
 
-// readAndCode reads rows, codes what has changed, and sets the digests of the records.
-func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
+// readAndCode reads cells, codes what has changed, and sets the digests of the records.
+func (p *Pass) readAndCode(ctx context.Context, cells []int) error {
 	bytes := int64(0)
 	for i, n := range p.Works {
 		for _, g := range n.Sums.List {
-			if _, read := slices.BinarySearch(rows, g.Row); read {
+			if includes(cells, n.cell(p.M, g)) {
 				p.read[i] += g.N
 				bytes += g.N
 			}
 		}
 	}
-	err := EachWindow(ctx, p.s, p.M, rows, bytes, func(ctx context.Context, i int, w *RowWindow) error {
-		return p.Works[i].readRows(ctx, w, p.check.Data[i])
+	err := EachWindow(ctx, p.s, p.M, cells, bytes, func(ctx context.Context, i int, w *Window) error {
+		return p.Works[i].read(ctx, w, p.check.Data[i])
 	}, p.window)
 	for _, n := range p.Works {
 		n.Record.FileDigests = n.Sums.Digests
@@ -279,50 +278,67 @@ func (p *Pass) readAndCode(ctx context.Context, rows []int) error {
 	return err
 }
 
-func (p *Pass) window(ctx context.Context, windows []*RowWindow) error {
-	s, m, firstNode := p.s, p.M, p.s.Nodes[0].Index
-	b := content.Blocks{M: m, Rows: windows[0].rows}
+func (p *Pass) window(ctx context.Context, windows []*Window) error {
+	s, firstNode := p.s, p.s.Nodes[0].Index
+	coded := windows[0].cellList()
 	if p.follows {
 		var err error
-		if b.Rows, err = p.rowsToCode(ctx, windows); err != nil {
+		if coded, err = p.cellsToCode(ctx, windows); err != nil {
 			return err
 		}
 	}
-	if p.Coded = append(p.Coded, b.Rows...); len(b.Rows) > 0 {
+	if p.Coded = append(p.Coded, coded...); len(coded) > 0 {
 		r, err := p.code.Making(ctx)
 		if err != nil {
 			return err
 		}
-		t, err := r.Run(ctx, s.Setting(), b, func(x content.Symbol) executor.Input {
-			w := windows[x.Node-firstNode]
-			return w.Input(w.Data, x.Index, b)
-		}, func(x content.Symbol) executor.Output { return windows[x.Node-firstNode].output(x.Index, b) })
+		var parts []*Window
+		for _, w := range windows {
+			parts = append(parts, w.Part(coded))
+		}
+		t, err := r.Run(ctx, s.Setting(), parts[0].Span, func(x content.Symbol) executor.Input {
+			return executor.Input{Memory: parts[x.Node-firstNode].Chunk(x)}
+		}, func(x content.Symbol) executor.Output {
+			return executor.Output{Memory: parts[x.Node-firstNode].Chunk(x)}
+		})
 		if err != nil {
 			return err
 		}
 		erasure.Add(&p.Traffic, t)
+		for i, w := range windows {
+			if parts[i] == w {
+				break
+			}
+			for blocks := range parts[i].Positions(true) {
+				for _, b := range blocks {
+					copy(w.find(b), b.Bytes)
+				}
+			}
+		}
 	}
-	return s.EachLocal(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], b.Rows, p.check.Parity[i]) })
+	return s.EachLocal(func(i int, _ *store.Node) error { return p.Works[i].store(windows[i], coded, p.check.Parity[i]) })
 }
 
-// rowsToCode returns the rows of a window to code: those that have changed, or have lost their parity. It reads the
+// cellsToCode returns the cells of a window to code: those that have changed, or have lost their parity. It reads the
 // parity of the others.
-func (p *Pass) rowsToCode(ctx context.Context, windows []*RowWindow) ([]int, error) {
+func (p *Pass) cellsToCode(ctx context.Context, windows []*Window) ([]int, error) {
 	var changed [][]stretch
 	for _, w := range windows {
 		changed = append(changed, stretches(w.changed))
 	}
-	rows, err := p.union(session.Exchange(ctx, p.s, changed))
+	cells, err := p.union(session.Exchange(ctx, p.s, changed))
 	if err != nil {
 		return nil, err
 	}
-	stay := func(row int) bool { _, changed := slices.BinarySearch(rows, row); return !changed }
-	if slices.ContainsFunc(windows[0].rows, stay) {
+	present := windows[0].cellList()
+	if len(cells) < len(present) {
 		lost, err := p.union(session.Collect(ctx, p.s, func(_ context.Context, i int, _ *store.Node) ([]stretch, error) {
 			var lost []int
-			for _, row := range windows[i].rows {
-				if stay(row) && !p.Works[i].rightParity(windows[i], row) {
-					lost = append(lost, row)
+			for blocks := range windows[i].Positions(true) {
+				for _, b := range blocks {
+					if !includes(cells, b.Cell) && !p.Works[i].rightParity(p.M, b) {
+						lost = append(lost, b.Cell)
+					}
 				}
 			}
 			return stretches(lost), nil
@@ -330,73 +346,67 @@ func (p *Pass) rowsToCode(ctx context.Context, windows []*RowWindow) ([]int, err
 		if err != nil {
 			return nil, err
 		}
-		rows = slices.Sorted(slices.Values(slices.Concat(rows, lost)))
+		cells = slices.Sorted(slices.Values(slices.Concat(cells, lost)))
 	}
-	for _, row := range rows {
-		if _, present := slices.BinarySearch(windows[0].rows, row); !present {
-			return nil, fmt.Errorf("a rank says that row %d has changed, which is not read now", row)
-		}
+	if unread := subtract(cells, present); len(unread) > 0 {
+		return nil, fmt.Errorf("a rank says that cell %d has changed, which is not read now", unread[0])
 	}
-	return rows, nil
+	return cells, nil
 }
 
-// readRows reads the rows of a window, and finds out which are not as they were. While they are in the cache, it adds them
+// read reads the cells of a window, and finds out which are not as they were. While they are in the cache, it adds them
 // to their fingerprints.
-func (n *Work) readRows(ctx context.Context, w *RowWindow, prints *verify.Fingerprints) error {
+func (n *Work) read(ctx context.Context, w *Window, prints *verify.Fingerprints) error {
 	m := w.M
 	w.changed = w.changed[:0]
-	for _, row := range w.rows {
+	for blocks, padded := range w.Positions(false) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n.Sums.Seek(row)
-		firstPart := n.Sums.Next
-		for chunk := range m.DataChunks {
-			block, offset := w.Block(w.Data, row, chunk), m.OffsetOf(row, chunk, m.DataChunks)
-			if _, err := n.Data.ReadAt(block, offset); err != nil {
+		for _, b := range blocks {
+			offset := m.OffsetOf(b.Row, b.Index, m.DataChunks)
+			if _, err := n.Data.ReadAt(b.Bytes, offset); err != nil {
 				return err
 			}
-			n.Sums.Add(offset, block)
+			n.Sums.Next = content.FirstPart(n.Sums.List, offset)
+			n.Sums.Add(offset, b.Bytes)
 		}
 		n.Sums.Flush()
-		prints.Add(w.row(w.Data, row, m.DataChunks)...)
-		unchanged, err := n.rowUnchanged(ctx, m, row, firstPart)
-		if err != nil {
-			return err
-		}
-		if !unchanged {
-			w.changed = append(w.changed, row)
+		prints.Add(padded...)
+		for _, b := range blocks {
+			unchanged, err := n.blockUnchanged(ctx, m, b)
+			if err != nil {
+				return err
+			}
+			if !unchanged {
+				w.changed = append(w.changed, b.Cell)
+			}
 		}
 	}
 	return nil
 }
 
-// rowUnchanged reports whether a row is as it was. Its file parts begin at firstPart. The error is of a file that has
-// rotted.
-func (n *Work) rowUnchanged(ctx context.Context, m *store.Manifest, row, firstPart int) (bool, error) {
+// blockUnchanged reports whether a block is as it was. The error is of a file that has rotted.
+func (n *Work) blockUnchanged(ctx context.Context, m *store.Manifest, b Block) (bool, error) {
 	e := n.earlier
 	if e == nil || !m.Keeps(e.m) {
 		return false, nil
 	}
-	for e.next < len(e.list) && e.list[e.next].Row < row { // rows that are not read
-		e.next++
-	}
-	firstEarlier := e.next
-	for e.next < len(e.list) && e.list[e.next].Row == row {
-		e.next++
-	}
-	_, length := m.Block(row)
-	_, earlierLength := e.m.Block(row)
-	unchanged := row < e.m.Rows() && e.next-firstEarlier == n.Sums.Next-firstPart && length == earlierLength
-	for i := firstPart; i < n.Sums.Next; i++ {
+	offset := m.OffsetOf(b.Row, b.Index, m.DataChunks)
+	end := offset + int64(len(b.Bytes))
+	first, last := content.FirstPart(n.Sums.List, offset), content.FirstPart(n.Sums.List, end)
+	_, earlierLength := e.m.Block(b.Row)
+	unchanged := last-first == content.FirstPart(e.list, end)-content.FirstPart(e.list, offset) && int64(len(b.Bytes)) == earlierLength
+	for i := first; i < last; i++ {
 		g := n.Sums.List[i]
 		file := n.Sums.Files[g.File]
-		j, _ := slices.BinarySearchFunc(e.list[firstEarlier:e.next], g.Offset, func(o store.FilePart, offset int64) int { return cmp.Compare(o.Offset, offset) })
-		if j += firstEarlier; j < e.next && e.list[j].Offset == g.Offset && e.list[j].N == g.N && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
+		j := content.FirstPart(e.list, g.Offset)
+		matches := j < len(e.list) && e.list[j].Offset == g.Offset && e.list[j].N == g.N
+		if matches && bytes.Equal(m.DigestOf(e.record.FileDigests, j), m.DigestOf(n.Sums.Digests, i)) {
 			continue
 		}
 		unchanged = false
-		if j == e.next || e.list[j].Offset != g.Offset || e.list[j].N != g.N || e.files[e.list[j].File].Offset != file.Offset {
+		if !matches || e.files[e.list[j].File].Offset != file.Offset {
 			continue
 		}
 		candidates := n.candidates(file)
@@ -413,39 +423,29 @@ func (n *Work) rowUnchanged(ctx context.Context, m *store.Manifest, row, firstPa
 	return unchanged, nil
 }
 
-// rightParity reads the earlier parity of a row, and reports whether it is as it was made.
-func (n *Work) rightParity(w *RowWindow, row int) bool {
-	if n.kept == nil {
-		return false
-	}
-	for chunk := range w.M.ParityChunks {
-		if !content.ReadParity(w.M, n.kept, n.earlier.record, row, chunk, w.Block(w.Parity, row, chunk)) {
-			return false
-		}
-	}
-	return true
+// rightParity reads a block of the earlier parity, and reports whether it is as it was made.
+func (n *Work) rightParity(m *store.Manifest, b Block) bool {
+	return n.kept != nil && content.ReadParity(m, n.kept, n.earlier.record, b.Row, b.Index, b.Bytes)
 }
 
-// store writes the parity of a window: of the rows that were coded, and of those that stay as they were.
-func (n *Work) store(w *RowWindow, coded []int, prints *verify.Fingerprints) error {
+// store writes the parity of a window: of the cells that were coded, and of those that stay as they were.
+func (n *Work) store(w *Window, coded []int, prints *verify.Fingerprints) error {
 	m := w.M
 	digests := content.Pairing{M: m}
 	defer digests.Flush()
-	for _, row := range w.rows {
-		_, wasCoded := slices.BinarySearch(coded, row)
-		blocks := w.row(w.Parity, row, m.ParityChunks)
-		for chunk, block := range blocks {
-			if _, err := n.Parity.WriteAt(block, m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
+	for blocks, padded := range w.Positions(true) {
+		for _, b := range blocks {
+			if _, err := n.Parity.WriteAt(b.Bytes, m.OffsetOf(b.Row, b.Index, m.ParityChunks)); err != nil {
 				return err
 			}
-			i := m.Number(row, chunk, m.ParityChunks)
-			if digest := m.DigestOf(n.Record.Parity, i); wasCoded {
-				digests.Add(digest, block)
+			i := m.Number(b.Row, b.Index, m.ParityChunks)
+			if digest := m.DigestOf(n.Record.Parity, i); includes(coded, b.Cell) {
+				digests.Add(digest, b.Bytes)
 			} else {
 				copy(digest, m.DigestOf(n.earlier.record.Parity, i))
 			}
 		}
-		prints.Add(blocks...)
+		prints.Add(padded...)
 	}
 	return nil
 }
@@ -478,17 +478,17 @@ type Work struct {
 	begun    time.Time    // when the parity file was made, by the clock of its file system
 	earlier  *earlierData // nil: the node had no record
 	kept     disk.File    // earlier parity
-	part     bool         // some of it is wrong: reading tells which rows
+	part     bool         // some of it is wrong: reading tells which cells
 }
 
 // Make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
 func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (text []byte, files [][]*store.RecordFile, err error) {
 	s, m := p.s, p.M
-	rows, err := p.chooseRows(ctx)
+	cells, err := p.chooseCells(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := p.readAndCode(ctx, rows); err != nil {
+	if err := p.readAndCode(ctx, cells); err != nil {
 		return nil, nil, err
 	}
 	if p.Works[0].File != nil { // and not memory

@@ -3,11 +3,12 @@ package pass
 import (
 	"context"
 	"errors"
+	"iter"
+	"math"
 	"slices"
 	"sync"
 
 	"volley/collective"
-	"volley/executor"
 	"volley/group/internal/content"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -15,69 +16,130 @@ import (
 	"volley/transport"
 )
 
-// A RowWindow is some rows of a node, in memory.
-type RowWindow struct {
-	M            *store.Manifest
-	rows         []int  // ascending
-	First, End   int    // the first of the rows, and behind the last
-	memory       []byte // of the longest window until now
-	Data, Parity []byte // chunk by chunk
-	changed      []int  // rows that have changed since they were protected
+// A Window is some cells of a node, in memory. At each position of a chunk lies a cell of the chunk's codeword: the first
+// of the codeword's cells at the first position, and so on. Where a codeword has fewer bytes than others, zeros follow.
+type Window struct {
+	M       *store.Manifest
+	Node    int
+	Span    int64   // bytes of each chunk
+	cells   [][]int // by codeword, ascending
+	memory  []byte  // of the longest window until now: chunks of data, then of parity
+	changed []int   // cells that have changed since they were protected
 }
 
-func (w *RowWindow) span() int64 {
-	_, last := w.M.Block(w.End - 1)
-	return int64(len(w.rows)-1)*w.M.BlockBytes + last
+// A Block is the block of a node in a cell.
+type Block struct {
+	content.Symbol
+	Row, Cell int
+	Bytes     []byte
 }
 
-// indexOf returns the position of a row among the rows of the window.
-func (w *RowWindow) indexOf(row int) int {
-	i, _ := slices.BinarySearch(w.rows, row)
-	return i
-}
-
-func (w *RowWindow) Block(chunks []byte, row, chunk int) []byte {
-	_, n := w.M.Block(row)
-	return chunks[int64(chunk)*w.span()+int64(w.indexOf(row))*w.M.BlockBytes:][:n]
-}
-
-func (w *RowWindow) row(buffer []byte, row, chunks int) (blocks [][]byte) {
-	for chunk := range chunks {
-		blocks = append(blocks, w.Block(buffer, row, chunk))
+// lay makes room for cells.
+func (w *Window) lay(cells [][]int) {
+	w.cells, w.Span = cells, 0
+	shortest := int64(math.MaxInt64)
+	for _, list := range cells {
+		span := int64(0)
+		if len(list) > 0 {
+			_, last := w.M.Block(list[len(list)-1] % w.M.Rows())
+			span = int64(len(list)-1)*w.M.BlockBytes + last
+		}
+		w.Span, shortest = max(w.Span, span), min(shortest, span)
 	}
-	return blocks
+	n := int(w.Span) * (w.M.DataChunks + w.M.ParityChunks)
+	if len(w.memory) < n {
+		w.memory = hugepage.Make(n)
+	}
+	if shortest < w.Span {
+		clear(w.memory[:n])
+	}
 }
 
-// contiguous returns the blocks of a chunk in the rows of b if they are adjacent, else nil.
-func (w *RowWindow) contiguous(chunks []byte, chunk int, b content.Blocks) []byte {
-	first, last := w.indexOf(b.Rows[0]), w.indexOf(b.Rows[len(b.Rows)-1])
-	if last-first+1 > len(b.Rows) {
-		return nil
+// Chunk returns the blocks of a chunk, with the zeros that follow.
+func (w *Window) Chunk(x content.Symbol) []byte {
+	i := x.Index
+	if x.Parity {
+		i += w.M.DataChunks
 	}
-	return chunks[int64(chunk)*w.span()+int64(first)*w.M.BlockBytes:][:b.Bytes()]
+	return w.memory[int64(i)*w.Span:][:w.Span]
 }
 
-// Input returns the blocks of a chunk in some of the rows, one after the other.
-func (w *RowWindow) Input(chunks []byte, chunk int, b content.Blocks) executor.Input {
-	if memory := w.contiguous(chunks, chunk, b); memory != nil {
-		return executor.Input{Memory: memory}
+// Positions returns the blocks of data, or of parity, position by position, and what every chunk has there.
+func (w *Window) Positions(parity bool) iter.Seq2[[]Block, [][]byte] {
+	m, chunks := w.M, w.M.DataChunks
+	if parity {
+		chunks = m.ParityChunks
 	}
-	var packet []byte
-	for _, row := range b.Rows {
-		packet = append(packet, w.Block(chunks, row, chunk)...)
+	return func(yield func([]Block, [][]byte) bool) {
+		for first := int64(0); first < w.Span; first += m.BlockBytes {
+			var blocks []Block
+			var padded [][]byte
+			for i := range chunks {
+				x := content.Symbol{Node: w.Node, Parity: parity, Index: i}
+				memory := w.Chunk(x)[first:min(first+m.BlockBytes, w.Span)]
+				padded = append(padded, memory)
+				if cells, position := w.cells[x.Codeword(m)], int(first/m.BlockBytes); position < len(cells) {
+					row := cells[position] % m.Rows()
+					_, n := m.Block(row)
+					blocks = append(blocks, Block{x, row, cells[position], memory[:n]})
+				}
+			}
+			if !yield(blocks, padded) {
+				return
+			}
+		}
 	}
-	return executor.Input{Memory: packet}
 }
 
-// output takes the blocks of a chunk of parity in some of the rows.
-func (w *RowWindow) output(chunk int, b content.Blocks) executor.Output {
-	if memory := w.contiguous(w.Parity, chunk, b); memory != nil {
-		return executor.Output{Memory: memory}
+// Part returns a window with some of the cells, and their blocks.
+func (w *Window) Part(cells []int) *Window {
+	if len(cells) == len(w.cellList()) {
+		return w
 	}
-	return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
-		copy(w.Block(w.Parity, row, chunk), block)
-		return nil
-	}}}
+	part := &Window{M: w.M, Node: w.Node}
+	part.lay(byCodeword(w.M, cells))
+	for _, parity := range []bool{false, true} {
+		for blocks := range part.Positions(parity) {
+			for _, b := range blocks {
+				copy(b.Bytes, w.find(b))
+			}
+		}
+	}
+	return part
+}
+
+// find returns the block that a part of the window has a copy of.
+func (w *Window) find(b Block) []byte {
+	i, _ := slices.BinarySearch(w.cells[b.Codeword(w.M)], b.Cell)
+	return w.Chunk(b.Symbol)[int64(i)*w.M.BlockBytes:][:len(b.Bytes)]
+}
+
+// cellList returns the cells of the window, ascending.
+func (w *Window) cellList() []int { return slices.Concat(w.cells...) }
+
+// Rows returns the first row of a window that has all cells of its rows, and the one behind the last.
+func (w *Window) Rows() (first, end int) {
+	rows := w.cells[0] // the cells of codeword 0 have the numbers of their rows
+	return rows[0], rows[len(rows)-1] + 1
+}
+
+// CellsOf returns the cells in rows, all ascending.
+func CellsOf(m *store.Manifest, rows []int) (cells []int) {
+	for codeword := range m.Nodes {
+		for _, row := range rows {
+			cells = append(cells, codeword*m.Rows()+row)
+		}
+	}
+	return cells
+}
+
+// byCodeword deals ascending cells to their codewords.
+func byCodeword(m *store.Manifest, cells []int) (lists [][]int) {
+	for codeword := range m.Nodes {
+		n, _ := slices.BinarySearch(cells, (codeword+1)*m.Rows())
+		lists, cells = append(lists, cells[:n]), cells[n:]
+	}
+	return lists
 }
 
 // mostWindow is how many bytes of data and parity a window of all nodes in a process has, unless a row is longer:
@@ -88,24 +150,26 @@ const (
 	wireWindow = 16 << 20
 )
 
-// EachWindow reads the chosen rows of the nodes here, which have so many bytes, by windows. While it reads the next
-// window, it uses the last. All ranks give the same rows, and have the same windows.
-func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chosen []int, bytes int64, read func(ctx context.Context, i int, w *RowWindow) error, use func(context.Context, []*RowWindow) error) error {
+// EachWindow reads the chosen cells at the nodes here, which have so many bytes, by windows. While it reads the next
+// window, it uses the last. All ranks give the same cells, and have the same windows.
+func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chosen []int, bytes int64, read func(ctx context.Context, i int, w *Window) error, use func(context.Context, []*Window) error) error {
 	hosted := (s.K + s.T.Size() - 1) / s.T.Size()
 	limit := int64(mostWindow / hosted)
 	if s.T.Size() > 1 && transport.Overlaps(s.T) {
 		limit = int64(wireWindow / hosted)
 	}
 	limit = min(limit, s.Memory/4)
-	rows := int(max(1, limit/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
+	positions := int(max(1, limit/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
+	cells := byCodeword(m, chosen)
+	longest := len(slices.MaxFunc(cells, func(a, b []int) int { return len(a) - len(b) }))
 	bytesBefore := func(n int) int64 {
-		return int64(float64(bytes) * (float64(min(n, len(chosen))) / float64(len(chosen))))
+		return int64(float64(bytes) * (float64(min(n, longest)) / float64(longest)))
 	}
 	s.Tell(0, bytes)
-	var sets [2][]*RowWindow
+	var sets [2][]*Window
 	for i := range sets {
-		for range s.Nodes {
-			sets[i] = append(sets[i], &RowWindow{M: m})
+		for _, n := range s.Nodes {
+			sets[i] = append(sets[i], &Window{M: m, Node: n.Index})
 		}
 	}
 	var reading sync.WaitGroup
@@ -115,22 +179,20 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 	readComm := collective.New(s.T, s.Timeout).Separate() // apart from messages of the previous window
 	begin := func(number int) <-chan error {
 		result := make(chan error, 1)
-		first := number * rows
-		if first >= len(chosen) {
+		first := number * positions
+		if first >= longest {
 			close(result)
 			return result
+		}
+		var chosen [][]int
+		for _, list := range cells {
+			chosen = append(chosen, list[min(first, len(list)):min(first+positions, len(list))])
 		}
 		reading.Go(func() {
 			result <- readComm.Steady(ctx, func(ctx context.Context) error {
 				return s.EachLocal(func(i int, _ *store.Node) error {
 					w := sets[number%2][i]
-					w.rows = chosen[first:min(first+rows, len(chosen))]
-					w.First, w.End = w.rows[0], w.rows[len(w.rows)-1]+1
-					data, parity := int(w.span())*m.DataChunks, int(w.span())*m.ParityChunks
-					if len(w.memory) < data+parity {
-						w.memory = hugepage.Make(data + parity)
-					}
-					w.Data, w.Parity = w.memory[:data], w.memory[data:][:parity]
+					w.lay(chosen)
 					return read(ctx, i, w)
 				})
 			})
@@ -141,7 +203,7 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 		return result
 	}
 	result := begin(0)
-	for number := 0; number*rows < len(chosen); number++ {
+	for number := 0; number*positions < longest; number++ {
 		if err := <-result; err != nil {
 			return err
 		}
@@ -153,7 +215,7 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 			}
 			return err
 		}
-		s.Tell(bytesBefore((number+1)*rows)-bytesBefore(number*rows), 0)
+		s.Tell(bytesBefore((number+1)*positions)-bytesBefore(number*positions), 0)
 	}
 	return nil
 }

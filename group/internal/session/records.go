@@ -48,8 +48,7 @@ func (s *Session) deliver(ctx context.Context, list []delivery) error {
 	if err != nil || len(r.Traffic.Codewords) == 0 {
 		return err
 	}
-	oneBlock := content.Blocks{M: &store.Manifest{ChunkBytes: bytes, BlockBytes: bytes}, Rows: []int{0}}
-	_, err = r.Run(ctx, s.Setting(), oneBlock, func(x content.Symbol) executor.Input {
+	_, err = r.Run(ctx, s.Setting(), bytes, func(x content.Symbol) executor.Input {
 		memory := make([]byte, bytes)
 		copy(memory, list[x.Index].text)
 		return executor.Input{Memory: memory}

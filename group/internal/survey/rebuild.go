@@ -93,23 +93,23 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 		return nil, err
 	}
 	firstNode := s.Nodes[0].Index
-	if err := pass.EachWindow(ctx, s, m, content.AllRows(m), bytes, func(ctx context.Context, i int, w *pass.RowWindow) error {
+	if err := pass.EachWindow(ctx, s, m, pass.CellsOf(m, content.AllRows(m)), bytes, func(ctx context.Context, i int, w *pass.Window) error {
 		if readings[i] == nil {
 			return nil
 		}
 		return readings[i].read(ctx, w)
-	}, func(ctx context.Context, windows []*pass.RowWindow) error {
+	}, func(ctx context.Context, windows []*pass.Window) error {
 		for _, r := range repairs {
-			b := r.blocks.RowRange(windows[0].First, windows[0].End)
+			b := r.blocks.RowRange(windows[0].Rows())
 			if len(b.Rows) == 0 {
 				continue
 			}
-			t, err := r.Run(ctx, s.Setting(), b, func(x content.Symbol) executor.Input {
-				w := windows[x.Node-firstNode]
-				if x.Parity {
-					return w.Input(w.Parity, x.Index, b)
-				}
-				return w.Input(w.Data, x.Index, b)
+			var parts []*pass.Window
+			for _, w := range windows {
+				parts = append(parts, w.Part(pass.CellsOf(m, b.Rows)))
+			}
+			t, err := r.Run(ctx, s.Setting(), b.Bytes(), func(x content.Symbol) executor.Input {
+				return executor.Input{Memory: parts[x.Node-firstNode].Chunk(x)}
 			}, func(x content.Symbol) executor.Output {
 				return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
 					target := targets[x.Node]
@@ -167,19 +167,21 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 }
 
 // read reads the rows of a window, and compares them with the record.
-func (x *reading) read(ctx context.Context, w *pass.RowWindow) error {
+func (x *reading) read(ctx context.Context, w *pass.Window) error {
 	m := w.M
-	for row := w.First; row < w.End; row++ {
+	for blocks := range w.Positions(false) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		for chunk := range m.DataChunks {
-			x.data.Block(m.OffsetOf(row, chunk, m.DataChunks), w.Block(w.Data, row, chunk))
+		for _, b := range blocks {
+			x.data.Block(m.OffsetOf(b.Row, b.Index, m.DataChunks), b.Bytes)
 		}
 		x.data.Settle()
-		for chunk := range m.ParityChunks {
-			if !content.ReadParity(m, x.parity, x.data.X, row, chunk, w.Block(w.Parity, row, chunk)) {
-				x.badParity[chunk] = append(x.badParity[chunk], row)
+	}
+	for blocks := range w.Positions(true) {
+		for _, b := range blocks {
+			if !content.ReadParity(m, x.parity, x.data.X, b.Row, b.Index, b.Bytes) {
+				x.badParity[b.Index] = append(x.badParity[b.Index], b.Row)
 			}
 		}
 	}

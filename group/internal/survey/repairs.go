@@ -125,7 +125,7 @@ func RunRepairsFrom(ctx context.Context, s *session.Session, list []blockRepair,
 		}
 	}
 	for _, r := range list {
-		t, err := r.Run(ctx, s.Setting(), r.blocks, func(x content.Symbol) executor.Input {
+		t, err := r.Run(ctx, s.Setting(), r.blocks.Bytes(), func(x content.Symbol) executor.Input {
 			chunks := m.DataChunks
 			if x.Parity {
 				chunks = m.ParityChunks
