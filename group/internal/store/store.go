@@ -762,9 +762,6 @@ func (n *Node) Mark(group string) error {
 	if n.Dir == nil {
 		return nil
 	}
-	if err := disk.Discard(n.Dir, MetaPath(EndingName)); err != nil {
-		return err
-	}
 	return n.WriteFile("", EndingName, []byte(group))
 }
 
