@@ -110,12 +110,10 @@ func checkNumbers(states []*store.State) error {
 	if len(count) > 1 {
 		return &protection.RefusedError{Option: protection.OptionSets, Err: fmt.Errorf("the directories are of %d groups: give those of one", len(count))}
 	}
-	for _, s := range states {
+	for n, s := range states {
 		if s.Node >= len(states) {
 			return store.Inputf("%s is node %d of its group, and %d directories were given: give them all, lost ones too%s", s.Dir, s.Node, len(states), orEmpty)
 		}
-	}
-	for n, s := range states {
 		if s.Node >= 0 && s.Node != n {
 			return store.Inputf("%s is node %d of its group and was given as node %d: give the directories in the order in which they were protected%s", s.Dir, s.Node, n, orEmpty)
 		}

@@ -10,34 +10,27 @@ import (
 // A claim is a generation that nodes hold, and that may be in force.
 type claim struct {
 	store.Held
-	states      []*store.State // of all nodes
-	established bool           // a node has committed something
-	holders     []int          // nodes
-	counted     []int          // the holders that count
-	committers  []int          // nodes that have committed it, also where its manifest is damaged there
-	counting    int            // nodes that count, and do not abstain
+	states     []*store.State // of all nodes
+	group      string         // of which a node has committed something; "": none has
+	holders    []int          // nodes
+	counted    []int          // the holders that count
+	committers []int          // nodes that have committed it, also where its manifest is damaged there
+	counting   int            // nodes that count, and do not abstain
 }
 
 var claims = []row[*claim, bool]{
-	{
-		"alone", (*claim).alone, false,
-		"It does not count: one node decides nothing about others",
-	}, {
-		"of another number of nodes", func(c *claim) bool { return c.Nodes != len(c.states) }, false,
-		"Its `nodes` are as many as the run has directories.",
-	}, {
-		"committed", func(c *claim) bool { return c.enough() && c.committers != nil }, true,
-		"One node has committed it, or all that count hold it.",
-	}, {
-		"complete", func(c *claim) bool { return c.enough() && c.unanimous() && (c.established || c.everywhere()) }, true,
-		"Where no node has committed anything, all nodes that are not lost have to hold it.",
-	}, {
-		"too many are lost", func(c *claim) bool { return c.committers != nil && c.unanimous() }, true,
-		"Where more than R nodes are lost, a committed generation that all nodes that count hold is in force, too.",
-	}, {
-		"too few", nil, false,
-		"At least K−R of the nodes that count hold it, and more than half of them.",
-	},
+	{"alone", (*claim).alone, false,
+		"It does not count: one node decides nothing about others"},
+	{"of another number of nodes", func(c *claim) bool { return c.Nodes != len(c.states) }, false,
+		"Its `nodes` are as many as the run has directories."},
+	{"committed", func(c *claim) bool { return c.enough() && c.committers != nil }, true,
+		"One node has committed it, or all that count hold it."},
+	{"complete", func(c *claim) bool { return c.enough() && c.unanimous() && (c.group != "" || c.everywhere()) }, true,
+		"Where no node has committed anything, all nodes that are not lost have to hold it."},
+	{"too many are lost", func(c *claim) bool { return c.committers != nil && c.unanimous() }, true,
+		"Where more than R nodes are lost, a committed generation that all nodes that count hold is in force, too."},
+	{"too few", nil, false,
+		"At least K−R of the nodes that count hold it, and more than half of them."},
 }
 
 // committedGroup returns the group of which a node has committed something; "": none has.
@@ -67,9 +60,9 @@ func claimsOf(states []*store.State, group string) (list []*claim) {
 }
 
 func newClaim(h store.Held, states []*store.State, group string) *claim {
-	c := &claim{Held: h, states: states, established: group != ""}
-	for n := range states {
-		c.count(n, group)
+	c := &claim{Held: h, states: states, group: group}
+	for n, s := range states {
+		c.count(n, s)
 	}
 	return c
 }
@@ -81,8 +74,8 @@ func (c *claim) matches(h store.Held) bool {
 }
 
 // count takes in what a node says of the claim.
-func (c *claim) count(n int, group string) {
-	s, ours := c.states[n], func(name string) bool { return group == "" || name == group }
+func (c *claim) count(n int, s *store.State) {
+	ours := func(group string) bool { return c.group == "" || group == c.group }
 	i := slices.IndexFunc(s.Held, c.matches)
 	if i >= 0 {
 		c.holders = append(c.holders, n)

@@ -92,33 +92,26 @@ func newContest(states []*store.State, believe string) (x *contest, err error) {
 }
 
 var contests = []row[*contest, func(*contest) (store.Current, error)]{
-	{
-		"an operator says whom to believe", func(x *contest) bool { return x.believed != nil },
+	{"an operator says whom to believe", func(x *contest) bool { return x.believed != nil },
 		func(x *contest) (store.Current, error) { return x.accept(x.believed) },
-		"`--believe` names the node whose newest committed generation is then in force.",
-	}, {
-		"one is in force", func(x *contest) bool { return x.chosen != nil && x.disputed == nil },
+		"`--believe` names the node whose newest committed generation is then in force."},
+	{"one is in force", func(x *contest) bool { return x.chosen != nil && x.disputed == nil },
 		func(x *contest) (store.Current, error) { return x.accept(x.chosen) },
-		"The generation *in force* is the newest for which all of this is so:",
-	}, {
-		"none was committed", func(x *contest) bool { return x.disputed == nil },
+		"The generation *in force* is the newest for which all of this is so:"},
+	{"none was committed", func(x *contest) bool { return x.disputed == nil },
 		func(x *contest) (store.Current, error) { return store.Current{Newest: NewestOf(x.states, 0)}, nil },
-		"Where none is, and no node has committed one, the group is not protected.",
-	}, {
-		"other directories", func(x *contest) bool { return x.otherSize() != nil },
+		"Where none is, and no node has committed one, the group is not protected."},
+	{"other directories", func(x *contest) bool { return x.otherSize() != nil },
 		func(x *contest) (store.Current, error) { return x.accept(x.otherSize()) },
-		"Where it has another number of `nodes`, the error says so.",
-	}, {
-		"a newer one cannot be read", func(x *contest) bool { return x.unread() != nil },
+		"Where it has another number of `nodes`, the error says so."},
+	{"a newer one cannot be read", func(x *contest) bool { return x.unread() != nil },
 		func(x *contest) (store.Current, error) { return store.Current{}, x.unread().abstention() },
-		"A node that cannot be read abstains, and so does one whose manifest of a generation cannot be read, or is damaged or missing in `generation.<g>`.",
-	}, {
-		"nodes contradict each other", nil,
+		"A node that cannot be read abstains, and so does one whose manifest of a generation cannot be read, or is damaged or missing in `generation.<g>`."},
+	{"nodes contradict each other", nil,
 		func(x *contest) (store.Current, error) {
 			return store.Current{}, &protection.RefusedError{Err: &protection.UnclearError{Err: fmt.Errorf("cannot tell which generation is in force: %s", whoHas(x.states))}, Option: protection.OptionBelieve}
 		},
-		"A node has committed a newer generation than the one in force, or none is in force and a node has committed one: every verb stops.",
-	},
+		"A node has committed a newer generation than the one in force, or none is in force and a node has committed one: every verb stops."},
 }
 
 // find returns the newest claim of which something is so, or nil.

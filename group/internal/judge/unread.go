@@ -16,19 +16,14 @@ type doubt struct {
 }
 
 var doubts = []row[*doubt, bool]{
-	{
-		"another one is in force if they hold it", func(d *doubt) bool { return d.Root != "" && d.changesIfComplete() }, true,
-		"The verbs go on only where the same generation would be in force whatever this node has.",
-	}, {
-		"another one is in force if they lack it", func(d *doubt) bool { return d.Root != "" && d.Root == d.current.Root && d.changesIfLacking() }, true,
-		"The verbs go on only where the same generation would be in force whatever this node has.",
-	}, {
-		"nobody else holds it", (*doubt).hidden, true,
-		"A node that can be read and lacks a generation proves that no node has committed it, unless two nodes or more have: it then comes from a backup.",
-	}, {
-		"none", nil, false,
-		"A node that cannot be read abstains, and so does one whose manifest of a generation cannot be read, or is damaged or missing in `generation.<g>`.",
-	},
+	{"another one is in force if they hold it", func(d *doubt) bool { return d.Root != "" && d.changesIfComplete() }, true,
+		"The verbs go on only where the same generation would be in force whatever this node has."},
+	{"another one is in force if they lack it", func(d *doubt) bool { return d.Root != "" && d.Root == d.current.Root && d.changesIfLacking() }, true,
+		"The verbs go on only where the same generation would be in force whatever this node has."},
+	{"nobody else holds it", (*doubt).hidden, true,
+		"A node that can be read and lacks a generation proves that no node has committed it, unless two nodes or more have: it then comes from a backup."},
+	{"none", nil, false,
+		"A node that cannot be read abstains, and so does one whose manifest of a generation cannot be read, or is damaged or missing in `generation.<g>`."},
 }
 
 // checkUnread returns an error where another generation would be in force if a node that abstains had something else. A node
@@ -138,8 +133,7 @@ func (d *doubt) holder(n int, committed bool) *store.State {
 			break
 		}
 	}
-	s.Failing, s.Lost, s.Node, s.Group = "", false, n, h.Group
-	s.Unknown = slices.DeleteFunc(slices.Clone(s.Unknown), func(u store.Unknown) bool { return u.Generation == h.Generation })
+	s.Failing, s.Lost, s.Node, s.Group, s.Unknown = "", false, n, h.Group, d.remaining(s.Unknown)
 	return &s
 }
 
@@ -149,8 +143,12 @@ func (d *doubt) lacker(n int) *store.State {
 	if s.Failing != "" {
 		return &store.State{Dir: s.Dir, Node: -1, Files: true}
 	}
-	s.Unknown = slices.DeleteFunc(slices.Clone(s.Unknown), func(u store.Unknown) bool { return u.Generation == d.Generation })
+	s.Unknown = d.remaining(s.Unknown)
 	return &s
+}
+
+func (d *doubt) remaining(list []store.Unknown) []store.Unknown {
+	return slices.DeleteFunc(slices.Clone(list), func(u store.Unknown) bool { return u.Generation == d.Generation })
 }
 
 func (d *doubt) abstention() error {
