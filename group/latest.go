@@ -134,6 +134,6 @@ func (f *surroundings) renameNewer(ctx context.Context, s *session.Session, writ
 	if !writes {
 		return nil
 	}
-	_, err := f.renameSnapshots(ctx, s, newer, nil, notes)
+	_, err := f.renameSnapshots(ctx, s, newer, session.Latest, notes)
 	return err
 }

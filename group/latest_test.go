@@ -102,7 +102,7 @@ func TestLatestAll(t *testing.T) {
 						delete(f.Roots[n].Steps, 1)
 					}
 				}
-				if f.judge(&session.Session{}); f.List == nil { // no node has it
+				if f.assess(&session.Session{}); f.List == nil { // no node has it
 					return Snapshot{State: Incomplete}
 				}
 				return f.List[0]

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"volley/group/internal/decide"
+	"volley/group/internal/judge"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -240,7 +240,7 @@ func (m *snapshotsModel) settle() {
 	}
 	for _, step := range there {
 		states, _ := m.look(m.dirsOf(step))
-		c, err := decide.Decide(states, "")
+		c, err := judge.Decide(states, "")
 		if err == nil && c.Generation > m.certain[step].Generation && slices.ContainsFunc(states, func(s *store.State) bool { h := s.Holding(c); return h != nil && h.Committed }) {
 			m.certain[step] = c
 		}

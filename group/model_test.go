@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"volley/group/internal/content"
-	"volley/group/internal/decide"
+	"volley/group/internal/judge"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
@@ -449,7 +449,7 @@ func (m *model) run(verb string, p *disktest.Process) (g int64, done bool, err e
 func (m *model) attempt() {
 	here, _ := m.look(m.dirs)
 	any, _ := m.look(m.all)
-	newest := decide.NewestOf(here, 0)
+	newest := judge.NewestOf(here, 0)
 	for n := range m.dirs { // where Meta is, also of nodes whose directories are missing
 		for _, name := range m.meta(n) {
 			if _, g, ok := store.NameOf(name); ok {
@@ -457,7 +457,7 @@ func (m *model) attempt() {
 			}
 		}
 	}
-	for g := newest + 1; g <= decide.NewestOf(any, 0)+2; g++ {
+	for g := newest + 1; g <= judge.NewestOf(any, 0)+2; g++ {
 		m.attempts[g] = append(m.attempts[g], m.treesOf(m.all))
 	}
 }
@@ -639,7 +639,7 @@ func (m *model) decided() (store.Current, error) { return m.decidedBy(m.dirs) }
 
 func (m *model) decidedBy(dirs []string) (store.Current, error) {
 	states, _ := m.look(dirs)
-	return decide.Decide(states, "")
+	return judge.Decide(states, "")
 }
 
 // verb runs a verb, with an accident or without, and checks what it did.

@@ -80,7 +80,7 @@ type ProtectReport struct {
 	Traffic     protection.PlanTraffic `json:"traffic"`
 	Cost        *protection.CodingCost `json:"cost"` // by the model of the network, as if all were coded
 
-	Special []string   `json:"special,omitempty"` // what is neither file, directory nor symbolic link: it is not protected
+	Special []string   `json:"special,omitempty"` // what is neither file, directory nor symbolic link, or a directory that may not be listed: it is not protected
 	Mounts  []string   `json:"mounts,omitempty"`  // directories below nodes in which other file systems begin
 	Exclude []string   `json:"exclude,omitempty"` // patterns of what is not protected
 	Plan    []NodePlan `json:"plan,omitempty"`    // of a dry run, by node
@@ -333,6 +333,9 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 			recorded = x.Entries
 		}
 		kept := slices.DeleteFunc(slices.Clone(recorded), func(e *tree.Entry) bool { return m.Exclude.Entry(e) || l.LeftOut(e.Path) })
+		if i := slices.IndexFunc(kept, func(e *tree.Entry) bool { return l.Unreadable(e.Path) != nil }); i >= 0 {
+			return x, l.Unreadable(kept[i].Path) // it was protected
+		}
 		if err := guard.Lost(n, l, kept); err != nil && !o.Force {
 			return x, err
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"volley/collective"
-	"volley/group/internal/decide"
+	"volley/group/internal/judge"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -185,13 +185,13 @@ func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *
 			former[i], rest = rest[0], rest[1:]
 		}
 	}
-	if s.Current, _, err = decide.InForce(former, s.Trust(), false); err != nil {
+	if s.Current, _, err = judge.InForce(former, s.Trust(), false); err != nil {
 		return s.SharedError(ctx, err)
 	}
 	if s.Generation == 0 {
 		return s.SharedError(ctx, s.Unprotected())
 	}
-	s.Newest = decide.NewestOf(s.States, s.Generation)
+	s.Newest = judge.NewestOf(s.States, s.Generation)
 	holder := slices.IndexFunc(s.States, func(x *store.State) bool { return !x.Added && x.Holding(s.Current) != nil })
 	texts, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]byte, error) {
 		switch x := s.States[n.Index]; {

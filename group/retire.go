@@ -54,15 +54,13 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 	}
 	removable, kept, notes := surplus(found.List, *s.Taken, retain)
 	notes = append(lacking, notes...)
-	removed, err = found.renameSnapshots(ctx, s, removable, func(step int64) bool {
-		return slices.Contains(kept, step) || len(kept) == retain && step < kept[retain-1]
-	}, &notes)
+	removed, err = found.renameSnapshots(ctx, s, removable, kept[0], &notes)
 	return removed, notes, err
 }
 
-// renameSnapshots renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes those renamed
-// before, by this run or an earlier one, of which remove says that nobody needs them any more.
-func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, steps []int64, remove func(step int64) bool, notes *[]string) ([]int64, error) {
+// renameSnapshots renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes what was
+// renamed, by this run or an earlier one, and is no newer than the newest snapshot that counts.
+func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, steps []int64, newest int64, notes *[]string) ([]int64, error) {
 	type remaining struct {
 		Steps []int64
 		Notes []string
@@ -85,7 +83,7 @@ func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, 
 		root.SyncDir(".") // a rename that a power cut undoes is made again by the next run
 		entries, _ := root.ReadDir(".")
 		for _, e := range entries {
-			if step, ok := session.StepOf(e.Name()); ok && remove != nil && remove(step) && e.Name() != session.StepName(step) {
+			if step, ok := session.StepOf(e.Name()); ok && step <= newest && e.Name() != session.StepName(step) {
 				if err := disk.RemoveAll(root, e.Name()); err != nil {
 					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(n.RootName, tree.Name(e.Name())), err))
 				}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"volley/files"
-	"volley/group/internal/decide"
+	"volley/group/internal/judge"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -172,7 +172,7 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 			}
 		}
 	}
-	found.judge(s)
+	found.assess(s)
 	return found, nil
 }
 
@@ -207,8 +207,8 @@ func lockAll(s *session.Session, n *store.Node, v session.Verb) (x rootState, op
 	return x, open, nil
 }
 
-// judge says of all snapshots how they are.
-func (f *surroundings) judge(s *session.Session) {
+// assess says of all snapshots how they are.
+func (f *surroundings) assess(s *session.Session) {
 	var steps []int64
 	for _, x := range f.Roots {
 		steps = slices.AppendSeq(steps, maps.Keys(x.Steps))
@@ -235,7 +235,7 @@ func (f *surroundings) judge(s *session.Session) {
 			}
 			states[n] = state
 		}
-		x := judge(step, f.Roots, states, s.Trust())
+		x := assess(step, f.Roots, states, s.Trust())
 		x.Nodes = nodes
 		f.List = append(f.List, x)
 	}
@@ -250,9 +250,9 @@ func (f *surroundings) judge(s *session.Session) {
 
 func (x *Snapshot) unclear(err error) { x.State, x.Reason, x.Err = Unclear, err.Error(), err }
 
-// judge says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
+// assess says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
 // not be read and may be there.
-func judge(step int64, roots []rootState, states []*store.State, o decide.Trust) Snapshot {
+func assess(step int64, roots []rootState, states []*store.State, o judge.Trust) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
 	var lost, unread, damaged, lacking []string
 	var busy *files.BusyError
@@ -274,7 +274,7 @@ func judge(step int64, roots []rootState, states []*store.State, o decide.Trust)
 		x.State, x.Reason, x.Err = Busy, busy.Error(), busy
 		return x
 	}
-	current, _, err := decide.InForce(states, o, false)
+	current, _, err := judge.InForce(states, o, false)
 	tolerate := 0
 	for n, state := range states {
 		if h := state.Holding(current); h != nil {

@@ -3,6 +3,7 @@ package group
 import (
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"volley/internal/disk/disktest"
@@ -42,5 +43,38 @@ func TestOneFileSystem(t *testing.T) {
 		if has := strings.Contains(c.tree(1), "m/a "); has == x.left {
 			t.Errorf("%+v: after the loss of the node:\n%s", x, c.tree(1))
 		}
+	}
+}
+
+// TestUnlistable protects a node with a directory that the user may not list: it is named and left out, like a socket. Once
+// it was protected, protect stops there, and nothing of it counts as deleted.
+func TestUnlistable(t *testing.T) {
+	t.Parallel()
+	for _, protected := range []bool{false, true} {
+		w := newWorld(3, 1)
+		w.MkdirAll("/n1/lost+found/deep", 0o700)
+		if protected {
+			must(t, w.protect())
+		}
+		w.Deny("/n1/lost+found", syscall.EACCES, "opendir", "readdir", "open")
+		r, err := w.protectBy(w.Process(), ProtectOptions{Tolerate: 1})
+		if protected {
+			if err == nil || !strings.Contains(err.Error(), "/n1/lost+found") {
+				t.Errorf("it was protected: %v", err)
+			}
+			continue
+		}
+		must(t, err, w.protect(), w.whole())
+		if !slices.Equal(r.Special, []string{"/n1/lost+found cannot be listed: permission denied"}) {
+			t.Errorf("%q, %q", r.Special, r.Notes)
+		}
+		before := w.trees()
+		w.lose(0, 0)
+		must(t, w.recover())
+		if !slices.Equal(w.trees(), before) {
+			t.Error("a node is not back")
+		}
+		w.Lift("/n1/lost+found")
+		must(t, w.protect(), w.whole())
 	}
 }

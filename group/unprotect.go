@@ -169,6 +169,13 @@ func checkLosses(ctx context.Context, s *session.Session, first int, force bool)
 	if err != nil {
 		return nil, err
 	}
+	bare, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (bool, error) {
+		record := s.RecordOf[n.Index]
+		return record != nil && len(record.Entries) == 1, nil // its directory, and nothing in it
+	})
+	if err != nil {
+		return nil, err
+	}
 	for n, c := range conditions {
 		if n < first {
 			continue
@@ -178,7 +185,7 @@ func checkLosses(ctx context.Context, s *session.Session, first int, force bool)
 		if slices.Contains([]string{Intact, Changed, Damaged, Stale}, lost) {
 			lost = "" // unless a finding is of a file
 		}
-		if x := s.States[n]; s.Ending() && x.Holding(s.Current) == nil && x.Files { // its own is removed: which files have moved nobody can tell
+		if x := s.States[n]; s.Ending() && x.Holding(s.Current) == nil && (x.Files || bare[n]) { // its own is removed: which files have moved nobody can tell
 			continue
 		}
 		for _, f := range c.Findings {

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"volley/group/internal/content"
-	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
+	"volley/group/internal/judge"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -422,7 +422,7 @@ func look(n *store.Node, parity, key []byte, x *store.State) {
 
 // agree returns an error unless all parity that ranks have is of one protection, and each has its own.
 func agree(s *session.Session) error {
-	if _, err := decide.Vouch(s.States, s.Trust(), false); err != nil {
+	if _, err := judge.Vouch(s.States, s.Trust(), false); err != nil {
 		return err
 	}
 	holder := ""

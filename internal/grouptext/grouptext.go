@@ -131,8 +131,11 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	if r.Step != nil {
 		head += fmt.Sprintf("step-%d, ", *r.Step)
 	}
-	err := printable.Fprintf(w, "%s%s, generation %d, compared by %s%s\n",
-		head, ofGroup(len(r.Nodes), r.Tolerate), r.Generation, r.Digest, tail)
+	text := ofGroup(len(r.Nodes), r.Tolerate)
+	if !r.Intact { // how many more may be lost now comes below
+		text = printable.Count(len(r.Nodes), "node")
+	}
+	err := printable.Fprintf(w, "%s%s, generation %d, compared by %s%s\n", head, text, r.Generation, r.Digest, tail)
 	if !r.Intact {
 		printMayLose(w, r, verbose)
 	}
@@ -163,7 +166,7 @@ func Status(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	if !r.Protected {
 		return nil
 	}
-	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", ofGroup(len(r.Nodes), r.Tolerate), r.Generation, printable.Time(r.Since))
+	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", printable.Count(len(r.Nodes), "node"), r.Generation, printable.Time(r.Since))
 	printMayLose(w, r, verbose)
 	printUnread(w, r)
 	return err
@@ -209,7 +212,7 @@ func printUnread(w io.Writer, r *group.VerifyReport) {
 	}
 }
 
-// ofGroup says what a group is, in every report.
+// ofGroup says what a group is that is whole.
 func ofGroup(nodes, tolerate int) string {
 	return fmt.Sprintf("%s, any %d may be lost", printable.Count(nodes, "node"), tolerate)
 }

@@ -42,7 +42,7 @@ func TestStatesPrinted(t *testing.T) {
 	} {
 		c.r.Protected, c.r.Tolerate, c.r.Generation, c.r.Digest = true, 2, 7, "sha256"
 		c.r.Since = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-		group := fmt.Sprintf("%d nodes, any 2 may be lost, generation 7, ", len(c.r.Nodes))
+		group := fmt.Sprintf("%d nodes, generation 7, ", len(c.r.Nodes))
 		var status, verify strings.Builder
 		Status(&status, &c.r, false)
 		Verify(&verify, &c.r, false)

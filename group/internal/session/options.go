@@ -4,7 +4,7 @@ import (
 	"log/slog"
 
 	"volley"
-	"volley/group/internal/decide"
+	"volley/group/internal/judge"
 	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/sim"
@@ -51,8 +51,8 @@ func (s *Session) Tell(processed, added int64) {
 }
 
 // Trust says which manifests count.
-func (s *Session) Trust() decide.Trust {
-	return decide.Trust{Key: s.Key, NoKey: s.NoKey, Believe: s.Believe}
+func (s *Session) Trust() judge.Trust {
+	return judge.Trust{Key: s.Key, NoKey: s.NoKey, Believe: s.Believe}
 }
 
 // Read tells of so many bytes that are read.

@@ -25,8 +25,8 @@ import (
 	"volley/executor"
 	"volley/files"
 	"volley/group/internal/content"
-	"volley/group/internal/decide"
 	"volley/group/internal/erasure"
+	"volley/group/internal/judge"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
@@ -229,7 +229,7 @@ const (
 
 // findOnce is Find, once.
 func (s *Session) findOnce(ctx context.Context, v Verb) (err error) {
-	s.Current, s.adopt, err = decide.InForce(s.States, s.Trust(), v.Name == "protect")
+	s.Current, s.adopt, err = judge.InForce(s.States, s.Trust(), v.Name == "protect")
 	switch unclear := errors.As(err, new(*protection.UnclearError)); {
 	case err != nil && v.Ends && (s.Ending() || unclear && v.Forced):
 		s.Current = store.Current{}

@@ -59,6 +59,14 @@ func MetaPath(names ...string) string { return path.Join(tree.MetaName, path.Joi
 func GenerationDir(g int64) string { return fmt.Sprint(GenerationName, g) }
 func PendingDir(g int64) string    { return fmt.Sprint(PendingName, g) }
 
+// DirOf returns the one of these that a node has of a generation.
+func DirOf(g int64, committed bool) string {
+	if committed {
+		return GenerationDir(g)
+	}
+	return PendingDir(g)
+}
+
 // A Loaded generation is what a node has of it. The manifest is nil where it cannot be read, or is damaged.
 type Loaded struct {
 	dir      string // its name in .volley
@@ -143,7 +151,7 @@ func readGeneration(d disk.Dir, name string, g int64) (l *Loaded, id identity, e
 		wrong = fmt.Errorf("group, nodes: %s of %d: the manifest has %s of %d", id.Group, id.Nodes, l.Manifest.Group, l.Manifest.Nodes)
 	}
 	if err == nil {
-		if l.Node = l.Manifest.recordOwner(d, name); l.Node >= 0 {
+		if l.Node = l.Manifest.RecordOwner(d, name); l.Node >= 0 {
 			id = l.Manifest.identity(l.Node)
 		}
 	}
@@ -157,8 +165,8 @@ func (m *Manifest) identity(node int) identity {
 	return identity{Format: Format, Group: m.Group, Place: protection.Place{Node: node, Nodes: m.Nodes}, SetIndex: m.SetIndex}
 }
 
-// recordOwner returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
-func (m *Manifest) recordOwner(d disk.Dir, dir string) int {
+// RecordOwner returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
+func (m *Manifest) RecordOwner(d disk.Dir, dir string) int {
 	sum, err := disk.SumText(d, MetaPath(dir, RecordFileName), MostRecord)
 	matches := func(r RecordSum) bool { return err == nil && r.SHA256 == sum }
 	n := slices.IndexFunc(m.Records, matches)
@@ -211,7 +219,7 @@ type State struct {
 	Writer *files.BusyError `json:",omitempty"` // who writes to the node while it is read
 }
 
-// An Unknown generation is there, and its manifest cannot be read.
+// An Unknown generation is there, and its manifest is missing or damaged, or cannot be read.
 type Unknown struct {
 	Generation int64
 	Committed  bool
@@ -256,7 +264,15 @@ func (s *State) Holds(h Held) bool {
 
 // MayHold reports whether it cannot be read whether a node has a generation.
 func (s *State) MayHold(g int64) bool {
-	return s.Failing != "" || slices.ContainsFunc(s.Unknown, func(u Unknown) bool { return u.Generation == g })
+	return s.Failing != "" || s.UnreadAt(g) != nil
+}
+
+// UnreadAt returns a generation of which nobody can tell what the node has, or nil. What is committed comes first.
+func (s *State) UnreadAt(g int64) *Unknown {
+	if i := slices.IndexFunc(s.Unknown, func(u Unknown) bool { return u.Generation == g }); i >= 0 {
+		return &s.Unknown[i]
+	}
+	return nil
 }
 
 // Holding returns what a node has of a generation in force, or nil.
@@ -309,7 +325,7 @@ func (n *Node) Load(key []byte, nodes int) *State {
 	return s
 }
 
-// loadGeneration adds to the state what the node has of a generation. One without a manifest was not completed.
+// loadGeneration adds to the state what the node has of a generation. A pending one without a good manifest was not completed.
 func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, key []byte, nodes int) {
 	if !slices.Contains(s.Numbers, g) {
 		s.Numbers = append(s.Numbers, g)
@@ -320,15 +336,14 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 	case errors.As(err, &version):
 		s.UnknownVersion = version.Version
 		return
-	case errors.Is(err, fs.ErrNotExist) && !committed:
-		s.Leftovers = append(s.Leftovers, name)
-		return
-	case errors.Is(err, fs.ErrNotExist):
-		s.noteBad(n, name+"/"+ManifestFile, err)
+	case err != nil && !committed && !disk.Failed(err):
+		if s.Leftovers = append(s.Leftovers, name); !errors.Is(err, fs.ErrNotExist) {
+			s.noteBad(n, name+"/"+ManifestFile, err)
+		}
 		return
 	case err != nil:
 		s.noteBad(n, name+"/"+ManifestFile, err)
-		s.Unknown = append(s.Unknown, Unknown{g, committed, err.Error(), disk.Failed(err), id.Group, id.Place})
+		s.Unknown = append(s.Unknown, Unknown{g, committed, disk.Reason(err), disk.Failed(err), id.Group, id.Place})
 		if disk.Failed(err) {
 			n.Unread[g] = err
 		}
@@ -355,45 +370,29 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 	s.Held, n.Held[g] = append(s.Held, h), l
 }
 
-// Say sets whose node this is.
+// Say sets whose node this is: by the newest generation that is committed, or else by the newest.
 func (s *State) Say() {
 	s.Group, s.Claimed, s.Next, s.Node = "", protection.Place{}, protection.Place{}, -1
-	newer := func(a, b Held) int {
+	list := slices.Clone(s.Held)
+	for _, u := range s.Unknown {
+		list = append(list, Held{Generation: u.Generation, Group: u.Group, Node: u.Place.Node, Nodes: u.Place.Nodes, Committed: u.Committed})
+	}
+	list = slices.DeleteFunc(list, func(h Held) bool { return h.Node < 0 || h.Nodes == 0 })
+	if len(list) == 0 {
+		return
+	}
+	newest := slices.MaxFunc(list, func(a, b Held) int {
+		if a.Committed != b.Committed {
+			return map[bool]int{true: 1, false: -1}[a.Committed]
+		}
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Generation, b.Generation))
-	}
-	var committed, pending []Held
-	for _, h := range s.Held {
-		switch {
-		case h.Node < 0:
-		case h.Committed:
-			committed = append(committed, h)
-		default:
-			pending = append(pending, h)
-		}
-	}
-	switch {
-	case committed != nil:
-		h := slices.MaxFunc(committed, newer)
-		s.Group, s.Claimed = h.Group, protection.Place{Node: h.Node, Nodes: h.Nodes}
-	case pending != nil:
-		h := slices.MaxFunc(pending, newer)
-		s.Group, s.Claimed = h.Group, protection.Place{Node: h.Node, Nodes: h.Nodes}
-	default:
-		for _, u := range s.Unknown {
-			if u.Place.Nodes > 0 {
-				s.Group, s.Claimed = u.Group, u.Place
-			}
-		}
-		if s.Claimed == (protection.Place{}) {
-			return
-		}
-	}
-	for _, h := range pending {
-		if h.Group == s.Group && h.Nodes != s.Claimed.Nodes {
+	})
+	s.Group, s.Claimed, s.Node = newest.Group, protection.Place{Node: newest.Node, Nodes: newest.Nodes}, newest.Node
+	for _, h := range list {
+		if !h.Committed && h.Group == s.Group && h.Nodes != newest.Nodes {
 			s.Next = protection.Place{Node: h.Node, Nodes: h.Nodes}
 		}
 	}
-	s.Node = s.Claimed.Node
 }
 
 // exposed returns what of .volley, in which these lie, others may read or write, itself first. A directory in it
@@ -762,9 +761,6 @@ func (n *Node) OpenParity(g int64) (disk.File, error) {
 func (n *Node) Mark(group string) error {
 	if n.Dir == nil {
 		return nil
-	}
-	if err := disk.Discard(n.Dir, MetaPath(EndingName)); err != nil {
-		return err
 	}
 	return n.WriteFile("", EndingName, []byte(group))
 }

@@ -422,10 +422,10 @@ func compareLinks(record *store.Record, condition *content.Condition, intact map
 	}
 }
 
-// FindForeign finds out whether a directory that names no node holds other files than the node had.
+// FindForeign finds out whether a directory that names no node, and has no record of it, holds other files than the node had.
 func FindForeign(s *session.Session, n *store.Node, record *store.Record, condition *content.Condition, compared *content.Compared) {
 	st := s.States[n.Index]
-	if st.Node >= 0 || len(st.Held) > 0 || !st.Files {
+	if st.Node >= 0 || len(st.Held) > 0 || !st.Files || st.Numbers != nil && s.Manifest.RecordOwner(n.Dir, store.GenerationDir(s.Generation)) == n.Index {
 		return
 	}
 	listedFiles, match := 0, 0

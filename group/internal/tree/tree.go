@@ -185,7 +185,7 @@ type Listing struct {
 	Entries []*Entry // in the order of their paths
 	Bad     map[Name]error
 	Rules   Rules
-	Special []string // what a strict listing leaves out: neither file, directory nor symbolic link; each with its kind
+	Special []string // what a strict listing leaves out: neither file, directory nor symbolic link, or not to be listed; and why
 	Mounts  []Name   // directories in which another file system begins
 
 	root disk.FileID
@@ -240,7 +240,8 @@ func (e *Entry) Still(info fs.FileInfo) bool {
 }
 
 // Scan lists a directory. Strictly, it returns an error that names what cannot be read, and leaves out what is neither
-// file, directory nor symbolic link; else the listing has both. What the rules leave out, or goes meanwhile, it leaves out.
+// file, directory nor symbolic link, and directories that the user may not list; else the listing has both. What the rules
+// leave out, or goes meanwhile, it leaves out.
 func Scan(dir disk.Dir, strictly bool, rules Rules) (*Listing, error) {
 	l := &Listing{Bad: map[Name]error{}, Rules: rules}
 	if err := l.add(dir, ".", strictly); err != nil {
@@ -317,6 +318,11 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 		}
 	}
 	below, err := dir.ReadDir(name)
+	if strictly && name != "." && errors.Is(err, fs.ErrPermission) {
+		l.Entries, l.Bad[Name(name)] = l.Entries[:len(l.Entries)-1], err
+		l.Special = append(l.Special, fmt.Sprintf("%s cannot be listed: %s", filepath.Join(dir.Path(), name), disk.Reason(err)))
+		return nil
+	}
 	if err != nil {
 		return unless(err)
 	}

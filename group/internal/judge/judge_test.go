@@ -1,4 +1,4 @@
-package decide_test
+package judge
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group/internal/decide"
 	"volley/group/internal/store"
 	"volley/group/protection"
 	"volley/internal/verifyall"
@@ -35,6 +34,14 @@ func stateOf(letter byte, n, k, r int) *store.State {
 		s.Node, s.Group = -1, ""
 	case 'e': // generation 1, and its manifest cannot be read
 		s.Numbers, s.Unknown = []int64{1}, []store.Unknown{{Generation: 1, Committed: true, Reason: "EIO", Group: "G", Place: protection.Place{Node: n, Nodes: k}}}
+	case 'm': // the same, and nothing says which node it is
+		*s = store.State{Dir: s.Dir, Node: -1, Files: true, Numbers: []int64{1}, Unknown: []store.Unknown{{Generation: 1, Committed: true, Reason: "it is damaged"}}}
+	case 'd': // generations 1 and 2, and the manifest of 2 is damaged
+		has(1, true, true)
+		s.Numbers, s.Unknown = []int64{1, 2}, []store.Unknown{{Generation: 2, Committed: true, Reason: "it is damaged", Group: "G", Place: protection.Place{Node: n, Nodes: k}}}
+	case 'b': // both
+		has(1, true, true)
+		has(2, true, true)
 	case 'i': // generation 1, and 2 not complete
 		has(1, true, true)
 		has(2, false, false)
@@ -59,34 +66,39 @@ type supportOf struct {
 	holders, others                 int // of all nodes; that are there, and hold others or have files and no name
 }
 
-func support(states []*store.State, g int64) supportOf {
+func support(states []*store.State, r int, g int64) supportOf {
 	var x supportOf
+	nameless := 0 // that may hold it
 	for _, s := range states {
 		if s.Lost || s.Failing != "" {
 			continue
 		}
 		x.there++
-		if s.Node >= 0 && len(s.Held) > 0 {
-			x.counting++
-		}
-		before := x.holders
+		holds, committed := false, s.UnreadAt(g) != nil && s.UnreadAt(g).Committed
 		for _, h := range s.Held {
-			if h.Generation != g {
-				continue
-			}
-			if h.Committed || h.Complete {
-				x.holders++
-			}
-			if h.Committed {
-				x.committed++
-			}
-			if s.Node >= 0 && (h.Committed || h.Complete) {
-				x.has++
-			}
+			holds = holds || h.Generation == g && (h.Committed || h.Complete)
+			committed = committed || h.Generation == g && h.Committed
 		}
-		if x.holders == before && (len(s.Held) > 0 || s.Node < 0) {
+		if committed {
+			x.committed++
+		}
+		switch {
+		case holds:
+			x.holders++
+		case s.MayHold(g) && s.Node < 0:
+			nameless++
+		case !s.MayHold(g) && (len(s.Held) > 0 || s.Node < 0):
 			x.others++
 		}
+		if s.Node >= 0 && holds {
+			x.has++
+		}
+		if s.Node >= 0 && (holds || len(s.Held)+len(s.Unknown) > 0 && !s.MayHold(g)) {
+			x.counting++
+		}
+	}
+	if x.has < len(states)-r {
+		x.others += nameless
 	}
 	return x
 }
@@ -105,7 +117,7 @@ func decideAll(t *testing.T, most, ordered int) {
 	for k := 2; k <= most; k++ {
 		for r := 1; r < k; r++ {
 			of := map[string]string{} // what was decided, by states in order
-			for _, letters := range words("LFNe1aip2qj9", k) {
+			for _, letters := range words("LFNemd1aip2qj9", k) {
 				if k > ordered && !slices.IsSorted([]byte(letters)) && !slices.IsSortedFunc([]byte(letters), func(a, b byte) int { return int(b) - int(a) }) {
 					continue
 				}
@@ -114,9 +126,9 @@ func decideAll(t *testing.T, most, ordered int) {
 				for n := range k {
 					states = append(states, stateOf(letters[n], n, k, r))
 				}
-				c, err := decide.Decide(states, "")
+				c, err := Decide(states, "")
 				wrong := wrongAbstention(letters, r, c, err)
-				if !strings.ContainsAny(letters, "Fe") || err == nil || strings.Contains(err.Error(), "cannot tell which") {
+				if !strings.ContainsAny(letters, unreadable) || err == nil || strings.Contains(err.Error(), "cannot tell which") {
 					wrong = cmp.Or(wrong, wrongDecision(states, k, r, c, err))
 				}
 				if wrong != "" {
@@ -135,6 +147,9 @@ func decideAll(t *testing.T, most, ordered int) {
 	t.Logf("%d groups", tried)
 }
 
+// unreadable are the letters of nodes that cannot be read, or not all of them.
+const unreadable = "Femd"
+
 // wrongAbstention says what is wrong with a decision of nodes of which some cannot be read, by all that these may have. A
 // node commits only what all nodes have: so they have all that is committed, or newer, and what they have committed the
 // others have.
@@ -142,7 +157,7 @@ func wrongAbstention(letters string, r int, c store.Current, err error) string {
 	k := len(letters)
 	at := slices.Collect(func(yield func(int) bool) {
 		for n := range k {
-			if strings.IndexByte("Fe", letters[n]) >= 0 && !yield(n) {
+			if strings.IndexByte(unreadable, letters[n]) >= 0 && !yield(n) {
 				return
 			}
 		}
@@ -156,11 +171,15 @@ func wrongAbstention(letters string, r int, c store.Current, err error) string {
 		}
 		return states
 	}
-	base, failed := decide.DecideKnown(statesOf([]byte(letters)), "")
+	found := statesOf([]byte(letters))
+	base, failed := decideKnown(found, "")
 	if failed != nil {
 		return map[bool]string{true: "", false: "it is decided, and what can be read is in doubt"}[err != nil]
 	}
-	if !strings.ContainsAny(letters, "1ip2qj9") { // no node that counts can be read, and no verb writes where one is failing
+	if err != nil && strings.Count(letters, "d") > 1 { // what lacks generation 2 comes from a backup
+		return ""
+	}
+	if !strings.ContainsAny(letters, "1ip2qj9d") { // no node that counts can be read, and no verb writes where one is failing
 		return ""
 	}
 	differs := ""
@@ -169,29 +188,35 @@ func wrongAbstention(letters string, r int, c store.Current, err error) string {
 		consistent := true
 		for i, n := range at {
 			switch {
-			case letters[n] == 'F' || some[i] == '1':
+			case letters[n] == 'F' || some[i] == '1' && letters[n] != 'd':
 				word[n] = some[i]
+			case some[i] == '2' && letters[n] == 'd':
+				word[n] = 'b'
 			case some[i] == 'q': // it is damaged, and stays so
 			default:
 				consistent = false
 			}
 		}
 		states := statesOf(word)
-		for n, s := range states {
-			for _, h := range s.Held {
-				for m, o := range states {
-					has := slices.ContainsFunc(o.Held, func(x store.Held) bool { return x.Generation == h.Generation && (x.Committed || x.Complete) })
-					newer := slices.ContainsFunc(o.Held, func(x store.Held) bool { return x.Generation >= h.Generation && (x.Committed || x.Complete) })
-					if word[m] == 'e' && h.Generation == 1 {
-						continue
-					}
-					if h.Committed && !o.Lost && letters[m] != 'N' && (slices.Contains(at, n) && !has || slices.Contains(at, m) && !newer) {
-						consistent = false
-					}
+		for g := int64(1); g <= 9; g++ {
+			committed, hidden, named := false, false, 0
+			for n, s := range states {
+				if u := found[n].UnreadAt(g); u != nil && u.Committed {
+					named++
+				}
+				if u := s.UnreadAt(g); u != nil && u.Committed || slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Generation == g && h.Committed }) {
+					committed, hidden = true, hidden || slices.Contains(at, n)
+				}
+			}
+			for m, o := range states {
+				has := slices.ContainsFunc(o.Held, func(x store.Held) bool { return x.Generation == g && counts(x) })
+				newer := slices.ContainsFunc(o.Held, func(x store.Held) bool { return x.Generation >= g && counts(x) })
+				if committed && !o.MayHold(g) && !o.Lost && letters[m] != 'N' && (hidden && named < 2 && !has || slices.Contains(at, m) && !newer) {
+					consistent = false
 				}
 			}
 		}
-		if x, err := decide.DecideKnown(states, ""); consistent && (err != nil || x.Generation != base.Generation || x.Root != base.Root) {
+		if x, err := decideKnown(states, ""); consistent && (err != nil || x.Generation != base.Generation || x.Root != base.Root) {
 			differs = string(word)
 		}
 	}
@@ -224,17 +249,22 @@ func wrongDecision(states []*store.State, k, r int, c store.Current, err error) 
 		return slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Committed })
 	})
 	enough := func(g int64) bool {
-		x := support(states, g)
+		x := support(states, r, g)
 		all := x.has == x.counting && (established || x.has == x.there)
 		return (x.holders > 1 || x.others == 0) && x.has >= k-r && 2*x.has > x.counting && (x.committed > 0 || all)
 	}
-	newestCommitted := int64(0)
-	for _, s := range states {
-		for _, h := range s.Held {
-			if h.Committed {
-				newestCommitted = max(newestCommitted, h.Generation)
+	committedBy := func(s *store.State) (newest int64) {
+		for g := int64(1); g <= 9; g++ {
+			unread := s.UnreadAt(g) != nil && s.UnreadAt(g).Committed && support(states, r, g).holders > 0
+			if unread || slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Committed && h.Generation == g }) {
+				newest = g
 			}
 		}
+		return newest
+	}
+	newestCommitted := int64(0)
+	for _, s := range states {
+		newestCommitted = max(newestCommitted, committedBy(s))
 	}
 	if err != nil {
 		input := new(protection.RefusedError)
@@ -248,24 +278,19 @@ func wrongDecision(states []*store.State, k, r int, c store.Current, err error) 
 			if text := err.Error(); !strings.Contains(text, s.Dir+" has ") && !strings.Contains(text, s.Dir+" is lost") && !strings.Contains(text, s.Dir+" cannot be read") {
 				return "the error does not say what " + s.Dir + " has"
 			}
-			b, err := decide.Decide(states, s.Dir)
-			byNumber, err2 := decide.Decide(states, fmt.Sprint(n))
+			b, err := Decide(states, s.Dir)
+			byNumber, err2 := Decide(states, fmt.Sprint(n))
 			if b != byNumber || (err == nil) != (err2 == nil) {
 				return "a number and a directory are not the same"
 			}
-			want := int64(0)
-			for _, h := range s.Held {
-				if h.Committed {
-					want = max(want, h.Generation)
-				}
-			}
+			want := committedBy(s)
 			if (err == nil) != (want > 0) || b.Generation != want {
 				return fmt.Sprintf("--believe %s: generation %d, %v: want %d", s.Dir, b.Generation, err, want)
 			}
 		}
 		return ""
 	}
-	x := support(states, c.Generation)
+	x := support(states, r, c.Generation)
 	switch g := c.Generation; {
 	case g == 0 && newestCommitted > 0:
 		return "a generation that was committed is forgotten"
@@ -316,7 +341,7 @@ func TestDecideRuns(t *testing.T) {
 					for n := range k {
 						states = append(states, stateOf(letters[n], n, k, r))
 					}
-					c, err := decide.Decide(states, "")
+					c, err := Decide(states, "")
 					want := x.want
 					if strings.Contains(letters, "2") {
 						want = []int64{2}
@@ -335,7 +360,7 @@ func TestDecideRuns(t *testing.T) {
 				for n := range k {
 					states = append(states, stateOf(letters[n], n, k, r))
 				}
-				c, err := decide.Decide(states, "")
+				c, err := Decide(states, "")
 				stale := letters[0] == '1' && k > 2
 				if stale && (err != nil || c.Generation != 2) || !stale && err == nil {
 					t.Errorf("K=%d, R=%d, %s: generation %d, %v", k, r, letters, c.Generation, err)
@@ -368,14 +393,14 @@ func TestDecideGroups(t *testing.T) {
 			states = append(states, stateOf('1', n, 3, 1))
 		}
 		x.change(states)
-		if _, err := decide.Decide(states, ""); err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, new(*protection.RefusedError)) {
+		if _, err := Decide(states, ""); err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, new(*protection.RefusedError)) {
 			t.Errorf("%v: want %q", err, x.want)
 		}
 	}
 	// Two groups side by side: no order of these directories would do.
 	two := []*store.State{stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1), stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1)}
 	two[2].Group, two[3].Group = "H", "H"
-	if err, input := decide.AlikeGroup(two), new(protection.RefusedError); !errors.As(err, &input) || input.Option != protection.OptionSets {
+	if err, input := AlikeGroup(two), new(protection.RefusedError); !errors.As(err, &input) || input.Option != protection.OptionSets {
 		t.Errorf("two groups: %v", err)
 	}
 	var states []*store.State
@@ -384,7 +409,7 @@ func TestDecideGroups(t *testing.T) {
 	}
 	// Somebody gave fewer nodes once, and that run was interrupted: it does not count.
 	states[0].Held = append(states[0].Held, store.Held{Generation: 2, Group: "G", Nodes: 2, Tolerate: 1, Root: "root 2", Complete: true})
-	if c, err := decide.Decide(states, ""); err != nil || c.Generation != 1 {
+	if c, err := Decide(states, ""); err != nil || c.Generation != 1 {
 		t.Errorf("generation %d, %v", c.Generation, err)
 	}
 	// Nor does a newer one that is pending, beside a forgery of the one in force.
@@ -394,7 +419,7 @@ func TestDecideGroups(t *testing.T) {
 	}
 	states[0].Held[0].Root = "forged"
 	states[1].Held = append(states[1].Held, store.Held{Generation: 3, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 3", Complete: true})
-	if c, err := decide.Decide(states, ""); err != nil || c.Generation != 2 || c.Root != "root 2" {
+	if c, err := Decide(states, ""); err != nil || c.Generation != 2 || c.Root != "root 2" {
 		t.Errorf("generation %d, %s, %v", c.Generation, c.Root, err)
 	}
 	// What is not complete hides nothing that is.
@@ -402,20 +427,20 @@ func TestDecideGroups(t *testing.T) {
 		states[n] = stateOf('j', n, 5, 1)
 		states[n].Held = append(states[n].Held, store.Held{Generation: 2, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 2", Complete: true})
 	}
-	if c, err := decide.Decide(states, ""); err != nil || c.Generation != 2 {
+	if c, err := Decide(states, ""); err != nil || c.Generation != 2 {
 		t.Errorf("generation %d, %v", c.Generation, err)
 	}
 	states[2].Dir = states[1].Dir
 	for _, name := range []string{"/n1", "5", "-1", "x"} {
-		if n, err := decide.NodeNamed(states, name); err == nil {
+		if n, err := NodeNamed(states, name); err == nil {
 			t.Errorf("%q is node %d", name, n)
 		}
 	}
-	if n, err := decide.NodeNamed(states, "2"); err != nil || n != 2 {
+	if n, err := NodeNamed(states, "2"); err != nil || n != 2 {
 		t.Errorf("2 is node %d, %v", n, err)
 	}
 	states[0].Dir = "3"
-	if n, err := decide.NodeNamed(states, "3"); err != nil || n != 0 {
+	if n, err := NodeNamed(states, "3"); err != nil || n != 0 {
 		t.Errorf("directory 3 is node %d, %v", n, err)
 	}
 }
@@ -427,13 +452,13 @@ func TestWhoHas(t *testing.T) {
 	for n, letter := range []byte("LFN1p2") {
 		states = append(states, stateOf(letter, n, 6, 1))
 	}
-	_, err := decide.Decide(states, "")
+	_, err := Decide(states, "")
 	const want = "/n0 is lost; /n1 cannot be read; /n2 has none; " +
 		"/n3 has generation 1; /n4 has generation 1 and generation 2, pending; /n5 has generation 2"
 	if err == nil || err.Error() != "cannot tell which generation is in force: "+want {
 		t.Errorf("%v: want %s", err, want)
 	}
-	if _, err := decide.Decide(states, "/n2"); err == nil || err.Error() != "/n2 has no generation that was committed: it cannot be believed" {
+	if _, err := Decide(states, "/n2"); err == nil || err.Error() != "/n2 has no generation that was committed: it cannot be believed" {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package decide_test
+package judge
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group/internal/decide"
 	"volley/group/internal/store"
 	"volley/group/protection"
 )
@@ -72,7 +71,7 @@ func TestDecideKeyed(t *testing.T) {
 									copies[n] = &c
 								}
 								tried++
-								c, _, err := decide.InForce(copies, decide.Trust{Key: testKey}, protect)
+								c, _, err := InForce(copies, Trust{Key: testKey}, protect)
 								if err != nil {
 									if asked++; !errors.As(err, new(*protection.RefusedError)) {
 										t.Fatal(err)

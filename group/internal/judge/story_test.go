@@ -1,4 +1,4 @@
-package decide_test
+package judge
 
 import (
 	"fmt"
@@ -7,12 +7,11 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"volley/group/internal/decide"
 	"volley/group/internal/store"
 	"volley/group/protection"
 )
 
-// TestStories tells what nodes have, and compares what is decided, with go test ./group/internal/decide -rewrite written
+// TestStories tells what nodes have, and compares what is decided, with go test ./group/internal/judge -rewrite written
 // anew. A line is a node: what it has, by generation, and whether that is pending or not complete.
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -27,7 +26,7 @@ func TestStories(t *testing.T) {
 			for n, line := range lines {
 				states = append(states, told(t, n, len(lines), tolerate, line))
 			}
-			c, err := decide.Decide(states, believe)
+			c, err := Decide(states, believe)
 			switch {
 			case err != nil:
 				return err.Error() + "\n"

@@ -1,4 +1,4 @@
-package decide
+package judge
 
 import (
 	"fmt"
@@ -65,10 +65,7 @@ func withdraw(states []*store.State, match func(store.Held) bool, leftover bool)
 			if !match(h) {
 				return false
 			}
-			name := store.PendingDir(h.Generation)
-			if h.Committed {
-				name = store.GenerationDir(h.Generation)
-			}
+			name := store.DirOf(h.Generation, h.Committed)
 			if leftover {
 				s.Leftovers = append(s.Leftovers, name)
 			} else {

@@ -1,4 +1,4 @@
-package decide_test
+package judge
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group/internal/decide"
 	"volley/group/internal/store"
 	"volley/group/protection"
 	"volley/internal/verifyall"
@@ -81,7 +80,7 @@ func TestDecideHostile(t *testing.T) {
 			}
 			return fmt.Sprintf("K=%d, R=%d\n%s", k, r, strings.Join(list, "\n"))
 		}
-		c, err := decide.Decide(states, "")
+		c, err := Decide(states, "")
 		if err == nil && strings.HasPrefix(c.Root, forgedRoot) {
 			if alone++; others {
 				t.Fatalf("%s\n%q is in force", what(), c.Root)
@@ -102,7 +101,7 @@ func TestDecideHostile(t *testing.T) {
 			if s == hostile || !slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Committed }) {
 				continue
 			}
-			c, err := decide.Decide(states, fmt.Sprint(n))
+			c, err := Decide(states, fmt.Sprint(n))
 			if err == nil && strings.HasPrefix(c.Root, forgedRoot) || err != nil && !strings.Contains(err.Error(), "an empty directory in its place") {
 				t.Fatalf("%s\nbelieving node %d: %q, %v", what(), n, c.Root, err)
 			}
