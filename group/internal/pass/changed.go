@@ -3,17 +3,15 @@ package pass
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"syscall"
 	"time"
 
 	"volley/group/internal/content"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/internal/disk"
 )
 
 // chooseRows returns the rows that the pass reads: those in which a file of any node has changed, arrived, vanished or
@@ -93,7 +91,7 @@ func subtractRows(rows, excluded []int) []int {
 // all rows unless all earlier parity is right.
 func (n *Work) changedRows(m *store.Manifest) []int {
 	e := n.earlier
-	if n.kept == nil || n.part {
+	if n.kept == nil || n.kept.Wrong != nil {
 		return content.AllRows(m)
 	}
 	first := m.Rows() // first row whose blocks have other lengths
@@ -128,40 +126,34 @@ func (n *Work) changedRows(m *store.Manifest) []int {
 	return slices.DeleteFunc(content.AllRows(m), func(row int) bool { return !isChanged[row] })
 }
 
-// keepParity copies the earlier parity of rows, and returns those of which the disk does not give it: they are coded.
+// keepParity keeps the earlier parity of rows: where it lies, or as a copy. Of a copy it returns the rows that are not as
+// they were made: they are coded.
 func (n *Work) keepParity(ctx context.Context, m *store.Manifest, rows []int) (failed []int, err error) {
-	offset := func(row int) int64 { return min(int64(row)*m.BlockBytes, m.ChunkBytes) * int64(m.ParityChunks) }
-	var keep func(x stretch) error
-	keep = func(x stretch) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	if n.File.Worthwhile(n.kept.Layers, m.Rows()-len(rows)) {
+		err := n.File.Keep(n.kept.Loaded, n.kept.Layers)
+		if err == nil {
+			return nil, nil
 		}
-		err := errLong
-		if x.End-x.First <= mostCopied {
-			err = n.File.CopyRange(n.kept, offset(x.First), offset(x.End)-offset(x.First))
-		}
-		switch middle := x.First + (x.End-x.First)/2; {
-		case err != errLong && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.ErrUnexpectedEOF):
-			return err
-		case middle == x.First:
-			failed = append(failed, x.First)
-			return nil
-		default:
-			return cmp.Or(keep(stretch{x.First, middle}), keep(stretch{middle, x.End}))
-		}
+		n.unlinked = fmt.Sprintf("%s (%s)", n.DirName, disk.Reason(err))
 	}
-	for _, x := range stretches(rows) {
-		if err := keep(x); err != nil {
-			return nil, err
+	block := make([]byte, m.BlockBytes)
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		_, length := m.Block(row)
+		for chunk := range m.ParityChunks {
+			if !content.ReadParity(m, n.kept, n.earlier.record, row, chunk, block[:length]) {
+				failed = append(failed, row)
+				break
+			}
+			if _, err := n.Parity.WriteAt(block[:length], m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return failed, nil
 }
-
-// mostCopied is how many rows are copied at a time: a run can end meanwhile.
-const mostCopied = 1 << 10
-
-var errLong = errors.New("too long to copy at once")
 
 // keepDigests copies the earlier digests of rows whose files are unchanged.
 func (n *Work) keepDigests(m *store.Manifest, rows []int) {
