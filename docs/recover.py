@@ -116,14 +116,14 @@ def stored_parity(m, order, directory):
     """The parity of a node: what the base has, and over it the blocks that later generations have changed."""
     length = m["parity_chunks"] * m["chunk_bytes"]
     parity = bytearray(open(os.path.join(directory, "parity"), "rb").read()[:length].ljust(length, b"\0"))
-    index = os.path.join(directory, "layers")
-    layers, _ = unseal(index, keyed=False) if os.path.exists(index) else (None, None)
-    for change in layers["changes"] if layers else ():
-        content = open(os.path.join(directory, f"changes.{change['generation']}"), "rb").read()
-        for first, end, slot in change["blocks"]:
-            for number, (at, n) in enumerate(order[first:end]):
-                place = (slot + number) * m["block_bytes"]
-                parity[at:at + n] = content[place:place + n]
+    index = os.path.join(directory, "changes")
+    changes, _ = unseal(index, keyed=False) if os.path.exists(index) else (None, None)
+    for file in changes["files"] if changes else ():
+        content = open(os.path.join(directory, f"changes.{file['generation']}"), "rb").read()
+        for first, end, position in file["blocks"]:
+            for at, n in order[first:end]:
+                parity[at:at + n] = content[position * m["block_bytes"]:][:n]
+                position += 1
     return bytes(parity)
 
 

@@ -16,7 +16,7 @@ type Parity struct {
 	m       *store.Manifest
 	handles Handles[string]
 	Loaded  *store.Loaded
-	Layers  *store.Layers
+	Changes *store.Changes
 	Wrong   error // why not all its files are there as they were made; nil: they are
 	Failing error // the first failure of the disk
 }
@@ -24,7 +24,7 @@ type Parity struct {
 // ParityOf returns the parity that a node has of a generation.
 func ParityOf(n *store.Node, m *store.Manifest) *Parity {
 	p := &Parity{node: n, m: m, Loaded: n.Generation(m.Generation)}
-	if p.Layers, p.Wrong = n.Layers(p.Loaded, m); disk.Failed(p.Wrong) {
+	if p.Changes, p.Wrong = n.Changes(p.Loaded, m); disk.Failed(p.Wrong) {
 		p.Failing = p.Wrong
 	}
 	return p
@@ -35,11 +35,11 @@ func (p *Parity) ReadAt(part []byte, offset int64) (n int, err error) {
 	if p.node.Dir == nil {
 		return 0, p.Wrong
 	}
-	name, place := p.Layers.Place(p.m, offset)
+	name, start := p.Changes.Place(p.m, offset)
 	f, err := p.handles.Get(name, func() (disk.File, error) { return p.node.Dir.OpenFile(p.Loaded.Path(name), os.O_RDONLY, 0) })
 	failed := err != nil && !errors.Is(err, fs.ErrNotExist)
 	if err == nil {
-		n, err = f.ReadAt(part, place)
+		n, err = f.ReadAt(part, start)
 		failed = disk.Failed(err)
 	}
 	if p.Failing == nil && failed {

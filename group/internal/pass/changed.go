@@ -129,8 +129,8 @@ func (n *Work) changedRows(m *store.Manifest) []int {
 // keepParity keeps the earlier parity of rows: where it lies, or as a copy. Of a copy it returns the rows that are not as
 // they were made: they are coded.
 func (n *Work) keepParity(ctx context.Context, m *store.Manifest, rows []int) (failed []int, err error) {
-	if n.File.Worthwhile(n.kept.Layers, m.Rows()-len(rows)) {
-		err := n.File.Keep(n.kept.Loaded, n.kept.Layers)
+	if n.File.Worthwhile(n.kept.Changes, m.Rows()-len(rows)) {
+		err := n.File.Keep(n.kept.Loaded, n.kept.Changes)
 		if err == nil {
 			return nil, nil
 		}

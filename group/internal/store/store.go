@@ -454,9 +454,9 @@ func (n *Node) inspect(s *State, l *Loaded, key []byte) Held {
 			s.noteBad(n, l.dir+"/"+name, disk.NotRegular(info.Mode()))
 		}
 	}
-	layers, err := n.Layers(l, m)
+	changes, err := n.Changes(l, m)
 	h.Complete = err == nil && l.Named
-	for _, name := range append(layers.files(), LayersFile) {
+	for _, name := range append(changes.files(), ChangesFile) {
 		info, err := n.Dir.Lstat(l.Path(name))
 		noteIrregular(name, info, err)
 	}

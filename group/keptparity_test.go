@@ -53,9 +53,9 @@ func step(w *world, i int) {
 	w.SyncAll()
 }
 
-// layersAt returns the text that says where the parity of a node lies; "": the base has all of it.
-func layersAt(w *world, n int, g int64) string {
-	text, _ := w.ReadFile(w.dirs[n] + "/" + store.MetaPath(store.GenerationDir(g), store.LayersFile))
+// changesAt returns the text that says where the parity of a node lies; "": the base has all of it.
+func changesAt(w *world, n int, g int64) string {
+	text, _ := w.ReadFile(w.dirs[n] + "/" + store.MetaPath(store.GenerationDir(g), store.ChangesFile))
 	return string(text)
 }
 
@@ -78,10 +78,10 @@ func TestChangedParity(t *testing.T) {
 		r, err := w.protectBy(p, ProtectOptions{})
 		must(t, err)
 		most := int64(len(w.dirs)) * (int64(r.Coded)*int64(w.r)*store.UsualBlock + r.RecordBytes + 4096)
-		if written > most && layersAt(w, 0, r.Generation) != "" {
+		if written > most && changesAt(w, 0, r.Generation) != "" {
 			t.Errorf("change %d: %d bytes are written for %d rows: want %d at most", i, written, r.Coded, most)
 		}
-		if layersAt(w, 0, r.Generation) == "" {
+		if changesAt(w, 0, r.Generation) == "" {
 			whole++
 		}
 		must(t, w.whole(), comesBack(w, func(int64) []string { return w.trees() }, []int{i % 4, (i + 1) % 4}, i))
@@ -115,20 +115,20 @@ func TestCopiedParity(t *testing.T) {
 
 // damages are what befalls files of parity at /n3, in generation 4.
 var damages = map[string]func(w *world, dir string){
-	"base":             func(w *world, dir string) { w.Overwrite(dir+"/parity", 9, []byte("rot"), true) },
-	"no base":          func(w *world, dir string) { w.Remove(dir + "/parity") },
-	"short base":       func(w *world, dir string) { w.WriteFile(dir+"/parity", make([]byte, 9), 0o600) },
-	"changes":          func(w *world, dir string) { w.Overwrite(dir+"/changes.4", 9, []byte("rot"), true) },
-	"no changes":       func(w *world, dir string) { w.Remove(dir + "/changes.3") },
-	"longer changes":   func(w *world, dir string) { w.AppendFile(dir+"/changes.3", []byte("#")) },
-	"a directory":      func(w *world, dir string) { w.Remove(dir + "/changes.3"); w.MkdirAll(dir+"/changes.3/sub", 0o700) },
-	"layers":           func(w *world, dir string) { w.Overwrite(dir+"/layers", 9, []byte("rot"), true) },
-	"no layers":        func(w *world, dir string) { w.Remove(dir + "/layers") },
-	"layers elsewhere": func(w *world, dir string) { w.Remove(dir + "/layers"); w.MkdirAll(dir+"/layers", 0o700) },
+	"base":               func(w *world, dir string) { w.Overwrite(dir+"/parity", 9, []byte("rot"), true) },
+	"no base":            func(w *world, dir string) { w.Remove(dir + "/parity") },
+	"short base":         func(w *world, dir string) { w.WriteFile(dir+"/parity", make([]byte, 9), 0o600) },
+	"changes":            func(w *world, dir string) { w.Overwrite(dir+"/changes.4", 9, []byte("rot"), true) },
+	"no changes":         func(w *world, dir string) { w.Remove(dir + "/changes.3") },
+	"longer changes":     func(w *world, dir string) { w.AppendFile(dir+"/changes.3", []byte("#")) },
+	"a directory":        func(w *world, dir string) { w.Remove(dir + "/changes.3"); w.MkdirAll(dir+"/changes.3/sub", 0o700) },
+	"index":              func(w *world, dir string) { w.Overwrite(dir+"/changes", 9, []byte("rot"), true) },
+	"no index":           func(w *world, dir string) { w.Remove(dir + "/changes") },
+	"an index elsewhere": func(w *world, dir string) { w.Remove(dir + "/changes"); w.MkdirAll(dir+"/changes", 0o700) },
 }
 
-// layered returns a group at generation 4, whose parity lies in a base and files of changes.
-func layered(t testing.TB) *world {
+// changedGroup returns a group at generation 4, whose parity lies in a base and files of changes.
+func changedGroup(t testing.TB) *world {
 	w := wide()
 	must(t, w.protect())
 	for i := range 3 {
@@ -141,11 +141,11 @@ func layered(t testing.TB) *world {
 	return w
 }
 
-// TestDamagedLayers has parity damaged wherever it lies. Verify finds it, recover makes it again in one file, a run of
+// TestDamagedChanges has parity damaged wherever it lies. Verify finds it, recover makes it again in one file, a run of
 // protect does, too, and blocks that are right serve to bring nodes back.
-func TestDamagedLayers(t *testing.T) {
+func TestDamagedChanges(t *testing.T) {
 	t.Parallel()
-	before := layered(t)
+	before := changedGroup(t)
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,11 +161,11 @@ func TestDamagedLayers(t *testing.T) {
 			if err := again.protect(); err != nil {
 				t.Error(err)
 			}
-			if name != "base" && name != "changes" && name != "no layers" { // what is found by reading alone
+			if name != "base" && name != "changes" && name != "no index" { // what is found by reading alone
 				must(t, again.whole())
 			}
 			must(t, w.recover(), w.whole())
-			if text := w.Tree(dir); strings.Contains(text, "layers") || strings.Contains(text, " -rw") && strings.Contains(text, "changes.4") {
+			if text := w.Tree(dir); strings.Contains(text, "changes -rw") || strings.Contains(text, " -rw") && strings.Contains(text, "changes.4") {
 				t.Errorf("recover has left\n%s", text)
 			}
 			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{0, 2}, 1))
@@ -173,8 +173,8 @@ func TestDamagedLayers(t *testing.T) {
 	}
 }
 
-// crashLayers interrupts a run after some of the chain of changes.
-func crashLayers(t *testing.T, i, tries int) {
+// crashChanged interrupts a run after some of the chain of changes.
+func crashChanged(t *testing.T, i, tries int) {
 	before := wide()
 	must(t, before.protect())
 	for j := range i {
@@ -225,20 +225,20 @@ func crashLayers(t *testing.T, i, tries int) {
 	}).Test(t)
 }
 
-// TestCrashLayers interrupts some runs of a chain of changes.
-func TestCrashLayers(t *testing.T) {
+// TestCrashChanged interrupts some runs of a chain of changes.
+func TestCrashChanged(t *testing.T) {
 	t.Parallel()
 	for _, i := range []int{1, 3, 6} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			crashLayers(t, i, *mostCalls)
+			crashChanged(t, i, *mostCalls)
 		})
 	}
 }
 
-// crashMendLayers interrupts a recover of parity that lies in several files: no block that was right gets lost.
-func crashMendLayers(t *testing.T, tries int) {
-	before := layered(t)
+// crashMend interrupts a recover of parity that lies in several files: no block that was right gets lost.
+func crashMend(t *testing.T, tries int) {
+	before := changedGroup(t)
 	damages["base"](before, "/n3/"+store.MetaPath(store.GenerationDir(4)))
 	before.SyncAll()
 	(&disktest.Sweep{
@@ -270,7 +270,7 @@ func crashMendLayers(t *testing.T, tries int) {
 	}).Test(t)
 }
 
-func TestCrashMendLayers(t *testing.T) {
+func TestCrashMend(t *testing.T) {
 	t.Parallel()
-	crashMendLayers(t, *mostCalls)
+	crashMend(t, *mostCalls)
 }
