@@ -20,15 +20,15 @@ def name(text):
     return base64.b64decode(text[7:]) if text.startswith("base64:") else text.encode()
 
 
-def unseal(path):
-    """The JSON of a manifest that is whole, and its digest."""
+def unseal(path, keyed=True):
+    """The JSON of a manifest that is whole, or of another file, which no key is for, and its digest."""
     stored = open(path, "rb").read()
     text, _, seal = stored.partition(b"\n")
     match = re.fullmatch(rb'\{"sha256":"%s"(,"hmac_sha256":"([0-9a-f]{64})")?\}\n' % digest(text).encode(), seal)
     if not match:
         print(f"{path}: line 2 is not the SHA-256 of line 1", file=sys.stderr)
         return None, None
-    if key and not hmac.compare_digest(match[2] or b"", hmac.new(key, b"volley-group manifest\n" + text, "sha256").hexdigest().encode()):
+    if key and keyed and not hmac.compare_digest(match[2] or b"", hmac.new(key, b"volley-group manifest\n" + text, "sha256").hexdigest().encode()):
         print(f"{path}: was not made with the key", file=sys.stderr)
         return None, None
     return json.loads(text), digest(stored)
@@ -112,6 +112,21 @@ def segments(m, entries):
             at = min(ends[i], stop)
 
 
+def stored_parity(m, order, directory):
+    """The parity of a node: what the base has, and over it the blocks that later generations have changed."""
+    length = m["parity_chunks"] * m["chunk_bytes"]
+    parity = bytearray(open(os.path.join(directory, "parity"), "rb").read()[:length].ljust(length, b"\0"))
+    index = os.path.join(directory, "changes")
+    changes, _ = unseal(index, keyed=False) if os.path.exists(index) else (None, None)
+    for file in changes["files"] if changes else ():
+        content = open(os.path.join(directory, f"changes.{file['generation']}"), "rb").read()
+        for first, end, position in file["blocks"]:
+            for at, n in order[first:end]:
+                parity[at:at + n] = content[position * m["block_bytes"]:][:n]
+                position += 1
+    return bytes(parity)
+
+
 def read(m, n, member, directory):
     """The chunks of a node that is whole, by node, kind and number."""
     chunks = {}
@@ -120,8 +135,8 @@ def read(m, n, member, directory):
         offset = e.get("offset", 0)
         data[offset:offset + e["size"]] = open(os.path.join(os.fsencode(directory), name(e["path"])), "rb").read()
     check(m, n, member, data, directory)
-    parity = open(os.path.join(directory, ".volley", f"generation.{m['generation']}", "parity"), "rb").read()
     order = sorted(b for chunk in blocks(m, m["parity_chunks"]) for b in chunk if b[1])
+    parity = stored_parity(m, order, os.path.join(directory, ".volley", f"generation.{m['generation']}"))
     if not same(m, [parity[at:at + length] for at, length in order], member["parity"]):
         sys.exit(f"{directory}: its parity is not what node {n} had when it was protected: are the directories in order?")
     for kind, stored in ("data", bytes(data)), ("parity", parity):

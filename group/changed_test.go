@@ -243,17 +243,18 @@ func TestUnreadRot(t *testing.T) {
 	}
 }
 
-// TestUnreadParity has the disk not give parity that is kept, or have too little of it: it is made anew. Where there is no
-// room for it, the run says so.
+// TestUnreadParity has the disk not give parity that is copied, as there are no links, or have too little of it: it is
+// made anew. Where there is no room for it, the run says so.
 func TestUnreadParity(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{syscall.EIO, syscall.ENOSPC, nil} {
 		w := many()
+		w.Remount("/", func(o *disktest.Mount) { o.Links = 1 })
 		must(t, w.protect())
 		w.Overwrite("/n2/f59", 5, []byte("new"), false)
 		p := w.Process()
 		if p.Hook = func(c disktest.Call) error {
-			if c.Op == "copy" && c.Path == "/n1/.volley/pending.2/parity" {
+			if c.Op == "read" && c.Path == "/n1/.volley/generation.1/parity" && err == syscall.EIO || c.Op == "write" && c.Path == "/n1/.volley/pending.2/parity" && err == syscall.ENOSPC {
 				return err
 			}
 			return nil

@@ -80,9 +80,11 @@ func TestPlacesKept(t *testing.T) {
 			t.Errorf("%s: %d bytes of parity became %d", x.what, before, r.ParityBytes)
 		}
 	}
+	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1, Full: true}) // which writes all parity, as recover does
+	must(t, err)
 	was := listings(t, dirs)
 	lose(t, dirs, []int{0})
-	_, err := recoverAll(1, dirs)
+	_, err = recoverAll(1, dirs)
 	must(t, err)
 	compare(t, "after all", was, listings(t, dirs))
 }

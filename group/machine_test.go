@@ -274,6 +274,16 @@ func (w *world) tidy(g int64) error {
 		for _, f := range m.RecordFilesAt(n) {
 			want = append(want, path.Join(dir, f.Name))
 		}
+		if text, err := w.ReadFile(w.own(n) + "/" + dir + "/" + store.ChangesFile); err == nil {
+			x, err := store.DecodeChanges(text, m.BlockBytes)
+			if err != nil {
+				return err
+			}
+			want = append(want, path.Join(dir, store.ChangesFile))
+			for _, c := range x.Files {
+				want = append(want, path.Join(dir, fmt.Sprint(store.ChangesFile, ".", c.Generation)))
+			}
+		}
 		slices.Sort(want)
 		if is := w.meta(n); !slices.Equal(is, want) {
 			return fmt.Errorf("node %d has %q in its .volley: want %q", n, is, want)

@@ -871,7 +871,7 @@ func TestStaleUnread(t *testing.T) {
 // lost as may be: what it has is not given up for what cannot be made again.
 func TestRecoverKeepsParity(t *testing.T) {
 	t.Parallel()
-	for i, op := range []string{"open", "stat", "read", "open", "stat", "read"} {
+	for i, op := range []string{"open", "lstat", "read", "open", "lstat", "read"} {
 		w := newWorld(4, 2)
 		must(t, w.protect())
 		was := w.trees()

@@ -874,12 +874,10 @@ func (w *world) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
 	if err != nil {
 		return false
 	}
-	parity, err := x.OpenParity(c.Generation)
-	if err != nil {
-		return false
-	}
+	parity := content.ParityOf(x, l.Manifest)
+	defer parity.Close()
 	bad, err := content.CompareParity(context.Background(), l.Manifest, parity, record, nil, nil)
-	return err == nil && !slices.ContainsFunc(bad, func(rows []int) bool { return len(rows) > 0 })
+	return err == nil && parity.Wrong == nil && !slices.ContainsFunc(bad, func(rows []int) bool { return len(rows) > 0 })
 }
 
 // few reports whether no more nodes are not healthy than are tolerated.

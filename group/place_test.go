@@ -287,7 +287,7 @@ func TestBlocks(t *testing.T) {
 				}
 				if chunks == m.DataChunks {
 					for _, x := range []int64{at, at + n - 1} {
-						if r, c, stop := m.BlockAt(x); r != row || c != chunk || stop != at+n {
+						if r, c, stop := m.BlockAt(x, m.DataChunks); r != row || c != chunk || stop != at+n {
 							t.Fatalf("byte %d is in row %d, chunk %d, to %d: want %d, %d, to %d", x, r, c, stop, row, chunk, at+n)
 						}
 					}
@@ -306,7 +306,7 @@ func TestBlocks(t *testing.T) {
 		files := tree.ExtentsOf(list)
 		covered := make([]int64, len(files))
 		for i, g := range m.FilePartsOf(files) {
-			row, chunk, stop := m.BlockAt(g.Offset)
+			row, chunk, stop := m.BlockAt(g.Offset, m.DataChunks)
 			f := files[g.File]
 			if g.N <= 0 || row != g.Row || chunk != g.Chunk || g.Offset+g.N > stop || g.Offset != f.Offset+covered[g.File] || g.Offset+g.N != min(stop, f.Offset+f.Size) {
 				t.Fatalf("part %d: %+v of %+v, in a block that ends at %d", i, g, f, stop)

@@ -407,7 +407,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 		return "", err
 	}
 	text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) {
-		if err := w.File.Sync(); err != nil {
+		if err := w.File.Finish(); err != nil {
 			return nil, err
 		}
 		if p.Reread != nil {
@@ -425,6 +425,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 	slices.Sort(p.Coded)
 	r.Coded, r.Read, r.Traffic = len(slices.Compact(p.Coded)), p.ReadAll, p.Traffic
 	r.Torn, r.Vanished, r.Notes = p.Torn, p.Vanished, append(r.Notes, pass.BusyNotes(p.Torn, p.Vanished)...)
+	r.Notes = append(r.Notes, pass.NoteNames("parity was copied, as files there cannot have another name by a hard link", p.Unlinked)...)
 	for _, list := range m.RecordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"volley/group"
 	"volley/group/protection"
@@ -78,6 +79,44 @@ func TestPython(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPythonChanges has docs/recover.py read parity that lies in several files, of a group with a key.
+func TestPythonChanges(t *testing.T) {
+	t.Parallel()
+	recovery(t)
+	dirs := trees(t, 4, 3, 3_000_000, 9)
+	key := []byte("a key of thirty-two bytes or so")
+	file := filepath.Join(t.TempDir(), "key")
+	must(t, os.WriteFile(file, key, 0o600))
+	o := options
+	o.Key = key
+	for i := range 4 {
+		if i > 0 {
+			f, err := os.OpenFile(filepath.Join(dirs[i], "plain0"), os.O_WRONLY|os.O_APPEND, 0)
+			must(t, err)
+			_, err = f.WriteString("more")
+			must(t, err)
+			must(t, f.Close())
+		}
+		time.Sleep(50 * time.Millisecond) // or the next run reads again what has changed just before this one
+		_, err := everywhere(1, dirs, func(ctx context.Context, t transport.Transport, dirs []string) (*group.ProtectReport, error) {
+			return group.Join(t, dirs, o).Protect(ctx, group.ProtectOptions{Tolerate: 2})
+		})
+		must(t, err)
+	}
+	if changes, err := filepath.Glob(filepath.Join(dirs[1], ".volley/generation.4/changes.*")); err != nil || len(changes) == 0 {
+		t.Fatalf("nothing lies over the base: %v", err)
+	}
+	lost, out := filepath.Join(t.TempDir(), "lost"), filepath.Join(t.TempDir(), "out")
+	if text, failed := python(t, out, []string{lost, dirs[1], dirs[2], lost}, "--key", file); failed || text != "" {
+		t.Fatal(text)
+	}
+	for _, n := range []int{0, 3} {
+		if want, got := filesBelow(t, dirs[n]), listing(t, filepath.Join(out, fmt.Sprint(n))); want != got {
+			t.Errorf("node %d was\n%s\nand is\n%s", n, want, got)
+		}
 	}
 }
 

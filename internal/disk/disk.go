@@ -97,28 +97,6 @@ type File interface {
 	Chmod(mode fs.FileMode) error
 	Sync() error
 	Truncate(size int64) error
-
-	// CopyRange copies n bytes of another file to the same place of this one, and shares their blocks where the file
-	// system can. The error is io.ErrUnexpectedEOF where the other file ends before.
-	CopyRange(source File, offset, n int64) error
-}
-
-// CopyBytes is [File.CopyRange] by reading and writing.
-func CopyBytes(target, source File, offset, n int64) error {
-	block := make([]byte, min(n, 1<<20))
-	for copied := int64(0); copied < n; copied += int64(len(block)) {
-		block = block[:min(int64(len(block)), n-copied)]
-		if got, err := source.ReadAt(block, offset+copied); got < len(block) {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return err
-		}
-		if _, err := target.WriteAt(block, offset+copied); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A FileID tells a file from all others of a machine, whatever its name.

@@ -23,9 +23,6 @@ func setAttribute(_ *os.Root, name, _, _ string) error {
 	return &fs.PathError{Op: "setxattr", Path: name, Err: syscall.ENOTSUP}
 }
 
-// copyRange copies nothing.
-func copyRange(target, source *os.File, offset, n int64) (copied int64, err error) { return 0, nil }
-
 // exchange swaps nothing.
 func exchange(*os.Root, string, *os.Root, string) error { return errors.ErrUnsupported }
 

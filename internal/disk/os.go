@@ -260,17 +260,6 @@ type osFile struct {
 
 func (f osFile) Name() string { return f.path }
 
-func (f osFile) CopyRange(source File, offset, n int64) error {
-	if sourceFile, ok := source.(osFile); ok {
-		copied, err := copyRange(f.File, sourceFile.File, offset, n)
-		if err != nil {
-			return &fs.PathError{Op: "copy", Path: f.path, Err: err}
-		}
-		offset, n = offset+copied, n-copied
-	}
-	return CopyBytes(f, source, offset, n)
-}
-
 // withPath gives an error of a part of a name the whole path.
 func (d *osDir) withPath(name string, err error) error {
 	if e := new(fs.PathError); errors.As(err, &e) && !filepath.IsAbs(e.Path) {

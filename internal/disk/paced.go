@@ -59,19 +59,3 @@ func (f *pacedFile) ReadAt(p []byte, offset int64) (n int, err error) {
 		}
 	}
 }
-
-// CopyRange reads what it copies, from a file that may have a pace of its own.
-func (f *pacedFile) CopyRange(source File, offset, n int64) error {
-	pacedSource, paced := source.(*pacedFile)
-	if !paced {
-		return f.File.CopyRange(source, offset, n)
-	}
-	for end := offset + n; offset < end; offset += mostAtOnce {
-		part := min(mostAtOnce, end-offset)
-		pacedSource.dir.pace.Wait(pacedSource.dir.ctx, part)
-		if err := f.File.CopyRange(pacedSource.File, offset, part); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -149,8 +149,8 @@ func mountOf(d disk.Disk, dir, fileSystem string) string {
 	return dir
 }
 
-// CheckParity is [CheckRoom] for parity that is all made anew, beside the earlier one. Parity that is kept may share its
-// blocks with the earlier one, so nobody knows what it takes.
+// CheckParity is [CheckRoom] for parity that is all made anew, beside the earlier one. Where some of it stays, nobody knows
+// yet how much is to be written.
 func CheckParity(ctx context.Context, s *session.Session, m *store.Manifest) error {
 	if m.Keeps(s.Manifest) {
 		return nil

@@ -3,17 +3,15 @@ package pass
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"syscall"
 	"time"
 
 	"volley/group/internal/content"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/internal/disk"
 )
 
 // chooseCells returns the cells that the pass reads: those in which a file of any node has changed, arrived, vanished or
@@ -104,7 +102,7 @@ func (n *Work) cell(m *store.Manifest, g store.FilePart) int {
 // returns all cells unless all earlier parity is right.
 func (n *Work) changedCells(m *store.Manifest) []int {
 	e := n.earlier
-	if n.kept == nil || n.part {
+	if n.kept == nil || n.kept.Wrong != nil {
 		return CellsOf(m, content.AllRows(m))
 	}
 	first := m.Rows() // first row whose blocks have other lengths
@@ -144,41 +142,32 @@ func (n *Work) keptParity(m *store.Manifest, cells []int) (blocks []int) {
 	return blocks
 }
 
-// keepParity copies the earlier parity of cells, and returns those of which the disk does not give it: they are coded.
+// keepParity keeps the earlier parity of cells: where it lies, or as a copy. Of a copy it returns the cells that are not as
+// they were made: they are coded.
 func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells []int) (failed []int, err error) {
-	r := m.ParityChunks
-	offset := func(block int) int64 { return min(m.OffsetOf(block/r, block%r, r), m.ParityBytes()) }
-	var keep func(x stretch) error
-	keep = func(x stretch) error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	blocks := n.keptParity(m, cells)
+	if n.File.Worthwhile(n.kept.Changes, m.Rows()*m.ParityChunks-len(blocks)) {
+		err := n.File.Keep(n.kept.Loaded, n.kept.Changes)
+		if err == nil {
+			return nil, nil
 		}
-		err := errLong
-		if x.End-x.First <= mostCopied {
-			err = n.File.CopyRange(n.kept, offset(x.First), offset(x.End)-offset(x.First))
-		}
-		switch middle := x.First + (x.End-x.First)/2; {
-		case err != errLong && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.ErrUnexpectedEOF):
-			return err
-		case middle == x.First:
-			failed = append(failed, content.Symbol{Node: n.Index, Parity: true, Index: x.First % r}.Cell(m, x.First/r))
-			return nil
-		default:
-			return cmp.Or(keep(stretch{x.First, middle}), keep(stretch{middle, x.End}))
-		}
+		n.unlinked = fmt.Sprintf("%s (%s)", n.DirName, disk.Reason(err))
 	}
-	for _, x := range stretches(n.keptParity(m, cells)) {
-		if err := keep(x); err != nil {
+	memory := make([]byte, m.BlockBytes)
+	for _, number := range blocks {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		row, chunk := number/m.ParityChunks, number%m.ParityChunks
+		_, length := m.Block(row)
+		if !content.ReadParity(m, n.kept, n.earlier.record, row, chunk, memory[:length]) {
+			failed = append(failed, content.Symbol{Node: n.Index, Parity: true, Index: chunk}.Cell(m, row))
+		} else if _, err := n.Parity.WriteAt(memory[:length], m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
 			return nil, err
 		}
 	}
 	return failed, nil
 }
-
-// mostCopied is how many blocks are copied at a time: a run can end meanwhile.
-const mostCopied = 1 << 10
-
-var errLong = errors.New("too long to copy at once")
 
 // keepDigests copies the earlier digests of cells whose files are unchanged.
 func (n *Work) keepDigests(m *store.Manifest, cells []int) {

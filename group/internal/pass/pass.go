@@ -17,7 +17,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/verify"
 )
 
@@ -37,7 +36,8 @@ type Pass struct {
 	Reread   []int   // cells that were read again
 	Torn     []string
 	Vanished []string
-	ReadAll  int64 // bytes of all nodes, set at the end
+	Unlinked []string // nodes, and why all their parity was written
+	ReadAll  int64    // bytes of all nodes, set at the end
 	Traffic  protection.PlanTraffic
 }
 
@@ -63,36 +63,23 @@ func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error
 	return &Pass{s: s, M: m, code: c, Works: works, follows: m.Keeps(s.Manifest), check: erasure.NewCheck(c, s.Seed, s.Nodes[0].Index, len(s.Nodes), m.ChunkBytes), read: make([]int64, len(works)), Traffic: erasure.NewTraffic(len(s.Nodes))}, nil
 }
 
-// Open opens the files to which parity is written and, if it can be kept, from which it is read. Close closes them, also
-// after an error. Full also reads what has not changed. Force protects rotten files as they are.
+// Open begins the generation at the nodes here, and opens the parity that can be kept. Close closes all files, also after
+// an error. Full also reads what has not changed. Force protects rotten files as they are.
 func (p *Pass) Open(full, force bool) error {
 	p.full = full || force || p.s.Manifest != nil && (p.s.Manifest.MAC == "") != (len(p.s.Key) == 0) // no such key has vouched for the data
 	for _, n := range p.Works {
 		n.force = force
-		f, err := n.Begin(p.M.Generation)
-		if err != nil {
+		var err error
+		if n.File, n.begun, err = n.Begin(p.M); err != nil {
 			return err
 		}
-		n.Parity, n.File = f, f
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		n.begun = info.ModTime()
-		if err := f.Truncate(p.M.ParityBytes()); err != nil {
-			return err
-		}
+		n.Parity = n.File
 		if p.s.RecordOf[n.Index] == nil {
 			continue
 		}
 		n.earlier = earlierOf(p.s, n.Node)
 		if p.follows {
-			if n.kept, err = n.OpenParity(p.s.Generation); err != nil {
-				n.kept = nil // all parity is made again
-				continue
-			}
-			info, err := n.kept.Stat()
-			n.part = err != nil || info.Size() != p.s.Manifest.ParityBytes()
+			n.kept = content.ParityOf(n.Node, p.s.Manifest)
 		}
 	}
 	return nil
@@ -428,18 +415,21 @@ func (n *Work) rightParity(m *store.Manifest, b Block) bool {
 	return n.kept != nil && content.ReadParity(m, n.kept, n.earlier.record, b.Row, b.Index, b.Bytes)
 }
 
-// store writes the parity of a window: of the cells that were coded, and of those that stay as they were.
+// store writes the parity of a window: of the cells that were coded, and of those that stay as they were, unless it lies
+// where they are.
 func (n *Work) store(w *Window, coded []int, prints *verify.Fingerprints) error {
 	m := w.M
 	digests := content.Pairing{M: m}
 	defer digests.Flush()
 	for blocks, padded := range w.Positions(true) {
 		for _, b := range blocks {
-			if _, err := n.Parity.WriteAt(b.Bytes, m.OffsetOf(b.Row, b.Index, m.ParityChunks)); err != nil {
-				return err
+			i, wasCoded := m.Number(b.Row, b.Index, m.ParityChunks), includes(coded, b.Cell)
+			if wasCoded || !n.File.Stays(i) {
+				if _, err := n.Parity.WriteAt(b.Bytes, m.OffsetOf(b.Row, b.Index, m.ParityChunks)); err != nil {
+					return err
+				}
 			}
-			i := m.Number(b.Row, b.Index, m.ParityChunks)
-			if digest := m.DigestOf(n.Record.Parity, i); includes(coded, b.Cell) {
+			if digest := m.DigestOf(n.Record.Parity, i); wasCoded {
 				digests.Add(digest, b.Bytes)
 			} else {
 				copy(digest, m.DigestOf(n.earlier.record.Parity, i))
@@ -471,14 +461,14 @@ type Work struct {
 	// Of the pass:
 	force    bool
 	Sums     *content.Sums
-	Parity   io.WriterAt  // parity to write
-	File     disk.File    // the file of the parity; nil: the parity is in memory
-	vanished []tree.Name  // files that have vanished since the listing, and are still in the record
-	dropped  []tree.Name  // vanished files that left the record
-	begun    time.Time    // when the parity file was made, by the clock of its file system
-	earlier  *earlierData // nil: the node had no record
-	kept     disk.File    // earlier parity
-	part     bool         // some of it is wrong: reading tells which cells
+	Parity   io.WriterAt         // parity to write
+	File     *store.ParityWriter // the files of the parity; nil: the parity is in memory
+	unlinked string              // why earlier parity is copied
+	vanished []tree.Name         // files that have vanished since the listing, and are still in the record
+	dropped  []tree.Name         // vanished files that left the record
+	begun    time.Time           // when the generation was, by the clock of its file system
+	earlier  *earlierData        // nil: the node had no record
+	kept     *content.Parity     // earlier parity; nil: there is none
 }
 
 // Make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
@@ -502,13 +492,14 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 		Read     int64
 		Torn     []tree.Name
 		Vanished []tree.Name `json:"Gone"`
+		Unlinked string      `json:",omitempty"`
 		Fold     []byte
 	}
 	localFolds := p.check.Folds()
 	records := make([][]byte, len(p.Works))
 	results, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ nodeResult, err error) {
 		records[i], err = record(p.Works[i])
-		return nodeResult{len(records[i]), p.Traffic.Sent[i], p.read[i], TornFiles(&p.Works[i].Record), p.Works[i].dropped, localFolds[i]}, err
+		return nodeResult{len(records[i]), p.Traffic.Sent[i], p.read[i], TornFiles(&p.Works[i].Record), p.Works[i].dropped, p.Works[i].unlinked, localFolds[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -521,6 +512,9 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 		}
 		for _, name := range x.Vanished {
 			p.Vanished = append(p.Vanished, tree.JoinPath(s.States[n].Dir, name))
+		}
+		if x.Unlinked != "" {
+			p.Unlinked = append(p.Unlinked, x.Unlinked)
 		}
 		m.Records = append(m.Records, store.RecordSum{Bytes: int64(x.Record)})
 		p.ReadAll += x.Read

@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"volley/group/internal/content"
-	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
 	"volley/internal/disk"
@@ -322,13 +321,7 @@ func (x *Target) commitMeta() error {
 		if err != nil {
 			return err
 		}
-		if err := n.MakeWay(dir, store.ParityFile); err != nil {
-			return err
-		}
-		if err := n.Dir.Rename(stagedPath("parity"), store.MetaPath(dir, store.ParityFile)); err != nil {
-			return err
-		}
-		if err := n.Dir.SyncDir(store.MetaPath(dir)); err != nil {
+		if err := n.PutParity(dir, stagedPath("parity")); err != nil {
 			return err
 		}
 		x.Recovered.Parity = x.origin.Manifest.ParityBytes()

@@ -326,23 +326,17 @@ func (x *Target) copyGood(ctx context.Context) error {
 	if x.parity == nil {
 		return nil
 	}
-	old, err := x.node.OpenParity(x.origin.Generation)
-	if err != nil {
-		switch keepsSome := slices.ContainsFunc(x.condition.Parity, func(bad []int) bool { return len(bad) < m.Rows() }); {
-		case !keepsSome:
-			return nil
-		case errors.Is(err, fs.ErrNotExist):
-			return &protection.CorruptError{Reason: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
-		}
-		return err
-	}
+	old := content.ParityOf(x.node, m)
 	defer old.Close()
 	return m.InOrder(m.ParityChunks, func(row, chunk int, offset, n int64) error {
 		if _, bad := slices.BinarySearch(x.condition.Parity[chunk], row); bad {
 			return nil
 		}
 		block := make([]byte, n)
-		if _, err := old.ReadAt(block, offset); err != nil {
+		_, err := old.ReadAt(block, offset)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &protection.CorruptError{Reason: fmt.Sprintf("%v: it has gone meanwhile; run again", err)}
+		} else if err != nil {
 			return err
 		}
 		return x.PutOrSkip(content.Symbol{Node: x.node.Index, Parity: true, Index: chunk}, row, block)

@@ -92,13 +92,13 @@ func (m *Manifest) OffsetOf(row, chunk, chunks int) int64 {
 	return offset*int64(chunks) + int64(chunk)*n
 }
 
-// BlockAt returns the block of data that has a byte, and where it ends.
-func (m *Manifest) BlockAt(position int64) (row, chunk int, end int64) {
-	width := int64(m.DataChunks) * m.BlockBytes
+// BlockAt returns the block that has a byte of the data or parity of a node, which has that many chunks, and where it ends.
+func (m *Manifest) BlockAt(position int64, chunks int) (row, chunk int, end int64) {
+	width := int64(chunks) * m.BlockBytes
 	row = int(position / width)
 	_, n := m.Block(row)
 	chunk = int(position % width / n)
-	return row, chunk, m.OffsetOf(row, chunk, m.DataChunks) + n
+	return row, chunk, m.OffsetOf(row, chunk, chunks) + n
 }
 
 // InOrder calls f for all blocks of chunks, in the order of their places.
@@ -137,7 +137,7 @@ func (m *Manifest) FilePartsOf(x tree.Extents) []FilePart {
 	for i := range x {
 		end := x[i].Offset + x[i].Size
 		for offset := x[i].Offset; offset < end; {
-			row, chunk, stop := m.BlockAt(offset)
+			row, chunk, stop := m.BlockAt(offset, m.DataChunks)
 			n := min(stop, end) - offset
 			list = append(list, FilePart{i, offset, n, row, chunk})
 			offset += n
@@ -308,8 +308,8 @@ func (m *Manifest) validateRecord(x *Record) error {
 func (m *Manifest) countFileParts(x tree.Extents) int64 {
 	var n int64
 	for i := range x {
-		first, c, _ := m.BlockAt(x[i].Offset)
-		last, d, _ := m.BlockAt(x[i].Offset + x[i].Size - 1)
+		first, c, _ := m.BlockAt(x[i].Offset, m.DataChunks)
+		last, d, _ := m.BlockAt(x[i].Offset+x[i].Size-1, m.DataChunks)
 		n += int64(m.Number(last, d, m.DataChunks) - m.Number(first, c, m.DataChunks) + 1)
 	}
 	return n

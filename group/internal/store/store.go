@@ -453,9 +453,12 @@ func (n *Node) inspect(s *State, l *Loaded, key []byte) Held {
 			s.noteBad(n, l.dir+"/"+name, disk.NotRegular(info.Mode()))
 		}
 	}
-	info, err := n.Dir.Lstat(l.Path(ParityFile))
-	noteIrregular(ParityFile, info, err)
-	h.Complete = err == nil && info.Size() == m.ParityBytes() && l.Named
+	changes, err := n.Changes(l, m)
+	h.Complete = err == nil && l.Named
+	for _, name := range append(changes.files(), ChangesFile) {
+		info, err := n.Dir.Lstat(l.Path(name))
+		noteIrregular(name, info, err)
+	}
 	if l.Node < 0 {
 		return h
 	}
@@ -667,17 +670,6 @@ type Writes struct {
 // Sync makes the names in .volley last.
 func (n *Node) Sync() error { return n.Dir.SyncDir(tree.MetaName) }
 
-// Begin makes the directory of a new generation, and the file of its parity.
-func (n *Node) Begin(g int64) (parity disk.File, err error) {
-	if err := n.Drop(g); err != nil {
-		return nil, err
-	}
-	if err := n.Dir.Mkdir(MetaPath(PendingDir(g)), 0o700); err != nil {
-		return nil, err
-	}
-	return n.Dir.OpenFile(MetaPath(PendingDir(g), ParityFile), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
 // Finish writes what else a new generation has, the manifest last, and makes all of it last.
 func (n *Node) Finish(m *Manifest, files []*RecordFile, text []byte) error {
 	dir := PendingDir(m.Generation)
@@ -747,14 +739,6 @@ func (n *Node) identity(m *Manifest) ([]byte, error) {
 		return nil, err
 	}
 	return disk.Seal(text), nil
-}
-
-// OpenParity opens the parity of a generation that the node has.
-func (n *Node) OpenParity(g int64) (disk.File, error) {
-	if n.Dir == nil {
-		return nil, fs.ErrNotExist
-	}
-	return n.Dir.OpenFile(n.Generation(g).Path(ParityFile), os.O_RDONLY, 0)
 }
 
 // Mark notes at a node that the protection of a group ends.

@@ -87,12 +87,13 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, part scrub.P
 	}
 	compareNode(s, n, condition, compared, nil, nil, protection.Edits{}, content.NoFiles)
 	parity := tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
-	if info, err := n.Dir.Lstat(string(parity)); err != nil || info.Size() != m.ParityBytes() {
-		condition.Note(parity, content.Damaged, err)
+	f := content.ParityOf(n, m)
+	defer f.Close()
+	if f.Wrong != nil {
+		condition.Note(parity, content.Damaged, f.Wrong)
 		condition.Parity = content.AllRowsByChunk(m, m.ParityChunks)
 	} else if part.Parts > 0 {
-		f := content.ParityOf(n, s.Generation)
-		defer f.Close()
+		var err error
 		if condition.Parity, err = content.CompareParity(ctx, m, f, record, func(row, chunk int) bool { return part.HasParity(m, row, chunk) }, s.Read); err != nil {
 			return nil, err
 		}
@@ -444,29 +445,24 @@ func FindForeign(s *session.Session, n *store.Node, record *store.Record, condit
 
 func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *store.Record, c *content.Condition, read *reading) error {
 	m, parityPath := s.Manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
-	f, err := n.OpenParity(s.Generation)
-	var info fs.FileInfo
-	if err == nil {
-		defer f.Close()
-		info, err = f.Stat()
-	}
-	if err != nil {
-		kind := content.Damaged
-		if errors.Is(err, fs.ErrNotExist) {
-			kind, err = content.Missing, nil
-		}
-		c.Parity, c.Remake, c.Earlier = content.AllRowsByChunk(m, m.ParityChunks), true, err != nil
-		c.Note(parityPath, kind, err)
+	parity := content.ParityOf(n, m)
+	defer parity.Close()
+	if errors.Is(parity.Wrong, fs.ErrNotExist) {
+		c.Parity, c.Remake = content.AllRowsByChunk(m, m.ParityChunks), true
+		c.Note(parityPath, content.Missing, nil)
 		return nil
 	}
-	parity := &content.Parity{File: f}
+	wrong := parity.Wrong
 	if read != nil {
 		parity, c.Parity = read.parity, read.badParity
-	} else if c.Parity, err = content.CompareParity(ctx, m, parity, x, nil, s.Read); err != nil {
-		return err
+	} else {
+		var err error
+		if c.Parity, err = content.CompareParity(ctx, m, parity, x, nil, s.Read); err != nil {
+			return err
+		}
 	}
 	c.Earlier = true
-	c.Remake = info.Size() != m.ParityBytes() || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
+	c.Remake = wrong != nil || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.Remake {
 		c.Note(parityPath, content.Damaged, parity.Failing)
 	}

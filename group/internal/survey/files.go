@@ -189,7 +189,7 @@ type source struct {
 func newSource(s *session.Session, n *store.Node) *source {
 	d := content.NewData(n.Dir, s.RecordOf[n.Index].Entries, true)
 	m := s.Manifest
-	return &source{d, content.NewSums(m, d.Extents), content.ParityOf(n, s.Generation), map[lostBlock]bool{}, make([]byte, min(m.BlockBytes, m.ChunkBytes))}
+	return &source{d, content.NewSums(m, d.Extents), content.ParityOf(n, m), map[lostBlock]bool{}, make([]byte, min(m.BlockBytes, m.ChunkBytes))}
 }
 
 func (x *source) close() {

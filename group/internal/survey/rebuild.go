@@ -75,7 +75,7 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 			continue
 		}
 		x := s.RecordOf[n.Index]
-		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), content.ParityOf(n, s.Generation), make([][]int, m.ParityChunks)}
+		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), content.ParityOf(n, m), make([][]int, m.ParityChunks)}
 	}
 	if err := room(ctx); err != nil {
 		return nil, err

@@ -103,7 +103,7 @@ func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 	}()
 	for _, n := range s.Nodes {
 		sources[n.Index] = content.NewData(n.Dir, s.RecordOf[n.Index].Entries, true)
-		parity[n.Index] = content.ParityOf(n, s.Generation)
+		parity[n.Index] = content.ParityOf(n, s.Manifest)
 	}
 	return RunRepairsFrom(ctx, s, list, func(x content.Symbol) io.ReaderAt {
 		if x.Parity {

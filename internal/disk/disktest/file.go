@@ -181,28 +181,6 @@ func (f *openFile) WriteAt(b []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-// CopyRange takes room for the copy, as file systems do that share no blocks.
-func (f *openFile) CopyRange(source disk.File, offset, n int64) error {
-	opened, ok := source.(*openFile)
-	if !ok || opened.p != f.p {
-		return disk.CopyBytes(f, source, offset, n)
-	}
-	return pathError("copy", f.path, f.p.perform(Call{Op: "copy", Path: f.path, New: opened.path, Bytes: int(n), Writes: true}, func(limit int) error {
-		if f.closed || opened.closed {
-			return fs.ErrClosed
-		}
-		block := make([]byte, n)
-		got, err := opened.read(block, offset, limit)
-		if err == nil || err == io.EOF {
-			_, err = f.write(block[:got], offset, limit)
-		}
-		if err == nil && int64(got) < n && limit < 0 {
-			err = io.ErrUnexpectedEOF
-		}
-		return err
-	}))
-}
-
 func (f *openFile) Sync() error {
 	return f.perform("sync", "sync", 0, true, func(int) error {
 		err := f.p.m.synced(f.x)

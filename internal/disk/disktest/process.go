@@ -49,7 +49,7 @@ type Process struct {
 
 // A Call is an operation of a process.
 type Call struct {
-	Op     string // open, create, read, write, copy, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, exchange, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
+	Op     string // open, create, read, write, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, exchange, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
 	Path   string // whole
 	New    string // of link, rename and exchange; of copy what it is of
 	N      int    // counts the calls of the process from 0
@@ -151,7 +151,7 @@ func (p *Process) perform(c Call, work func(limit int) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if part, ok := asked.(*Partial); ok {
-		if (c.Op == "read" || c.Op == "write" || c.Op == "copy") && p.cuts == m.cuts && part.N > 0 {
+		if (c.Op == "read" || c.Op == "write") && p.cuts == m.cuts && part.N > 0 {
 			if err := work(part.N); err != nil {
 				return err
 			}

@@ -18,11 +18,11 @@ type Errno struct {
 
 // Ops of calls that have something in common.
 var (
-	Growing = strings.Fields("create write copy truncate mkdir symlink link")    // what needs room
+	Growing = strings.Fields("create write truncate mkdir symlink link")         // what needs room
 	Renamed = strings.Fields("create mkdir symlink link rename exchange remove") // what changes the names in a directory
 	Setting = strings.Fields("chmod chown setxattr removexattr settime")
 	Looking = strings.Fields("opendir open lstat readdir readlink listxattr syncdir")
-	InFiles = strings.Fields("read write copy sync truncate stat close")
+	InFiles = strings.Fields("read write sync truncate stat close")
 	ByName  = slices.Concat(Renamed, Setting, Looking, []string{"lock"})
 )
 
@@ -32,7 +32,7 @@ var Errnos = []Errno{
 	{"EPERM", syscall.EPERM, slices.Concat(Renamed, Setting, []string{"open"})}, // immutable, sticky, or another user's
 	{"EIO", syscall.EIO, slices.Concat(ByName, InFiles, []string{"syncall"})},
 	{"ESTALE", syscall.ESTALE, slices.Concat(ByName, InFiles)},
-	{"EROFS", syscall.EROFS, slices.Concat(Renamed, Setting, []string{"open", "write", "copy", "truncate", "lock"})},
+	{"EROFS", syscall.EROFS, slices.Concat(Renamed, Setting, []string{"open", "write", "truncate", "lock"})},
 	{"ENOSPC", syscall.ENOSPC, slices.Concat(Growing, strings.Fields("rename exchange setxattr sync syncdir syncall close lock"))}, // late where writing is put off
 	{"EDQUOT", syscall.EDQUOT, slices.Concat(Growing, strings.Fields("rename exchange setxattr sync syncdir syncall close lock"))},
 	{"EMFILE", syscall.EMFILE, ByName}, // of each but the last part of a name a directory is opened
@@ -114,7 +114,7 @@ func (c Call) Grows() bool { return slices.Contains(Growing, c.Op) }
 
 // partly is an error of a call that has written a part.
 func (c Call) partly(err error, rng *rand.Rand) error {
-	if c.Op == "write" || c.Op == "copy" {
+	if c.Op == "write" {
 		return &Partial{rng.IntN(c.Bytes + 1), err}
 	}
 	return err

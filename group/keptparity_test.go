@@ -1,0 +1,276 @@
+package group
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"volley/group/internal/store"
+	"volley/internal/disk/disktest"
+)
+
+// rowFiles is how many files each node of [wide] has: one a row.
+const rowFiles = 24
+
+// wide returns a group whose nodes have many rows, so that some of them change.
+func wide() *world {
+	w := &world{Machine: disktest.NewMachine(), r: 2, ranks: 1, deletes: true}
+	rng := rand.New(rand.NewPCG(7, 8))
+	for n := range 4 {
+		w.dirs = append(w.dirs, fmt.Sprintf("/n%d", n))
+		w.MkdirAll(w.dirs[n], 0o755)
+		for i := range rowFiles {
+			w.WriteFile(fmt.Sprintf("%s/f%02d", w.dirs[n], i), random(rng, 2*store.UsualBlock), 0o644)
+		}
+	}
+	w.Wait(time.Hour)
+	return w.ordered()
+}
+
+// chain are what users do between runs of protect: files of one row change, the same one again, and chunks get longer and
+// shorter.
+var chain = []func(w *world){
+	func(w *world) { w.Overwrite("/n0/f03", 5, []byte("one"), false) },
+	func(w *world) { w.Overwrite("/n0/f03", 5, []byte("two"), false) },
+	func(w *world) { w.Overwrite("/n1/f07", 100_000, []byte("three"), false) },
+	func(w *world) { w.AppendFile("/n2/f23", make([]byte, 50_000)) },
+	func(w *world) {},
+	func(w *world) { w.Remove("/n2/f23") },
+	func(w *world) { w.Overwrite("/n3/f00", 0, []byte("seven"), false) },
+	func(w *world) { w.Overwrite("/n3/f11", 0, []byte("eight"), false) },
+	func(w *world) { w.WriteFile("/n2/new", make([]byte, 300_000), 0o600) },
+	func(w *world) {
+		w.Overwrite("/n0/f03", 9, []byte("ten"), false)
+		w.Overwrite("/n1/f21", 9, []byte("ten"), false)
+	},
+}
+
+func step(w *world, i int) {
+	chain[i](w)
+	w.Wait(time.Minute)
+	w.SyncAll()
+}
+
+// changesAt returns the text that says where the parity of a node lies; "": the base has all of it.
+func changesAt(w *world, n int, g int64) string {
+	text, _ := w.ReadFile(w.dirs[n] + "/" + store.MetaPath(store.GenerationDir(g), store.ChangesFile))
+	return string(text)
+}
+
+// TestChangedParity protects after each of a chain of changes: it writes what has changed, the nodes come back, and now and then
+// all parity is written.
+func TestChangedParity(t *testing.T) {
+	t.Parallel()
+	w := wide()
+	must(t, w.protect())
+	whole := 0
+	for i := range chain {
+		step(w, i)
+		p, written := w.Process(), int64(0)
+		p.Hook = func(c disktest.Call) error {
+			if c.Op == "write" {
+				written += int64(c.Bytes)
+			}
+			return nil
+		}
+		r, err := w.protectBy(p, ProtectOptions{})
+		must(t, err)
+		most := int64(len(w.dirs)) * (int64(r.Coded)*int64(w.r)*store.UsualBlock + r.RecordBytes + 4096)
+		if written > most && changesAt(w, 0, r.Generation) != "" {
+			t.Errorf("change %d: %d bytes are written for %d rows: want %d at most", i, written, r.Coded, most)
+		}
+		if changesAt(w, 0, r.Generation) == "" {
+			whole++
+		}
+		must(t, w.whole(), comesBack(w, func(int64) []string { return w.trees() }, []int{i % 4, (i + 1) % 4}, i))
+		if len(r.Notes) > 1 { // all nodes are on one disk
+			t.Errorf("change %d: %q", i, r.Notes)
+		}
+	}
+	if whole < 1 || whole > 2 {
+		t.Errorf("all parity is written %d times", whole)
+	}
+}
+
+// TestCopiedParity has file systems that give files no second name: all parity is written, and the run says so.
+func TestCopiedParity(t *testing.T) {
+	t.Parallel()
+	for _, names := range []int{1, 2} {
+		w := wide()
+		w.Remount("/", func(o *disktest.Mount) { o.Links = names })
+		must(t, w.protect())
+		for i := range 3 {
+			step(w, i)
+			r, err := w.protectBy(w.Process(), ProtectOptions{})
+			must(t, err, w.whole())
+			if noted := strings.Contains(fmt.Sprint(r.Notes), "parity was copied"); noted != (names == 1) {
+				t.Errorf("%d names: %q", names, r.Notes)
+			}
+			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{0, 3}, i))
+		}
+	}
+}
+
+// damages are what befalls files of parity at /n3, in generation 4.
+var damages = map[string]func(w *world, dir string){
+	"base":               func(w *world, dir string) { w.Overwrite(dir+"/parity", 9, []byte("rot"), true) },
+	"no base":            func(w *world, dir string) { w.Remove(dir + "/parity") },
+	"short base":         func(w *world, dir string) { w.WriteFile(dir+"/parity", make([]byte, 9), 0o600) },
+	"changes":            func(w *world, dir string) { w.Overwrite(dir+"/changes.4", 9, []byte("rot"), true) },
+	"no changes":         func(w *world, dir string) { w.Remove(dir + "/changes.3") },
+	"longer changes":     func(w *world, dir string) { w.AppendFile(dir+"/changes.3", []byte("#")) },
+	"a directory":        func(w *world, dir string) { w.Remove(dir + "/changes.3"); w.MkdirAll(dir+"/changes.3/sub", 0o700) },
+	"index":              func(w *world, dir string) { w.Overwrite(dir+"/changes", 9, []byte("rot"), true) },
+	"no index":           func(w *world, dir string) { w.Remove(dir + "/changes") },
+	"an index elsewhere": func(w *world, dir string) { w.Remove(dir + "/changes"); w.MkdirAll(dir+"/changes", 0o700) },
+}
+
+// changedGroup returns a group at generation 4, whose parity lies in a base and files of changes.
+func changedGroup(t testing.TB) *world {
+	w := wide()
+	must(t, w.protect())
+	for i := range 3 {
+		step(w, i)
+		must(t, w.protect())
+	}
+	if dir := "/n3/" + store.MetaPath(store.GenerationDir(4)); !w.Exists(dir+"/changes.4") || !w.Exists(dir+"/changes.3") || w.Exists(dir+"/changes.2") {
+		t.Fatal(w.Tree(dir))
+	}
+	return w
+}
+
+// TestDamagedChanges has parity damaged wherever it lies. Verify finds it, recover makes it again in one file, a run of
+// protect does, too, and blocks that are right serve to bring nodes back.
+func TestDamagedChanges(t *testing.T) {
+	t.Parallel()
+	before := changedGroup(t)
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := before.clone()
+			dir := "/n3/" + store.MetaPath(store.GenerationDir(4))
+			damage(w, dir)
+			if w.whole() == nil {
+				t.Error("verify finds nothing")
+			}
+			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{2}, 1))
+			again := w.clone()
+			again.Overwrite("/n0/f05", 0, []byte("new"), false)
+			if err := again.protect(); err != nil {
+				t.Error(err)
+			}
+			if name != "base" && name != "changes" && name != "no index" { // what is found by reading alone
+				must(t, again.whole())
+			}
+			must(t, w.recover(), w.whole())
+			if text := w.Tree(dir); strings.Contains(text, "changes -rw") || strings.Contains(text, " -rw") && strings.Contains(text, "changes.4") {
+				t.Errorf("recover has left\n%s", text)
+			}
+			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{0, 2}, 1))
+		})
+	}
+}
+
+// crashChanged interrupts a run after some of the chain of changes.
+func crashChanged(t *testing.T, i, tries int) {
+	before := wide()
+	must(t, before.protect())
+	for j := range i {
+		step(before, j)
+		must(t, before.protect())
+	}
+	was := before.trees()
+	step(before, i)
+	changed := 0 // node
+	for n := range was {
+		if was[n] != before.tree(n) {
+			changed = n
+		}
+	}
+	oldest := int64(i + 1)
+	(&disktest.Sweep{
+		Machine: before.Machine, Interruptions: interruptions, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, uint64(i))),
+		Run: func(p *disktest.Process) error {
+			w := *before
+			w.Machine = p.Machine()
+			_, err := w.protectBy(p, ProtectOptions{})
+			return err
+		},
+		Check: func(x *disktest.Interrupted) error {
+			w := *before
+			w.Machine = x.Machine
+			r, err := w.verifyBy(w.Process())
+			if err != nil || r.Generation > oldest && !r.Intact {
+				return fmt.Errorf("verify: %v, %+v", err, r)
+			}
+			lost := []int{changed, (changed + 1 + x.Rand.IntN(3)) % 4}
+			if err := comesBack(&w, func(g int64) []string {
+				if g == oldest {
+					return was
+				}
+				return before.trees()
+			}, lost, 1); err != nil {
+				return err
+			}
+			if err := w.protect(); err != nil {
+				return err
+			}
+			if err := w.whole(); err != nil {
+				return err
+			}
+			return comesBack(&w, func(int64) []string { return before.trees() }, []int{0, 3}, 0)
+		},
+	}).Test(t)
+}
+
+// TestCrashChanged interrupts some runs of a chain of changes.
+func TestCrashChanged(t *testing.T) {
+	t.Parallel()
+	for _, i := range []int{1, 3, 6} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			crashChanged(t, i, *mostCalls)
+		})
+	}
+}
+
+// crashMend interrupts a recover of parity that lies in several files: no block that was right gets lost.
+func crashMend(t *testing.T, tries int) {
+	before := changedGroup(t)
+	damages["base"](before, "/n3/"+store.MetaPath(store.GenerationDir(4)))
+	before.SyncAll()
+	(&disktest.Sweep{
+		Machine: before.Machine, Interruptions: interruptions, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, 5)),
+		Run: func(p *disktest.Process) error {
+			w := *before
+			w.Machine = p.Machine()
+			r, err := w.recoverBy(p, RecoverOptions{})
+			if err == nil && r.Unrecovered != nil {
+				err = errLeft
+			}
+			return err
+		},
+		Check: func(x *disktest.Interrupted) error {
+			w := *before
+			w.Machine = x.Machine
+			trees := func(int64) []string { return before.trees() }
+			if err := comesBack(&w, trees, []int{0}, 1); err != nil {
+				return err
+			}
+			if err := w.recover(); err != nil {
+				return err
+			}
+			if err := w.whole(); err != nil {
+				return err
+			}
+			return comesBack(&w, trees, []int{0, 2}, 1)
+		},
+	}).Test(t)
+}
+
+func TestCrashMend(t *testing.T) {
+	t.Parallel()
+	crashMend(t, *mostCalls)
+}
