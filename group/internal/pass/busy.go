@@ -24,7 +24,7 @@ func BusyNotes(torn, vanished []string) []string {
 
 // DoubtNotes returns a note on files of which nobody can tell whether they are as somebody wants them.
 func DoubtNotes(doubtful []string) []string {
-	return NoteNames("protected with other content under the time that they had, so somebody has set the time back, or they have rotted: look whether they are as they should be", doubtful)
+	return NoteNames("protected with other content under the length and time that they had, as somebody has set the time back, or they have rotted: look whether they are as they should be", doubtful)
 }
 
 // NoteNames returns a note with a subject and the first names of a list; none for an empty list.

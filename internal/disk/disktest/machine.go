@@ -218,7 +218,7 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 	var settle func(x *inode, prefix string)
 	settle = func(x *inode, prefix string) {
 		reached[x.number] = x
-		x.locks, x.opened = nil, 0
+		x.locks, x.opened, x.mapped = nil, 0, false
 		if x.dirty && lose(prefix) {
 			x.current = x.last
 		}
