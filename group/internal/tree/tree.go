@@ -397,7 +397,7 @@ func EntryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
 	if uid, gid, ok := disk.Owner(info); ok {
 		e.Owner = &Owner{uid, gid}
 	}
-	if info.Mode().IsRegular() || info.IsDir() {
+	if info.Mode().IsRegular() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0 {
 		list, err := dir.Attributes(name)
 		if err != nil {
 			return e, err
@@ -459,9 +459,6 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 			}
 		}
 	}
-	if e.Type == TypeSymlink {
-		return unset, dir.SetTime(name, e.Time())
-	}
 	present, err := dir.Attributes(name)
 	if err != nil {
 		return unset, err
@@ -485,6 +482,9 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		if err != nil {
 			unset = append(unset, fmt.Sprintf("attribute %s not restored: %v", attribute, err))
 		}
+	}
+	if e.Type == TypeSymlink {
+		return unset, dir.SetTime(name, e.Time())
 	}
 	if special := mode & 0o6000; special != 0 && !owned {
 		mode &^= special

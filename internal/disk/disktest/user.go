@@ -251,6 +251,7 @@ func (m *Machine) Chown(name string, uid, gid int, attribute, value string) {
 		if attribute != "" {
 			x.current.attributes = map[string]string{attribute: value}
 		}
+		m.marked(x)
 	}))
 }
 
