@@ -28,10 +28,10 @@ func writeBack(f *os.File, wait bool) error {
 	case unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.HUGETLBFS_MAGIC:
 		return errors.ErrUnsupported
 	case unix.OVERLAYFS_SUPER_MAGIC: // whose files have their pages elsewhere
-		return f.Sync()
+	default:
+		if unix.SyncFileRange(int(f.Fd()), 0, 0, flags) == nil {
+			return nil
+		}
 	}
-	if err := unix.SyncFileRange(int(f.Fd()), 0, 0, flags); err != nil {
-		return &os.PathError{Op: "sync_file_range", Path: f.Name(), Err: err}
-	}
-	return nil
+	return f.Sync()
 }
