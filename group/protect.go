@@ -103,9 +103,9 @@ type NodePlan struct {
 // What is lost or damaged has to be recovered before, unless o.Force is set. Where most is gone or has
 // changed at a node, it refuses to make that final, unless o.Accept has it.
 //
-// A file has changed where its size, inode or one of its times has, ctime among them. What it shares blocks with is read, too, and every byte once: what
-// is coded is what its digest is of. Rot elsewhere is found by [Group.Verify], or with o.Full or o.Force. A file that changes
-// meanwhile is read once more; if it changes again, it is protected torn, as the report says.
+// A file has changed where its size, inode or one of its times has, ctime among them. What it shares blocks with is read,
+// too, and every byte once: what is coded is what its digest is of. Rot elsewhere is found by [Group.Verify], or with o.Full
+// or o.Force. A file that changes meanwhile is read once more; if it changes again, it is protected torn, as the report says.
 //
 // An earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a process
 // at any moment, a new call completes it. It returns a [*protection.RefusedError] for directories that cannot be protected so, and a
