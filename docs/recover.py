@@ -276,7 +276,7 @@ def describe(path, e):
     for key, value in e.get("attributes", {}).items():
         # A capability is for programs of the owner that was meant, as setuid is.
         allowed = owned or name(key) != b"security.capability"
-        if not (allowed and may("setxattr", path, name(key), base64.b64decode(value))):
+        if not (allowed and may("setxattr", path, name(key), base64.b64decode(value), follow_symlinks=False)):
             yield f"attribute {name(key).decode(errors='replace')!a}"
     if e["type"] != "symlink":
         if mode & 0o6000 and not owned:

@@ -377,17 +377,9 @@ func TestTruncated(t *testing.T) {
 		w := newWorld(3, 1)
 		must(t, w.protect())
 		was := w.tree(1)
-		info, err := w.Lstat("/n1/plain")
-		must(t, err)
 		text := contentOf(w, "/n1/plain") + strings.Repeat("#", 1000)
 		w.Overwrite("/n1/plain", 0, []byte(text[:max(1, size)]), true)
-		f, err := w.Process().Open("/n1")
-		must(t, err)
-		h, err := f.OpenFile("plain", 2, 0)
-		must(t, err)
-		must(t, h.Truncate(size))
-		must(t, h.Close())
-		w.SetTime("/n1/plain", info.ModTime())
+		w.Cut("/n1/plain", size)
 		for _, full := range []bool{false, true} {
 			if _, err := w.protectBy(w.Process(), ProtectOptions{Full: full}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain is damaged") {
 				t.Errorf("%d bytes, full %v: %v", size, full, err)

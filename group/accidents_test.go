@@ -194,6 +194,11 @@ func TestAccidentChanged(t *testing.T) {
 			w.WriteFile(name+".locked", []byte("what nobody can read"), 0o644)
 		}
 	}
+	hidden := func(w *world, dir string) {
+		for _, name := range names(dir, 20) {
+			w.setBack(name, 0, []byte("what nobody can read"))
+		}
+	}
 	some := func(w *world, dir string) {
 		for _, name := range names(dir, 5) {
 			w.WriteFile(name, []byte("edited"), 0o644)
@@ -211,6 +216,8 @@ func TestAccidentChanged(t *testing.T) {
 	}{
 		{"one of four", 4, 1, locked, ProtectOptions{}, true, 0, ""},
 		{"one of four, under other names", 4, 1, renamed, ProtectOptions{}, true, 0, ""},
+		{"one of four, and times are set back", 4, 1, hidden, ProtectOptions{}, true, 0, ""},
+		{"one of four, times are set back, and that was meant", 4, 1, hidden, ProtectOptions{Accept: protection.Edits{Changed: true}}, false, 20, ""},
 		{"one of four, and that was meant", 4, 1, locked, ProtectOptions{Accept: protection.Edits{Changed: true}}, false, 20, ""},
 		{"one of four, and deletions were meant", 4, 1, locked, ProtectOptions{Accept: protection.Edits{Deleted: true}}, true, 0, ""},
 		{"two of four", 4, 2, locked, ProtectOptions{}, false, 40, ""},

@@ -106,6 +106,7 @@ func TestLostAhead(t *testing.T) {
 	must(t, w.whole())
 
 	w.Wait(1e9)
+	must(t, w.protect())
 	w.Remove("/n1/plain")
 	w.Overwrite("/n1/big", 3, []byte("rot"), true)
 	r, err = w.recoverBy(w.Process(), RecoverOptions{})

@@ -71,7 +71,7 @@ func newWorld(k, r int) *world {
 		w.Chmod(dir+"/plain", 0o644|fs.ModeSetuid)
 		w.Chown(dir+"/sub", 1000, 0, "system.posix_acl_default", "of all")
 		w.Symlink("sub/x", dir+"/link")
-		w.Chown(dir+"/link", 0, 1002, "", "")
+		w.Chown(dir+"/link", 0, 1002, "trusted.note", "of a link")
 		w.Symlink("no/such/file", dir+"/closed/broken")
 		w.Chmod(dir+"/closed/inner", 0o700)
 		w.Chmod(dir+"/closed", 0o500)

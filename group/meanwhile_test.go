@@ -51,7 +51,7 @@ func TestProtectMeanwhile(t *testing.T) {
 	}{
 		{"nothing", func(*world) {}, was, nil, false},
 		{"longer", func(w *world) { w.AppendFile("/n1/plain", []byte("more")) }, was, nil, true},
-		{"overwritten", func(w *world) { w.Overwrite("/n1/plain", 0, []byte("x"), true) }, "x" + was[1:], nil, false},
+		{"overwritten", func(w *world) { w.setBack("/n1/plain", 0, []byte("x")) }, "x" + was[1:], nil, false},
 		{"overwritten, and longer", func(w *world) { w.WriteFile("/n1/plain", []byte("x"+was[1:]+"more"), 0o600) }, "x" + was[1:], nil, true},
 		{"shorter", func(w *world) { w.WriteFile("/n1/plain", []byte(was[:10]), 0o600) }, was[:10], nil, false},
 		{"empty", func(w *world) { w.WriteFile("/n1/plain", nil, 0o600) }, "", nil, false},

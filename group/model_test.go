@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -109,7 +110,7 @@ func (m *model) act() {
 	n := rapid.IntRange(0, len(m.dirs)-1).Draw(t, "node")
 	dir := m.dirs[n]
 	what := rapid.SampledFrom([]string{
-		"write", "rewrite", "rot", "append", "empty", "delete", "rename", "mkdir", "chmod",
+		"write", "rewrite", "rot", "append", "empty", "delete", "rename", "mkdir", "chmod", "set back", "mapped", "clock back",
 		"remove all", "remove all", "remove files", "remove .volley", "empty directory", "roll back", "copy", "damage .volley", "damage .volley",
 	}).Draw(t, "action")
 	if !m.Exists(dir) {
@@ -128,6 +129,8 @@ func (m *model) act() {
 	switch what {
 	case "write":
 		m.WriteFile(fmt.Sprintf("%s/new%d", dir, seed%3), text, 0o644)
+	case "clock back":
+		m.Wait(-time.Hour)
 	case "mkdir":
 		m.MkdirAll(fmt.Sprintf("%s/dir%d/in", dir, seed%3), 0o700)
 	case "remove all":
@@ -182,6 +185,15 @@ func (m *model) act() {
 			m.Overwrite(file, int64(at), []byte{is[at] ^ 1}, true)
 			is[at] ^= 1
 			m.rot[disk.Sum(is)] = true
+		}
+	case "set back", "mapped":
+		if len(is) > 0 {
+			at := seed % uint64(len(is))
+			if changed := []byte{is[at] ^ byte(seed%255+1)}; what == "mapped" {
+				m.WriteMapped(file, int64(at), changed)
+			} else {
+				m.setBack(file, int64(at), changed)
+			}
 		}
 	case "append":
 		m.AppendFile(file, text)
@@ -288,7 +300,7 @@ func (m *model) writes(n int) *accident {
 	}
 	b := &busyFile{dir: dir, name: rapid.SampledFrom(files).Draw(t, "busy file"), start: m.Tree(dir, tree.MetaName)}
 	whenRead := rapid.Bool().Draw(t, "when it is read")
-	changes := rapid.SliceOfN(rapid.SampledFrom([]string{"overwrite", "overwrite", "append", "shorten", "replace", "remove"}), 1, 4).Draw(t, "changes")
+	changes := rapid.SliceOfN(rapid.SampledFrom([]string{"overwrite", "overwrite", "mapped", "mapped", "append", "shorten", "replace", "remove"}), 1, 4).Draw(t, "changes")
 	gap := rapid.IntRange(1, 60).Draw(t, "gap")
 	is, _ := m.ReadFile(b.name)
 	b.versions, m.busy = [][]byte{is}, b
@@ -322,6 +334,10 @@ func (m *model) write(b *busyFile, what string) {
 		if len(is) > 0 {
 			m.Overwrite(b.name, int64(len(is)-1), []byte{is[len(is)-1] + some}, false)
 			m.Overwrite(b.name, 0, []byte{is[0] + some}, false)
+		}
+	case "mapped":
+		if len(is) > 0 {
+			m.WriteMapped(b.name, int64(len(is)/2), []byte{is[len(is)/2] + some})
 		}
 	case "append":
 		m.AppendFile(b.name, []byte{some, some})

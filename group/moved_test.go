@@ -183,6 +183,7 @@ func TestMovedCopied(t *testing.T) {
 	w.Rename("/n0/plain", "/n0/z")
 	w.WriteFile("/n0/c", []byte(strings.Repeat("#", int(info.Size()))), 0o644)
 	w.SetTime("/n0/c", info.ModTime())
+	w.Wait(time.Hour)
 	must(t, w.protect())
 	must(t, w.whole())
 	w.Remove("/n0/z")

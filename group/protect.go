@@ -45,11 +45,11 @@ type ProtectOptions struct {
 	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
 
-	// Strict returns, with the report, a [*TornError] where files were in use so that they are protected torn, or not, and
-	// a [*CrowdedError] where one host or disk has more nodes than may be lost.
+	// Strict returns, with the report, a [*TornError] where files were in use so that they are protected torn, or not, or
+	// are doubtful, and a [*CrowdedError] where one host or disk has more nodes than may be lost.
 	Strict bool
 
-	// Full reads also what has not changed, by size, time and inode, and compares it with what was protected.
+	// Full reads also what has not changed, by size, times and inode, and compares it with what was protected.
 	Full bool
 }
 
@@ -66,16 +66,17 @@ type ProtectReport struct {
 	Digest      string                 `json:"digest"`
 	Generation  int64                  `json:"generation"`
 	Files       int                    `json:"files"`
-	Deleted     int                    `json:"deleted_files"`  // since the last run, of all nodes; those emptied are among them
-	Changed     int                    `json:"changed_files"`  // of all nodes, too: their names have other content, by size and time
-	DataBytes   int64                  `json:"data_bytes"`     // of all nodes
-	ParityBytes int64                  `json:"parity_bytes"`   // at each node
-	RecordBytes int64                  `json:"record_bytes"`   // of manifest and records, at the node that has most
-	Blocks      int                    `json:"blocks"`         // of all codewords, row by row
-	Coded       int                    `json:"coded_blocks"`   // of these: those that were not as before
-	Read        int64                  `json:"read_bytes"`     // of files, at all nodes
-	Torn        []string               `json:"torn,omitempty"` // files that were written to each time they were read
-	Vanished    []string               `json:"gone,omitempty"` // files that went while they were read: they are not protected
+	Deleted     int                    `json:"deleted_files"`      // since the last run, of all nodes; those emptied are among them
+	Changed     int                    `json:"changed_files"`      // of all nodes, too: their names have other content, by size and time
+	DataBytes   int64                  `json:"data_bytes"`         // of all nodes
+	ParityBytes int64                  `json:"parity_bytes"`       // at each node
+	RecordBytes int64                  `json:"record_bytes"`       // of manifest and records, at the node that has most
+	Blocks      int                    `json:"blocks"`             // of all codewords, row by row
+	Coded       int                    `json:"coded_blocks"`       // of these: those that were not as before
+	Read        int64                  `json:"read_bytes"`         // of files, at all nodes
+	Torn        []string               `json:"torn,omitempty"`     // files that were written to each time they were read
+	Vanished    []string               `json:"gone,omitempty"`     // files that went while they were read: they are not protected
+	Doubtful    []string               `json:"doubtful,omitempty"` // files with other content under the length and time that they had: somebody has set that back, or they have rotted
 	Notes       []string               `json:"notes,omitempty"`
 	Traffic     protection.PlanTraffic `json:"traffic"`
 	Cost        *protection.CodingCost `json:"cost"` // by the model of the network, as if all were coded
@@ -102,9 +103,9 @@ type NodePlan struct {
 // What is lost or damaged has to be recovered before, unless o.Force is set. Where most is gone or has
 // changed at a node, it refuses to make that final, unless o.Accept has it.
 //
-// A file has changed where its size, time or inode has. What it shares blocks with is read, too, and every byte once: what
-// is coded is what its digest is of. Rot elsewhere is found by [Group.Verify], or with o.Full or o.Force. A file that changes
-// meanwhile is read once more; if it changes again, it is protected torn, as the report says.
+// A file has changed where its size, inode or one of its times has, ctime among them. What it shares blocks with is read,
+// too, and every byte once: what is coded is what its digest is of. Rot elsewhere is found by [Group.Verify], or with o.Full
+// or o.Force. A file that changes meanwhile is read once more; if it changes again, it is protected torn, as the report says.
 //
 // An earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a process
 // at any moment, a new call completes it. It returns a [*protection.RefusedError] for directories that cannot be protected so, and a
@@ -119,13 +120,21 @@ func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, 
 	return r, r.strict(o)
 }
 
+// Warnings returns what somebody has to look at, although all is protected.
+func (r *ProtectReport) Warnings() []string {
+	if r == nil {
+		return nil
+	}
+	return pass.DoubtNotes(r.Doubtful)
+}
+
 // strict returns what o.Strict asks for, of a run that has put its generation in force.
 func (r *ProtectReport) strict(o ProtectOptions) (err error) {
 	if r == nil || !o.Strict {
 		return nil
 	}
-	if len(r.Torn)+len(r.Vanished) > 0 {
-		err = &TornError{Torn: r.Torn, Vanished: r.Vanished}
+	if len(r.Torn)+len(r.Vanished)+len(r.Doubtful) > 0 {
+		err = &TornError{Torn: r.Torn, Vanished: r.Vanished, Doubtful: r.Doubtful}
 	}
 	if r.crowded != nil {
 		err = errors.Join(err, &CrowdedError{Domains: r.crowded})
@@ -138,13 +147,14 @@ func (r *ProtectReport) strict(o ProtectOptions) (err error) {
 type TornError struct {
 	Torn     []string // files that were written to while they were read, twice
 	Vanished []string // files that went while they were read
+	Doubtful []string // files with other content under the length and time that they had
 }
 
 // ExitCode returns 3, that of a result that is not as it should be.
 func (e *TornError) ExitCode() int { return 3 }
 
 func (e *TornError) Error() string {
-	return "protected, but for files that were in use: " + strings.Join(pass.BusyNotes(e.Torn, e.Vanished), "; ")
+	return "protected, but not all as it should be: " + strings.Join(slices.Concat(pass.BusyNotes(e.Torn, e.Vanished), pass.DoubtNotes(e.Doubtful)), "; ")
 }
 
 // A CrowdedError says that losing one host or disk loses more nodes than may be lost, where Strict of the options asks
@@ -267,7 +277,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		return nil, err
 	}
 	s.Log.DebugContext(ctx, "protecting", "files", r.Files, "bytes", r.DataBytes)
-	root, err := write(ctx, s, m, works, &o, r)
+	root, err := write(ctx, s, m, works, balances, &o, r)
 	if err != nil {
 		for _, n := range s.Nodes { // nobody has committed it, as this rank has not come so far
 			n.Drop(m.Generation)
@@ -397,7 +407,7 @@ func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []
 }
 
 // write writes parity, records and manifest of a generation, which is not in force yet. It returns its root.
-func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, o *ProtectOptions, r *ProtectReport) (root string, err error) {
+func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, balances []guard.Balance, o *ProtectOptions, r *ProtectReport) (root string, err error) {
 	p, err := pass.NewPass(s, m, works)
 	if err != nil {
 		return "", err
@@ -415,11 +425,21 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 				return nil, err
 			}
 		}
-		w.ForgetInodes()
+		w.RecordTouches()
 		text, err := json.Marshal(&w.Record)
 		return store.Pack(text), err
 	})
 	if err != nil {
+		return "", err
+	}
+	for n, names := range p.Doubtful {
+		balances[n].AddChanged(names)
+		r.Changed += len(names)
+		for _, name := range names {
+			r.Doubtful = append(r.Doubtful, tree.JoinPath(s.States[n].Dir, name))
+		}
+	}
+	if _, err := guard.CheckAccidents(ctx, s, balances, o.Accept, o.Force); err != nil { // some programs set times back
 		return "", err
 	}
 	slices.Sort(p.Coded)

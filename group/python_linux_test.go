@@ -51,7 +51,7 @@ func metadata(t *testing.T, dir string) string {
 		if id != (disk.FileID{}) {
 			text += fmt.Sprintf(", the file %q", first[id])
 		}
-		for _, attribute := range []string{"user.note", "security.capability", aclAccess, aclDefault} {
+		for _, attribute := range []string{"user.note", "trusted.note", "security.capability", aclAccess, aclDefault} {
 			value := make([]byte, 100)
 			if n, err := unix.Lgetxattr(path, attribute, value); err == nil {
 				text += fmt.Sprintf(", %q=%x", attribute, value[:n])
@@ -81,6 +81,7 @@ func TestPythonMetadata(t *testing.T) {
 	if root {
 		must(t, os.Chown(set, 1000, 1001))
 		must(t, os.Lchown(filepath.Join(dirs[0], "link"), 1002, 1003))
+		unix.Lsetxattr(filepath.Join(dirs[0], "link"), "trusted.note", []byte("of a link"), 0) // where the system lets root
 	}
 	must(t, os.Chmod(set, 0o755|fs.ModeSetuid|fs.ModeSetgid))
 	attributes := unix.Setxattr(set, "user.note", []byte{0, 1, 0xff}, 0) == nil

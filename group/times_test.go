@@ -1,17 +1,18 @@
 package group
 
 import (
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
 	"volley/group/internal/tree"
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
 // TestWholeSeconds has a node on a disk or from an archive that keeps whole seconds, before it was protected or after.
-// Other content under an equal time is damage: protect refuses, and recover brings back what was protected and keeps what
-// was there. Nothing else is the matter with such a node.
+// Other content under an equal time may be rot or not: recover leaves it, unless it is told to bring back what was
+// protected, and protect names it. Nothing else is the matter with such a node.
 func TestWholeSeconds(t *testing.T) {
 	t.Parallel()
 	cut := func(w *world, dir string) {
@@ -65,17 +66,22 @@ func TestWholeSeconds(t *testing.T) {
 		w = rotten
 		info, err := w.Lstat("/n0/f")
 		must(t, err)
-		w.Overwrite("/n0/f", 0, []byte("edit"), false)
-		w.SetTime("/n0/f", info.ModTime())
+		w.setBack("/n0/f", 0, []byte("edit"))
 		r, err := w.verifyBy(w.Process())
 		must(t, err)
-		if listed(r.Nodes[0].Findings) != "f damaged, g damaged" {
+		if listed(r.Nodes[0].Findings) != "f changed" || r.Nodes[0].Findings[0].Reason == "" {
 			t.Errorf("%s: %v", name, r.Nodes[0].Findings)
 		}
-		if _, err := w.protectBy(w.Process(), ProtectOptions{Full: true}); err == nil || !strings.Contains(err.Error(), "damaged") {
-			t.Errorf("%s: protect: %v", name, err)
+		c := w.clone()
+		if r, err := c.protectBy(c.Process(), ProtectOptions{}); err != nil || !slices.Equal(r.Doubtful, []string{"/n0/f"}) {
+			t.Errorf("%s: protect: %+v, %v", name, r, err)
 		}
 		must(t, w.recover())
+		if contentOf(w, "/n0/f") != "edit" {
+			t.Errorf("%s: recover: %q", name, contentOf(w, "/n0/f"))
+		}
+		_, err = w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
+		must(t, err)
 		for _, p := range []string{"/n0/f", "/n0/g"} {
 			if contentOf(w, p) != "data" || contentOf(w, "/n0/.volley/replaced/1"+p[3:]) != "edit" {
 				t.Errorf("%s: %s is %q", name, p, contentOf(w, p))

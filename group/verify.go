@@ -195,7 +195,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	if err != nil {
 		return nil, err
 	}
-	r.Notes = append(r.Notes, pass.NoteTorn(s, conditions)...)
+	r.Notes = slices.Concat(r.Notes, pass.NoteTorn(s, conditions), survey.UnsureNotes(s, conditions))
 	r.Intact = true
 	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ class Volley:
     change = lambda self: [a.volley, "protect", "--tolerate", "2", *nodes]
     look = lambda self: ([a.volley, "status", *nodes], (0,))
     compare = lambda self: [a.volley, "verify", *nodes]
-    back = lambda self, node, f: [a.volley, "recover", "--file", f"/{f}", *nodes]
+    back = lambda self, node, f: [a.volley, "recover", "--revert", "changed", "--file", f"/{f}", *nodes]  # as its ctime has moved
 
 
 def write(path):

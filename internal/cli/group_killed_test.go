@@ -53,8 +53,8 @@ var killings = []killing{
 		}
 	}},
 	{name: "recover damaged", args: []string{"recover", "--revert", "deleted"}, own: []int{2, 4}, changed: []int{2, 4}, prepare: func(t *testing.T, dirs []string) {
-		damage(t, filepath.Join(dirs[2], "ckpt"))
-		damage(t, filepath.Join(dirs[4], "sub/b"))
+		vanish(t, filepath.Join(dirs[2], "ckpt"))
+		vanish(t, filepath.Join(dirs[4], "sub/b"))
 		parity, err := filepath.Glob(filepath.Join(dirs[4], ".volley/generation.*/parity"))
 		if err != nil || len(parity) != 1 {
 			t.Fatal(parity, err)

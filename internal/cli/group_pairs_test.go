@@ -159,13 +159,7 @@ func (g *pairGroup) befall(t *testing.T, names string) []string {
 		must(os.RemoveAll(g.dirs[0]))
 	}
 	if strings.Contains(names, toDamage) {
-		path := filepath.Join(g.dirs[2], "ckpt")
-		info, err := os.Stat(path)
-		must(err)
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		must(err)
-		_, err = f.WriteAt([]byte("rot"), info.Size()/2)
-		must(errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())))
+		vanish(t, filepath.Join(g.dirs[2], "ckpt"))
 	}
 	return want
 }

@@ -132,24 +132,20 @@ func TestGroup(t *testing.T) {
 	}
 	mustRun(t, with("verify")...)
 
-	// Rot is not protected.
+	// What a disk has lost stays protected.
 	path := filepath.Join(dirs[3], "sub", "b")
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content[17] ^= 4
-	if err := errors.Join(os.WriteFile(path, content, 0o644), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
-		t.Fatal(err)
-	}
-	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, path+" is damaged") {
+	vanish(t, path)
+	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, "recover first") || !strings.Contains(r.stderr, path) {
 		t.Errorf("%+v", r)
 	}
 	mustRun(t, with("recover")...)
+	mustRun(t, with("verify")...)
+
+	// What gets other content and its old time is protected, and named.
+	damage(t, path)
+	if r := volleyRun(with("protect", "--tolerate", "2", "-q")...); r.code != exit.OK || r.stdout != "" || !strings.Contains(r.stderr, "look whether they are as they should be: "+path) {
+		t.Errorf("%+v", r)
+	}
 	mustRun(t, with("verify")...)
 
 	// A file that was changed on purpose stays, unless asked.
@@ -260,6 +256,19 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// vanish removes a file, and its directory keeps its time: the disk has lost it, and nobody has deleted it.
+func vanish(t *testing.T, path string) {
+	t.Helper()
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	if err == nil {
+		err = errors.Join(os.Remove(path), os.Chtimes(dir, info.ModTime(), info.ModTime()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // damage changes some bytes in the middle of a file and leaves its time.

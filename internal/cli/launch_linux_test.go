@@ -209,7 +209,7 @@ func TestLaunch(t *testing.T) {
 		if r := f.run(again...); r.code != exit.OK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
 			t.Fatalf("%+v", r)
 		}
-		damage(t, filepath.Join(dirs[1], "ckpt"))
+		vanish(t, filepath.Join(dirs[1], "ckpt"))
 		if r := f.run(again...); r.code != exit.Wrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
 			t.Fatalf("damage: %+v", r)
 		}

@@ -659,7 +659,7 @@ func TestMisuse(t *testing.T) {
 			m := misuse(t, 4, 300_000)
 			m.protect()
 			m.shell("rm -rf n0 n1")
-			damage(t, filepath.Join(m.dirs[2], "ckpt"))
+			vanish(t, filepath.Join(m.dirs[2], "ckpt"))
 			m.volley(exit.Wrong, []string{"recover"}, "not everything is recovered")
 			if len(filesOf(t, m.dirs[0])) < 2 || len(filesOf(t, m.dirs[1])) < 2 {
 				t.Errorf("%v and %v have come back", filesOf(t, m.dirs[0]), filesOf(t, m.dirs[1]))

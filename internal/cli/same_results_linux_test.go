@@ -80,7 +80,7 @@ func TestSameResults(t *testing.T) {
 		if err := os.RemoveAll(dirs[1]); err != nil {
 			t.Fatal(err)
 		}
-		damage(t, files[2])
+		vanish(t, files[2])
 		do(exit.Wrong, dirs, "verify")
 		do(exit.OK, dirs, "recover")
 		do(exit.OK, dirs, "verify")

@@ -68,6 +68,12 @@ type Dir interface {
 	// SetTime sets the time of the last change, of a symbolic link that of the link itself.
 	SetTime(name string, modified time.Time) error
 
+	// WriteBack writes to the disk what programs have written to mappings of a file, so that the next such write moves
+	// the file's times: it does so once between two write-backs. Without wait another call has to follow. The error is
+	// errors.ErrUnsupported where the file system writes nothing back, as it is in memory: there no such write need move a
+	// time.
+	WriteBack(name string, wait bool) error
+
 	// SyncDir makes the names in a directory last, and its mode and time.
 	SyncDir(name string) error
 
@@ -101,6 +107,9 @@ type File interface {
 
 // A FileID tells a file from all others of a machine, whatever its name.
 type FileID struct{ device, inode uint64 }
+
+// Volume returns what all files of its file system share; zero: nobody knows.
+func (f FileID) Volume() FileID { return FileID{device: f.device} }
 
 // SharesFileSystem reports whether two lie on one file system, or nobody knows.
 func (f FileID) SharesFileSystem(o FileID) bool {

@@ -382,6 +382,17 @@ func (d *osDir) RemoveAttribute(name, attribute string) error {
 	return d.withParent(name, func(parent *os.Root, last string) error { return removeAttribute(parent, last, attribute) })
 }
 
+func (d *osDir) WriteBack(name string, wait bool) error {
+	return d.reading(name, func(parent *os.Root, last string) error {
+		f, err := parent.OpenFile(last, os.O_RDONLY|nonblock, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return writeBack(f, wait)
+	})
+}
+
 func (d *osDir) SyncDir(name string) error {
 	return d.inDir(name, func(dir *os.Root) error { return syncDir(dir.Open(".")) })
 }

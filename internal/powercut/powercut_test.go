@@ -63,7 +63,7 @@ var groupKinds = []kind{
 		prepare: `head -c 290000 /dev/urandom > n1/a; echo more > n1/d/more; mkdir n1/newdir; ln -s nowhere n1/newlink`},
 	{name: "lost", args: []string{"recover"}, changed: []int{0, 2}, prepare: `rm -rf n0 n2`},
 	{name: "damaged", args: []string{"recover"}, changed: []int{0, 3},
-		prepare: `rm -r n0/a n0/d n0/link n0/void; touch -r n3/a /tmp/powercut.time; printf rot | dd of=n3/a bs=1 seek=5000 conv=notrunc status=none; touch -r /tmp/powercut.time n3/a; rm n3/d/e/deep; touch -d '2003-02-03 04:05:06' n3/d/e`},
+		prepare: `rm -r n0/a n0/d n0/link n0/void; touch -r n3 /tmp/powercut.time; rm n3/a; touch -r /tmp/powercut.time n3; rm n3/d/e/deep; touch -d '2003-02-03 04:05:06' n3/d/e`},
 	{name: "revert", args: []string{"recover", "--revert", "changed"}, changed: []int{1}, kept: "mine",
 		prepare: `printf mine > n1/a; printf mine > n1/d/e/deep`},
 }

@@ -209,6 +209,7 @@ class ProtectReport:
     removed: list[int] | None = None  # steps of older snapshots
     torn: list[str] | None = None  # files that were written to each time they were read
     gone: list[str] | None = None  # files that went while they were read
+    doubtful: list[str] | None = None  # files with other content under their length and time: set back, or rotten
 
     def __post_init__(self) -> None:
         self.traffic = read(Traffic, self.traffic)  # type: ignore[arg-type]

@@ -86,8 +86,11 @@ type Condition struct {
 	Redo        []int       // rows of a rebuilt node with a wrong block
 	Torn        []tree.Name // see tree.Entry
 	Manifest    bool        // the manifest and all records are intact
+	Unsure      int         // files that were not read, and have their length and time, and another ctime
+	FirstUnsure tree.Name   `json:",omitempty"`
 
 	// Of nodes here alone:
+	Rots        bool                      `json:"-"` // whatever the ctime of a file says, nobody has written to it and set its time back
 	Listing     *tree.Listing             `json:"-"`
 	Restore     []*tree.Entry             `json:"-"` // entries that come back
 	IntactNames map[tree.Name]*tree.Entry `json:"-"` // by file: an intact name, to which its other names can be linked

@@ -114,6 +114,12 @@ func firstOf(lists ...[]tree.Name) (first []string) {
 	return first
 }
 
+// AddChanged adds files that have turned out to have other content under the length and time that they had.
+func (x *Balance) AddChanged(names []tree.Name) {
+	x.Changed += len(names)
+	x.FirstChanged = append(x.FirstChanged, firstOf(names)...)
+}
+
 // Empty reports whether nothing is left of what was protected.
 func (x *Balance) Empty() bool { return x.FormerFiles > 0 && x.Files == 0 }
 

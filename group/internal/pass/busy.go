@@ -22,6 +22,11 @@ func BusyNotes(torn, vanished []string) []string {
 		NoteNames("not protected, as it went while it was read", vanished)...)
 }
 
+// DoubtNotes returns a note on files of which nobody can tell whether they are as somebody wants them.
+func DoubtNotes(doubtful []string) []string {
+	return NoteNames("protected with other content under the length and time that they had, as somebody has set the time back, or they have rotted: look whether they are as they should be", doubtful)
+}
+
 // NoteNames returns a note with a subject and the first names of a list; none for an empty list.
 func NoteNames(subject string, list []string) []string {
 	if len(list) == 0 {
@@ -144,6 +149,7 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 			continue
 		}
 		holds, sameFile := false, found.Touch.SameFile(e.Touch)
+		n.Dir.WriteBack(string(e.Path), true) // what is read next is what later times tell apart
 		if sameFile && found.Size >= e.Size {
 			holds, err = content.HoldsFile(ctx, m, n.Dir, e.Path, &store.Record{FileDigests: n.Sums.Digests}, n.Sums.List, e)
 			if ctx.Err() != nil {
@@ -160,7 +166,6 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 			}
 		}
 		e.TakeMeta(found)
-		e.Touch = found.Touch
 	}
 	for _, e := range n.Listing.Entries { // links to the old file do not lead to the new one
 		if e.Type == tree.TypeLink && replaced[e.Target] && !current.Linked(e.Path, e.Target) {

@@ -3,6 +3,7 @@ package pass
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -186,19 +187,42 @@ func (n *Work) keepDigests(m *store.Manifest, cells []int) {
 	}
 }
 
-// ForgetInodes makes the next run read files that changed just before this one began: they may have changed again in the
-// same tick of the file system's clock, after they were read.
-func (n *Work) ForgetInodes() {
+// RecordTouches records when files last changed, so that the next run need not read those that did not since. It leaves
+// out files that changed just before this run began: they may have changed again in the same tick of the file system's
+// clock, after they were read. It leaves out files of which such times do not tell everything.
+func (n *Work) RecordTouches() {
 	for _, e := range n.Listing.Entries {
 		tick := shortTick
 		if e.Nanoseconds == 0 {
 			tick = longTick
 		}
-		if e.Torn || e.Touch.After(n.begun.Add(-tick)) {
-			e.Inode = 0
+		if e.Type == tree.TypeFile && !e.Torn && !n.silent[e.Volume] && !e.Touch.After(n.begun.Add(-tick)) {
+			e.Record()
 		}
 	}
 }
+
+// writeBack has file systems write back what programs have written to mappings of files before these are read. Else a
+// program may go on writing to a mapping, and the file's times stay as they are.
+func (n *Work) writeBack() {
+	n.silent = map[disk.FileID]bool{}
+	for _, wait := range []bool{false, true} { // they write all files at once, and not one after the other
+		for _, e := range n.Listing.Entries {
+			silent, known := n.silent[e.Volume]
+			if e.Type != tree.TypeFile || silent || known && !e.Touch.After(n.begun.Add(-longestDirty)) {
+				continue
+			}
+			err := n.Dir.WriteBack(string(e.Path), wait)
+			if silent = errors.Is(err, errors.ErrUnsupported); silent || err == nil { // else reading the file tells what is wrong
+				n.silent[e.Volume] = silent
+			}
+		}
+	}
+}
+
+// longestDirty is how long a file may have data that is not written back, and was not touched meanwhile. Linux writes back
+// after 30 s, or after what vm.dirty_expire_centisecs says: 10 minutes on some laptops.
+const longestDirty = 20 * time.Minute
 
 // Ticks of file systems with times of nanoseconds, and of those with whole or even seconds.
 const (

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
+	"volley/internal/disk"
 	"volley/verify"
 )
 
@@ -36,8 +38,9 @@ type Pass struct {
 	Reread   []int   // cells that were read again
 	Torn     []string
 	Vanished []string
-	Unlinked []string // nodes, and why all their parity was written
-	ReadAll  int64    // bytes of all nodes, set at the end
+	Unlinked []string      // nodes, and why all their parity was written
+	Doubtful [][]tree.Name // by node: files of which nobody can tell whether somebody has changed them, or they have rotted
+	ReadAll  int64         // bytes of all nodes, set at the end
 	Traffic  protection.PlanTraffic
 }
 
@@ -68,12 +71,13 @@ func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error
 func (p *Pass) Open(full, force bool) error {
 	p.full = full || force || p.s.Manifest != nil && (p.s.Manifest.MAC == "") != (len(p.s.Key) == 0) // no such key has vouched for the data
 	for _, n := range p.Works {
-		n.force = force
+		n.force, n.rots, n.doubtful = force, p.s.Roots, map[tree.Name]bool{}
 		var err error
 		if n.File, n.begun, err = n.Begin(p.M); err != nil {
 			return err
 		}
 		n.Parity = n.File
+		n.writeBack()
 		if p.s.RecordOf[n.Index] == nil {
 			continue
 		}
@@ -126,9 +130,10 @@ func (n *Work) candidates(listed *tree.Entry) (list []*tree.Entry) {
 	return list
 }
 
-// checkRot returns an error if a file holds none of its candidates.
+// checkRot finds out whether a file holds one of its candidates. If not, the file has rotted where nobody has touched it
+// since, which is an error. Else it is doubtful.
 func (n *Work) checkRot(ctx context.Context, listed *tree.Entry, candidates []*tree.Entry) error {
-	if n.force || len(candidates) == 0 || n.earlier.found[listed.Path] {
+	if n.force || len(candidates) == 0 || n.earlier.found[listed.Path] || n.doubtful[listed.Path] {
 		return nil
 	}
 	for _, recorded := range candidates {
@@ -147,7 +152,11 @@ func (n *Work) checkRot(ctx context.Context, listed *tree.Entry, candidates []*t
 	if copied || err != nil {
 		return err
 	}
-	return &protection.RefusedError{Option: protection.OptionForce, Err: content.DamagedError(tree.JoinPath(n.DirName, listed.Path), tree.JoinPath(n.DirName, candidates[0].Path))}
+	if n.rots || slices.ContainsFunc(candidates, listed.Untouched) {
+		return &protection.RefusedError{Option: protection.OptionForce, Err: content.DamagedError(tree.JoinPath(n.DirName, listed.Path), tree.JoinPath(n.DirName, candidates[0].Path))}
+	}
+	n.doubtful[listed.Path] = true
+	return nil
 }
 
 // isCopy reports whether other files hold all candidates of a file: the candidates have moved there, and the file is a
@@ -189,8 +198,7 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 		}
 	}
 	for _, e := range n.Listing.Entries {
-		if recorded := n.earlier.entries[e.Path]; !n.force && recorded != nil && e.Type == tree.TypeFile && recorded.Type == tree.TypeFile && recorded.Size != e.Size &&
-			e.Nanoseconds != 0 && e.Seconds == recorded.Seconds && e.Nanoseconds == recorded.Nanoseconds && !recorded.Torn && !n.changedSinceListed(e) {
+		if recorded := n.earlier.entries[e.Path]; !n.force && recorded != nil && recorded.Size != e.Size && e.Untouched(recorded) && !n.changedSinceListed(e) {
 			return &protection.RefusedError{Option: protection.OptionForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.DirName, e.Path), e.Size, recorded.Size)}
 		}
 		if e.Type != tree.TypeFile || e.Size == 0 {
@@ -460,15 +468,18 @@ type Work struct {
 
 	// Of the pass:
 	force    bool
+	rots     bool // no file has its time set back: nobody changes a snapshot
 	Sums     *content.Sums
-	Parity   io.WriterAt         // parity to write
-	File     *store.ParityWriter // the files of the parity; nil: the parity is in memory
-	unlinked string              // why earlier parity is copied
-	vanished []tree.Name         // files that have vanished since the listing, and are still in the record
-	dropped  []tree.Name         // vanished files that left the record
-	begun    time.Time           // when the generation was, by the clock of its file system
-	earlier  *earlierData        // nil: the node had no record
-	kept     *content.Parity     // earlier parity; nil: there is none
+	Parity   io.WriterAt          // parity to write
+	File     *store.ParityWriter  // the files of the parity; nil: the parity is in memory
+	unlinked string               // why earlier parity is copied
+	vanished []tree.Name          // files that have vanished since the listing, and are still in the record
+	dropped  []tree.Name          // vanished files that left the record
+	begun    time.Time            // when the generation was, by the clock of its file system
+	silent   map[disk.FileID]bool // file systems on which a file may change without another time
+	earlier  *earlierData         // nil: the node had no record
+	doubtful map[tree.Name]bool   // files that have the length and time of what was protected, another ctime, and other content
+	kept     *content.Parity      // earlier parity; nil: there is none
 }
 
 // Make codes everything and returns the manifest as stored, and the record files here. Record makes a node's record.
@@ -493,13 +504,14 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 		Torn     []tree.Name
 		Vanished []tree.Name `json:"Gone"`
 		Unlinked string      `json:",omitempty"`
+		Doubtful []tree.Name
 		Fold     []byte
 	}
 	localFolds := p.check.Folds()
 	records := make([][]byte, len(p.Works))
 	results, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (_ nodeResult, err error) {
 		records[i], err = record(p.Works[i])
-		return nodeResult{len(records[i]), p.Traffic.Sent[i], p.read[i], TornFiles(&p.Works[i].Record), p.Works[i].dropped, p.Works[i].unlinked, localFolds[i]}, err
+		return nodeResult{len(records[i]), p.Traffic.Sent[i], p.read[i], TornFiles(&p.Works[i].Record), p.Works[i].dropped, p.Works[i].unlinked, slices.Sorted(maps.Keys(p.Works[i].doubtful)), localFolds[i]}, err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -516,6 +528,7 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 		if x.Unlinked != "" {
 			p.Unlinked = append(p.Unlinked, x.Unlinked)
 		}
+		p.Doubtful = append(p.Doubtful, x.Doubtful)
 		m.Records = append(m.Records, store.RecordSum{Bytes: int64(x.Record)})
 		p.ReadAll += x.Read
 		p.Traffic.MostSent = max(p.Traffic.MostSent, x.Sent)

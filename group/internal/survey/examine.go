@@ -110,7 +110,7 @@ func glance(ctx context.Context, s *session.Session, n *store.Node, part scrub.P
 // listNode lists a node. It reports whether there is something to compare.
 func listNode(s *session.Session, n *store.Node) (condition *content.Condition, comparable bool) {
 	m, record, st := s.Manifest, s.RecordOf[n.Index], s.States[n.Index]
-	condition = &content.Condition{Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
+	condition = &content.Condition{Rots: s.Roots || st.Interrupted(), Lost: st.Lost, Failing: st.Failing, Unreachable: st.Unreachable, Touched: make([][]int, m.DataChunks)}
 	if condition.Failing == "" && !condition.Lost {
 		examineMeta(s, n, condition)
 		var err error
@@ -301,6 +301,10 @@ func compareEntries(record *store.Record, condition *content.Condition, compared
 		sameInode := func(p tree.Name) bool { return p == e.Path || condition.Listing.Linked(p, e.Path) }
 		isFile := content.IsFile(e) && content.IsFile(listed)
 		intact[e.Path] = isFile && (listed.Size == recordedFile.Size && (isRead(recordedFile) || listed.SameTime(recordedFile)) && sameInode(recordedFile.ReadAs()) && !compared.Files[recordedFile.Path] || slices.ContainsFunc(record.Copies[recordedFile.Path], sameInode))
+		if intact[e.Path] && e.Type == tree.TypeFile && !isRead(e) && e.Changed != 0 && !listed.Untouched(e) && !condition.Rots {
+			condition.Unsure++
+			condition.FirstUnsure = cmp.Or(condition.FirstUnsure, e.Path)
+		}
 		kind, reason := "", error(nil)
 		staleEntry := staleEntries[e.Path]
 		stale := staleEntry != nil && staleEntry.Type == listed.Type && staleEntry.Target == listed.Target && staleEntry.Size == listed.Size && !staleCompared.Files[staleEntry.FileOf()]
@@ -324,8 +328,10 @@ func compareEntries(record *store.Record, condition *content.Condition, compared
 				kind = content.Stale
 			case !listed.SameTime(recordedFile) || recordedFile.Torn:
 				kind = content.Changed
-			default:
+			case listed.Untouched(recordedFile) || condition.Rots:
 				kind = content.Damaged
+			default:
+				kind, reason = content.Changed, errDoubtful
 			}
 		case e.Type == tree.TypeLink:
 			if condition.Listing.Find(e.Target) != nil {
@@ -355,6 +361,9 @@ func compareEntries(record *store.Record, condition *content.Condition, compared
 	}
 	slices.SortStableFunc(condition.Findings, func(a, b protection.Finding) int { return strings.Compare(string(a.Path), string(b.Path)) })
 }
+
+// errDoubtful is why a file is changed that has its time.
+var errDoubtful = errors.New("somebody has set its time back, or it has rotted")
 
 // restoreParents adds directories that users have moved or deleted, if an entry below them comes back.
 func restoreParents(x *store.Record, c *content.Condition) {

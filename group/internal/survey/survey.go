@@ -204,6 +204,20 @@ func HiddenNotes(n *store.Node, c *content.Condition, findings []protection.Find
 	return list
 }
 
+// UnsureNotes returns a note on files that may hold something else under their length and time.
+func UnsureNotes(s *session.Session, conditions []*content.Condition) []string {
+	unsure, first := 0, ""
+	for n, c := range conditions {
+		if unsure += c.Unsure; c.Unsure > 0 && first == "" {
+			first = tree.JoinPath(s.States[n].Dir, c.FirstUnsure)
+		}
+	}
+	if unsure == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s, %s first: length and time are as protected, and something has changed since, such as the mode or the name. Whether the content has, verify tells, and the next protect reads it", printable.Count(unsure, "file"), first)}
+}
+
 // Sweep removes what an interrupted recovery of nodes here has left in other file systems.
 func Sweep(s *session.Session) {
 	for _, n := range s.Nodes {

@@ -50,8 +50,11 @@ type Entry struct {
 	Offset int64 `json:"offset,omitempty"` // in the node's data
 	Room   int64 `json:"room,omitempty"`   // bytes behind it that are left to it: it has grown before
 
-	// Inode is that of a file; 0: it is not known, or the file may change once more without another time.
-	Inode uint64 `json:"inode,omitempty"`
+	Inode uint64 `json:"inode,omitempty"` // of a file; 0: it is not known
+
+	// Changed is when a file, or what is known of it, last changed, in nanoseconds since 1970: a time that nobody can set.
+	// 0: it is not known, or the file may change once more without another one.
+	Changed int64 `json:"ctime,omitempty"`
 
 	// Torn says of a file that a program wrote to it each time it was read: what was protected may be old and new content.
 	Torn bool `json:"torn,omitempty"`
@@ -61,8 +64,9 @@ type Entry struct {
 	Source Name `json:"-"`
 
 	// Of entries of a listing:
-	Touch Touch       `json:"-"`
-	file  disk.FileID // of a directory, or a file that has several names; else zero
+	Touch  Touch       `json:"-"`
+	Volume disk.FileID `json:"-"` // that it lies on
+	file   disk.FileID // of a directory, or a file that has several names; else zero
 }
 
 func (e *Entry) Time() time.Time { return time.Unix(e.Seconds, e.Nanoseconds) }
@@ -78,16 +82,21 @@ func (e *Entry) SameTime(o *Entry) bool {
 	return e.Seconds == o.Seconds && (e.Nanoseconds == o.Nanoseconds || e.Nanoseconds == 0 || o.Nanoseconds == 0)
 }
 
-// Unchanged reports whether a file has the length, time and inode of what was protected: one that a program has written
-// to, or put in the place of another, even with its time, has not.
+// Untouched reports whether an entry of a listing is the file of a record, which nobody has written to since, nor given
+// another name, mode or time. If such a file has other content, it has rotted.
+func (e *Entry) Untouched(recorded *Entry) bool {
+	return recorded.Changed != 0 && e.Touch == Touch{recorded.Inode, recorded.Changed}
+}
+
+// Unchanged reports whether a file holds what was protected, as far as anybody can tell without reading it.
 func (e *Entry) Unchanged(recorded *Entry) bool {
-	return e.Type == TypeFile && recorded.Type == TypeFile && !recorded.Torn && e.Size == recorded.Size && e.SameTime(recorded) && e.Inode == recorded.Inode
+	return e.Type == TypeFile && recorded.Type == TypeFile && e.Size == recorded.Size && e.SameTime(recorded) && e.Untouched(recorded)
 }
 
 // TakeMeta takes over the metadata of what it is now. A file that has become longer than what was read of it keeps its
 // time: what is there is not what was protected.
 func (e *Entry) TakeMeta(current *Entry) {
-	e.Mode, e.Owner, e.Attributes, e.Inode = current.Mode, current.Owner, current.Attributes, current.Inode
+	e.Mode, e.Owner, e.Attributes, e.Inode, e.Touch = current.Mode, current.Owner, current.Attributes, current.Inode, current.Touch
 	if e.Type == TypeSymlink {
 		e.Target = current.Target
 	}
@@ -197,7 +206,7 @@ type Rules struct {
 	OneFileSystem bool // what other file systems have, that are mounted below
 }
 
-// A Touch tells whether a file was written to since: every write, and every change of its mode or
+// A Touch tells whether a file was written to since: every write, and every change of its mode, time or
 // name, gives it another ctime, and a copy is another inode.
 type Touch struct {
 	inode   uint64
@@ -213,6 +222,9 @@ func (t Touch) SameFile(o Touch) bool { return t.inode == o.inode }
 
 // After reports whether a file has changed since a time.
 func (t Touch) After(start time.Time) bool { return t.changed > start.UnixNano() }
+
+// Record notes in an entry of a listing when the file last changed.
+func (e *Entry) Record() { e.Changed = e.Touch.changed }
 
 // ReadAs returns the name by which a file's bytes are read.
 func (e *Entry) ReadAs() Name { return cmp.Or(e.Source, e.Path) }
@@ -302,7 +314,7 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 	case err != nil && !special:
 		return unless(err)
 	}
-	e.Touch, e.file = TouchOf(info), disk.Linked(info)
+	e.Touch, e.file, e.Volume = TouchOf(info), disk.Linked(info), disk.Identity(info).Volume()
 	l.Entries = append(l.Entries, e)
 	if e.Type != TypeDir {
 		return nil
@@ -391,7 +403,7 @@ func EntryOf(dir disk.Dir, name string, info fs.FileInfo) (*Entry, error) {
 	if uid, gid, ok := disk.Owner(info); ok {
 		e.Owner = &Owner{uid, gid}
 	}
-	if info.Mode().IsRegular() || info.IsDir() {
+	if info.Mode().IsRegular() || info.IsDir() || info.Mode()&fs.ModeSymlink != 0 {
 		list, err := dir.Attributes(name)
 		if err != nil {
 			return e, err
@@ -453,9 +465,6 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 			}
 		}
 	}
-	if e.Type == TypeSymlink {
-		return unset, dir.SetTime(name, e.Time())
-	}
 	present, err := dir.Attributes(name)
 	if err != nil {
 		return unset, err
@@ -479,6 +488,9 @@ func SetMeta(dir disk.Dir, name string, e *Entry) (unset []string, err error) {
 		if err != nil {
 			unset = append(unset, fmt.Sprintf("attribute %s not restored: %v", attribute, err))
 		}
+	}
+	if e.Type == TypeSymlink {
+		return unset, dir.SetTime(name, e.Time())
 	}
 	if special := mode & 0o6000; special != 0 && !owned {
 		mode &^= special

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -239,13 +240,18 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, p
 		return nil
 	}
 	o.Session.Gauges.Note(gauges.FromReport(report))
+	if x, ok := any(report).(interface{ Warnings() []string }); ok {
+		for _, text := range x.Warnings() {
+			o.Session.Say(slog.LevelWarn, launch.Saying{Text: text})
+		}
+	}
 	if o.json {
 		return session.WriteJSON(w, report)
 	}
 	return print(w, report, session.Verbose(cmd))
 }
 
-const strictHelp = "end with exit code 3 where files in use are protected torn, or not at all, or a host or disk has more than R nodes"
+const strictHelp = "end with exit code 3 where files are protected torn, not at all, or with other content under an old time, or a host or disk has more than R nodes"
 
 func newProtect(s *session.Invocation) *cobra.Command {
 	o := newOptions(s)

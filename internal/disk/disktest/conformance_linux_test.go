@@ -440,22 +440,47 @@ func TestMountDevices(t *testing.T) {
 	}
 }
 
-// TestDiskTimes checks that each write is seen by ctime, also where it sets the time back.
+// TestDiskTimes checks that each write is seen by ctime, also where it sets the time back. Rot is not, nor are writes to a
+// mapping that follow another one, or lie in memory.
 func TestDiskTimes(t *testing.T) {
 	t.Parallel()
 	m := NewMachine()
 	m.WriteFile("/x", []byte("abc"), 0o644)
 	was, err := m.Lstat("/x")
 	must(t, err)
-	m.Overwrite("/x", 0, []byte("A"), true)
-	is, err := m.Lstat("/x")
-	must(t, err)
-	if !is.ModTime().Equal(was.ModTime()) || is.Size() != 3 {
-		t.Errorf("%v, was %v", is.ModTime(), was.ModTime())
-	}
-	a, b := was.Sys().(*syscall.Stat_t), is.Sys().(*syscall.Stat_t)
-	if a.Ino != b.Ino || !time.Unix(a.Ctim.Unix()).Before(time.Unix(b.Ctim.Unix())) {
-		t.Errorf("%+v, was %+v", b, a)
+	d := open(t, m.Process(), "/")
+	for _, x := range []struct {
+		what string
+		do   func()
+		seen bool
+	}{
+		{"rot", func() { m.Overwrite("/x", 0, []byte("A"), true) }, false},
+		{"a time set back", func() { m.Overwrite("/x", 0, []byte("A"), false); m.SetTime("/x", was.ModTime()) }, true},
+		{"mapped", func() { m.WriteMapped("/x", 0, []byte("B")); m.SetTime("/x", was.ModTime()) }, true},
+		{"mapped, and again", func() { m.WriteMapped("/x", 0, []byte("C")) }, false},
+		{"written back", func() { must(t, d.WriteBack("x", false)); m.WriteMapped("/x", 0, []byte("D")) }, false},
+		{"and waited for", func() {
+			must(t, d.WriteBack("x", true))
+			m.WriteMapped("/x", 0, []byte("E"))
+			m.SetTime("/x", was.ModTime())
+		}, true},
+		{"in memory", func() {
+			m.Remount("/", func(o *Mount) { o.InMemory = true })
+			if err := d.WriteBack("x", true); !errors.Is(err, errors.ErrUnsupported) {
+				t.Error(err)
+			}
+			m.WriteMapped("/x", 0, []byte("F"))
+		}, false},
+	} {
+		before, err := m.Lstat("/x")
+		must(t, err)
+		x.do()
+		after, err := m.Lstat("/x")
+		must(t, err)
+		a, b := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t)
+		if seen := time.Unix(a.Ctim.Unix()).Before(time.Unix(b.Ctim.Unix())); seen != x.seen || a.Ino != b.Ino || !after.ModTime().Equal(was.ModTime()) || after.Size() != 3 {
+			t.Errorf("%s: %+v, was %+v", x.what, b, a)
+		}
 	}
 }
 

@@ -186,6 +186,7 @@ func (f *openFile) Sync() error {
 		err := f.p.m.synced(f.x)
 		if err == nil {
 			f.x.sync()
+			f.x.mapped = false
 		}
 		return err
 	})

@@ -55,6 +55,7 @@ type inode struct {
 	frozen  int    // so many bytes of current.data are shared
 	links   int
 	opened  int    // so often
+	mapped  bool   // a program has written to a mapping of it since it was written back
 	target  string // of a symbolic link
 
 	// Of a directory: the names in it. They are never written to, as they are shared.
@@ -140,11 +141,11 @@ func (m *Machine) Now() time.Time {
 	return m.clock
 }
 
-// Wait moves the time of the machine on.
+// Wait moves the time of the machine on, or back.
 func (m *Machine) Wait(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.clock = m.clock.Add(max(d, 0))
+	m.clock = m.clock.Add(d)
 }
 
 // SyncAll makes everything last.
@@ -161,7 +162,7 @@ func (m *Machine) syncVolume(v int) {
 	for _, x := range m.nodes {
 		if x != nil && x.volume == v {
 			x.sync()
-			x.lastNames = x.names
+			x.lastNames, x.mapped = x.names, false
 		}
 	}
 	m.moves = slices.DeleteFunc(m.moves, func(x move) bool { return m.nodes[x.target.dir].volume == v })
@@ -217,7 +218,7 @@ func (m *Machine) PowerCut(lose func(path string) bool) {
 	var settle func(x *inode, prefix string)
 	settle = func(x *inode, prefix string) {
 		reached[x.number] = x
-		x.locks, x.opened = nil, 0
+		x.locks, x.opened, x.mapped = nil, 0, false
 		if x.dirty && lose(prefix) {
 			x.current = x.last
 		}

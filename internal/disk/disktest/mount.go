@@ -16,6 +16,7 @@ type Mount struct {
 	IgnoreCase  bool          // names that differ only in large and small letters are one; each stays as it was given
 	NoSymlinks  bool
 	NoExchange  bool  // names cannot be swapped
+	InMemory    bool  // nothing is written back
 	Links       int   // names that a file can have; 0: any number, 1: there are no hard links
 	NameBytes   int   // of the longest name; 0: 255
 	Bytes       int64 // room for the data of files, which take whole blocks; 0: no limit. The user's helpers need none

@@ -49,7 +49,7 @@ type Process struct {
 
 // A Call is an operation of a process.
 type Call struct {
-	Op     string // open, create, read, write, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, exchange, remove, chmod, chown, listxattr, setxattr, removexattr, settime, syncdir, syncall, lock, unlock, opendir
+	Op     string // open, create, read, write, sync, truncate, stat, close, mkdir, lstat, readdir, readlink, symlink, link, rename, exchange, remove, chmod, chown, listxattr, setxattr, removexattr, settime, writeback, syncdir, syncall, lock, unlock, opendir
 	Path   string // whole
 	New    string // of link, rename and exchange; of copy what it is of
 	N      int    // counts the calls of the process from 0
@@ -295,7 +295,7 @@ func (d *dir) apply(op, call, name string, work func(x *inode) error) error {
 }
 
 // reads are the operations on names that write nothing.
-var reads = map[string]bool{"opendir": true, "lstat": true, "readdir": true, "readlink": true, "listxattr": true}
+var reads = map[string]bool{"opendir": true, "lstat": true, "readdir": true, "readlink": true, "listxattr": true, "writeback": true}
 
 func isDir(x *inode) error {
 	if !x.current.mode.IsDir() {
@@ -580,6 +580,16 @@ func (d *dir) changeAttribute(op, name string, change func(map[string]string)) e
 func (d *dir) SetTime(name string, modified time.Time) error {
 	return d.apply("utimensat", "settime", name, func(x *inode) error {
 		return d.p.m.change(x, func() { d.p.m.setTime(x, modified) })
+	})
+}
+
+func (d *dir) WriteBack(name string, wait bool) error {
+	return d.apply("writeback", "writeback", name, func(x *inode) error {
+		if d.p.m.volumes[x.volume].InMemory {
+			return errors.ErrUnsupported
+		}
+		x.mapped = x.mapped && !wait
+		return nil
 	})
 }
 

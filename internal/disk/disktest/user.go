@@ -98,9 +98,31 @@ func (m *Machine) AppendFile(name string, data []byte) {
 	})
 }
 
-// Overwrite writes into a file. If told it then sets the time of the last change back; what
-// stat calls ctime cannot be set back.
-func (m *Machine) Overwrite(name string, offset int64, data []byte, keepTime bool) {
+// Overwrite writes into a file. If it rots, the file keeps all its times: no program has written to it.
+func (m *Machine) Overwrite(name string, offset int64, data []byte, rots bool) {
+	m.overwrite(name, offset, data, func(*inode) bool { return rots })
+}
+
+// Cut has a file lose what is behind its first bytes, as a check of a file system may: it keeps all its times.
+func (m *Machine) Cut(name string, size int64) {
+	m.user("cut", name, true, existing(func(x *inode) {
+		mtime, ctime := x.current.mtime, x.current.ctime
+		m.truncate(x, size)
+		x.current.mtime, x.current.ctime = mtime, ctime
+	}))
+}
+
+// WriteMapped writes to a mapping of a file. The first write since the file was written back moves its times, and none
+// does where nothing is written back.
+func (m *Machine) WriteMapped(name string, offset int64, data []byte) {
+	m.overwrite(name, offset, data, func(x *inode) bool {
+		silent := x.mapped || m.volumes[x.volume].InMemory
+		x.mapped = true
+		return silent
+	})
+}
+
+func (m *Machine) overwrite(name string, offset int64, data []byte, keepsTimes func(x *inode) bool) {
 	m.user("overwrite", name, true, func(_ *inode, _ string, x *inode) error {
 		switch {
 		case x == nil:
@@ -108,10 +130,10 @@ func (m *Machine) Overwrite(name string, offset int64, data []byte, keepTime boo
 		case !x.current.mode.IsRegular():
 			return syscall.EISDIR
 		}
-		mtime := x.current.mtime
+		mtime, ctime := x.current.mtime, x.current.ctime
 		m.write(x, offset, data)
-		if keepTime {
-			m.setTime(x, mtime)
+		if keepsTimes(x) {
+			x.current.mtime, x.current.ctime = mtime, ctime
 		}
 		return nil
 	})
@@ -229,6 +251,7 @@ func (m *Machine) Chown(name string, uid, gid int, attribute, value string) {
 		if attribute != "" {
 			x.current.attributes = map[string]string{attribute: value}
 		}
+		m.marked(x)
 	}))
 }
 
