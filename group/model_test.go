@@ -828,7 +828,10 @@ func (m *model) healthyOf(c store.Current) []bool {
 	}
 	states, nodes := m.look(m.dirs)
 	for n, dir := range m.dirs {
-		list[n] = slices.ContainsFunc(m.attempts[c.Generation], func(trees map[string]string) bool { return hasAll(lines(trees[dir]), lines(m.tree(n))) }) && m.hasMeta(states[n], nodes[n], c)
+		list[n] = slices.ContainsFunc(m.attempts[c.Generation], func(trees map[string]string) bool {
+			was, known := trees[dir] // an attempt before the node joined is of another group
+			return known && hasAll(lines(was), lines(m.tree(n)))
+		}) && m.hasMeta(states[n], nodes[n], c)
 	}
 	return list
 }
