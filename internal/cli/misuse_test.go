@@ -401,7 +401,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("rm -rf n?")
 			m.volley(exit.Wrong, []string{"verify"}, "all nodes are lost")
-			m.volley(exit.Usage, []string{"recover"}, "all nodes are lost")
+			m.volley(exit.None, []string{"recover"}, "all nodes are lost")
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*")); list != nil {
 				t.Errorf("there are %v", list)
 			}
