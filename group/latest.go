@@ -74,9 +74,9 @@ func pickSnapshot(ctx context.Context, s *session.Session, v session.Verb) (foun
 			break
 		}
 		if i, err = choose(found.List, s.Passed == nil); err != nil {
-			none := new(protection.NoneError)
-			if j := slices.IndexFunc(found.Roots, func(x rootState) bool { return x.Failing != "" }); j >= 0 && errors.As(err, &none) {
-				err = fmt.Errorf("%w; %s cannot be read: %s", none.Err, found.Roots[j].Dir, found.Roots[j].Failing)
+			absent := new(protection.NoneError)
+			if j := slices.IndexFunc(found.Roots, func(x rootState) bool { return x.Failing != "" }); j >= 0 && errors.As(err, &absent) {
+				err = fmt.Errorf("%w; %s cannot be read: %s", absent.Err, found.Roots[j].Dir, found.Roots[j].Failing)
 			}
 			err = s.SharedError(ctx, err)
 			break

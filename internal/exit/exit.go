@@ -14,7 +14,7 @@ const (
 	Failed      = 1   // the run failed
 	Usage       = 2   // usage or bad input
 	Wrong       = 3   // the result failed verification
-	None        = 5   // nothing is protected yet
+	Absent      = 5   // nothing is protected yet
 	Interrupted = 130 // Ctrl-C
 )
 
