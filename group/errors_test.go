@@ -73,6 +73,10 @@ func TestErrorNames(t *testing.T) {
 			_, err := protectThese(t, dirs, protection.Settings{}, group.ProtectOptions{Tolerate: 1})
 			return err
 		}},
+		"NoneError": {new(*protection.NoneError), func(t *testing.T) error {
+			_, err := recoverThese(t, nodesIn(t), protection.Settings{})
+			return err
+		}},
 		"TooManyError": {new(*protection.TooManyError), func(t *testing.T) error {
 			dirs := protected(t)
 			loseThese(t, dirs[1], dirs[2])

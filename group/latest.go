@@ -3,11 +3,14 @@ package group
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/protection"
 )
 
 // choose decides which snapshot a verb takes, of all of them, the newest first. It passes over those that for certain do
@@ -37,7 +40,11 @@ func choose(list []Snapshot, looks bool) (int, error) {
 	if list == nil {
 		reasons = []string{"no root has a directory step-N (N a number without leading zeros)"}
 	}
-	return 0, store.Inputf("no snapshot can be recovered: %s", strings.Join(reasons, "; "))
+	err := store.Inputf("no snapshot can be recovered: %s", strings.Join(reasons, "; "))
+	if slices.ContainsFunc(list, func(x Snapshot) bool { return x.Nodes > 0 || x.State == Busy }) {
+		return 0, err
+	}
+	return 0, &protection.NoneError{Err: err} // nobody has a manifest
 }
 
 // A NotLostError says that no older snapshot is taken in the place of one that may come back.
@@ -67,6 +74,10 @@ func pickSnapshot(ctx context.Context, s *session.Session, v session.Verb) (foun
 			break
 		}
 		if i, err = choose(found.List, s.Passed == nil); err != nil {
+			absent := new(protection.NoneError)
+			if j := slices.IndexFunc(found.Roots, func(x rootState) bool { return x.Failing != "" }); j >= 0 && errors.As(err, &absent) {
+				err = fmt.Errorf("%w; %s cannot be read: %s", absent.Err, found.Roots[j].Dir, found.Roots[j].Failing)
+			}
 			err = s.SharedError(ctx, err)
 			break
 		}

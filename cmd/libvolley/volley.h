@@ -34,7 +34,8 @@ enum {
 	VOLLEY_FAILED = 1, /* the run failed, here or at another process */
 	VOLLEY_USAGE = 2,  /* an argument, or the processes disagree, or too much is lost */
 	VOLLEY_WRONG = 3,  /* the result failed its check, not everything was recovered, or something is lost or damaged */
-	VOLLEY_CANCELLED = 4 /* a process has called volley_cancel */
+	VOLLEY_CANCELLED = 4, /* a process has called volley_cancel */
+	VOLLEY_NONE = 5    /* nothing is there to recover, and all could be read: no process has protected yet, or all have lost it */
 };
 
 /* How to encode. A member that is 0 has its default; all processes give the same. */
@@ -147,8 +148,9 @@ int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley
  * written. options may be NULL.
  *
  * It returns VOLLEY_USAGE at all processes, and has written nothing, where more nodes are lost
- * than the group tolerates, or the group is not protected. It returns VOLLEY_WRONG where some
- * files could not be brought back, and the others were. */
+ * than the group tolerates, or nodes contradict each other; VOLLEY_NONE where no node has anything
+ * of Volley's, as before the first checkpoint. It returns VOLLEY_WRONG where some files could not
+ * be brought back, and the others were. */
 int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *options);
 
 /* The same by the communicator's Fortran handle; path ends with a null character. */

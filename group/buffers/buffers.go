@@ -442,10 +442,14 @@ func agree(s *session.Session) error {
 			holder, s.Current = x.Dir, store.Current{Generation: h.Generation, Root: h.Root, Newest: h.Generation}
 		}
 	}
-	if holder == "" {
-		return store.Inputf("no process has parity that is complete and whole: nothing can be recovered")
+	if holder != "" {
+		return nil
 	}
-	return nil
+	err := store.Inputf("no process has parity that is complete and whole: nothing can be recovered")
+	if slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Bad != nil }) {
+		return err
+	}
+	return &protection.NoneError{Err: err}
 }
 
 // Recover brings back the buffers and the parity of ranks that are lost: what is in both there does not matter,

@@ -51,6 +51,18 @@ type UnclearError struct{ Err error }
 
 func (e *UnclearError) Error() string { return e.Err.Error() }
 
+// A NoneError says that nothing of Volley's is at any node, and that all could be read: there is nothing to recover, as
+// before the first run that protects. What is there and cannot be used is another error.
+type NoneError struct{ Err error }
+
+func (e *NoneError) Error() string { return e.Err.Error() }
+
+// Unwrap returns a [*RefusedError].
+func (e *NoneError) Unwrap() error { return e.Err }
+
+// ExitCode returns the exit code of the command line where nothing is there yet.
+func (e *NoneError) ExitCode() int { return 5 }
+
 // A TooManyError says that more nodes are lost than the group tolerates. Nothing was written.
 type TooManyError struct {
 	Nodes    []string // directories

@@ -33,7 +33,7 @@ func TestMeta(t *testing.T) {
 			t.Errorf("%q: %+v: want exit code %d", verb, r, code)
 		}
 	}
-	if r := volleyRun(append([]string{"recover"}, args...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "no node has a valid manifest in "+meta) {
+	if r := volleyRun(append([]string{"recover"}, args...)...); r.code != exit.Absent || !strings.Contains(r.stderr, "no node has a valid manifest in "+meta) {
 		t.Errorf("%+v", r)
 	}
 	if list, err := os.ReadDir(meta); !errors.Is(err, os.ErrNotExist) {

@@ -384,7 +384,7 @@ func TestMisuse(t *testing.T) {
 				{"protect", "--tolerate", "4"},
 				{"verify"}, {"recover"}, {"recover", "--dry-run"},
 			} {
-				m.volley(map[bool]int{true: exit.Wrong, false: exit.Usage}[args[0] == "verify"], args)
+				m.volley(map[string]int{"protect": exit.Usage, "verify": exit.Wrong, "recover": exit.Absent}[args[0]], args)
 			}
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*/.volley")); list != nil {
 				t.Errorf("there are %v", list)
@@ -401,7 +401,7 @@ func TestMisuse(t *testing.T) {
 			m.protect()
 			m.shell("rm -rf n?")
 			m.volley(exit.Wrong, []string{"verify"}, "all nodes are lost")
-			m.volley(exit.Usage, []string{"recover"}, "all nodes are lost")
+			m.volley(exit.Absent, []string{"recover"}, "all nodes are lost")
 			if list, _ := filepath.Glob(filepath.Join(m.base, "*")); list != nil {
 				t.Errorf("there are %v", list)
 			}

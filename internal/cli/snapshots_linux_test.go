@@ -120,7 +120,6 @@ func TestSnapshotsMisuse(t *testing.T) {
 		"protect --tolerate 1 --step latest --retain -1":           "--retain -1:",
 		"protect --tolerate 1 --step -3":                           "--step: \"-3\": want latest, or a number, 0 or more",
 		"protect --tolerate 1 --step x":                            "--step: \"x\": want latest",
-		"verify --step latest":                                     "no snapshot can be recovered: step-1: it is not protected",
 		"protect --tolerate 1 --step latest --group-size 3":        "--group-size: snapshots are of one group",
 		"snapshots --group-size 3":                                 "--group-size: snapshots are of one group",
 		"recover --step 7":                                         "all nodes are lost",
@@ -130,6 +129,9 @@ func TestSnapshotsMisuse(t *testing.T) {
 		if r.code != exit.Usage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: %+v: want %q", args, r, want)
 		}
+	}
+	if r := volleyRun(append([]string{"verify", "--step", "latest"}, roots...)...); r.code != exit.Absent || !strings.Contains(r.stderr, "no snapshot can be recovered: step-1: it is not protected") {
+		t.Errorf("%+v", r)
 	}
 	if err := os.WriteFile(roots[0]+".file", nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ const (
 	Failed      = 1   // the run failed
 	Usage       = 2   // usage or bad input
 	Wrong       = 3   // the result failed verification
+	Absent      = 5   // nothing is protected yet
 	Interrupted = 130 // Ctrl-C
 )
 

@@ -8,7 +8,7 @@ The package starts the binary `volley`: the one that `$VOLLEY` names, else the o
 in the `PATH`.
 """
 
-from ._run import Cancelled, Error, NotWhole, Progress, Refused, RunFailed, binary
+from ._run import Cancelled, Error, NothingProtected, NotWhole, Progress, Refused, RunFailed, binary
 from ._version import __commit__, __version__
 from .reports import Cause, Cost, Finding, NodeReport, ProtectReport, Reading, Recovered, RecoverReport, Risk, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
 from .verbs import in_sets, protect, recover, snapshots, status, unprotect, verify
@@ -21,6 +21,7 @@ __all__ = [
     "Finding",
     "NodeReport",
     "NotWhole",
+    "NothingProtected",
     "Progress",
     "ProtectReport",
     "Reading",

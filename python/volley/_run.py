@@ -58,6 +58,10 @@ class Refused(Error):
     """The request cannot be done (exit code 2): wrong directories, or more nodes lost than tolerated."""
 
 
+class NothingProtected(Refused):
+    """Nothing is there to recover (exit code 5), as before the first run: what cannot be used is `Refused` or `NotWhole`."""
+
+
 class NotWhole(Error):
     """Something is lost or damaged (exit code 3): of `recover`, not everything is back."""
 
@@ -90,7 +94,7 @@ def places(dirs: Iterable[Dir]) -> list[str]:
 
 def failure(code: int, text: str, verb: str, reports: Sequence[Any] = ()) -> Error:
     """Returns the exception of an exit code."""
-    kind = {1: RunFailed, 2: Refused, 3: NotWhole, 130: Cancelled}.get(code, Error)
+    kind = {1: RunFailed, 2: Refused, 3: NotWhole, 5: NothingProtected, 130: Cancelled}.get(code, Error)
     return kind(text or f"volley {verb} ended with exit code {code} and said nothing", code, verb, reports)
 
 

@@ -18,7 +18,8 @@ module volley
   public :: volley_alloc, volley_free, volley_encode_init, volley_run, volley_request_free
 
   ! What the functions return: volley_ok, or what kind of error volley_error tells.
-  integer, parameter, public :: volley_ok = 0, volley_failed = 1, volley_usage = 2, volley_wrong = 3, volley_cancelled = 4
+  integer, parameter, public :: volley_ok = 0, volley_failed = 1, volley_usage = 2, volley_wrong = 3, volley_cancelled = 4, &
+    volley_none = 5
   integer, parameter, public :: volley_request_null = 0 ! requests are integers
 
   integer(c_long_long), parameter, public :: volley_latest = -1 ! the newest snapshot, in step

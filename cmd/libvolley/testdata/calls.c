@@ -33,7 +33,7 @@ static void checkpoint(const char *what, const char *dir, int size) {
 		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_USAGE, "no run has said yet");
 		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size, NULL), VOLLEY_USAGE, "want 1 to");
 		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "from rank 0 in tolerate (2, not 1)");
-		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "not protected");
+		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_NONE, "not protected");
 		expect("protect", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_OK, "");
 		expect("protect, as in the last call", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_OK, "");
 		expect("protect by the Fortran handle", volley_protect_f(world, path, 1, NULL), VOLLEY_OK, "");

@@ -77,7 +77,8 @@ func (d *doubt) abstainers() (nodes []int) {
 
 // hidden reports whether a newer generation may be in force of which no node has a manifest that can be read.
 func (d *doubt) hidden() bool {
-	return d.Root == "" && d.Generation > d.current.Generation && (d.current.Generation == 0 || !d.lacked() || len(d.committers) > 1)
+	ahead := d.Generation - d.current.Generation
+	return d.Root == "" && ahead > 0 && (d.current.Generation == 0 || ahead <= mostAhead && (!d.lacked() || len(d.committers) > 1))
 }
 
 // lacked reports whether a node that can be read, and has generations, lacks this one.

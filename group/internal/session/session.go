@@ -620,7 +620,12 @@ func (s *Session) Unprotected() error {
 	if reason == s.noManifest() {
 		reason = "the group is not protected: " + reason
 	}
-	return store.Inputf("%s", reason)
+	err := store.Inputf("%s", reason)
+	named := s.Roots && s.Step != Latest // there may be other snapshots
+	if named || slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing != "" || x.Numbers != nil || x.Bad != nil }) {
+		return err
+	}
+	return &protection.NoneError{Err: err}
 }
 
 func (s *Session) noManifest() string {

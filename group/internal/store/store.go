@@ -51,6 +51,9 @@ const (
 	MostManifest = 256 << 20
 )
 
+// mostUnknown bounds the generations without a good manifest that are looked at: a node that has more makes them up.
+const mostUnknown = 64
+
 // MetaPath returns the path of what has a name in .volley.
 func MetaPath(names ...string) string { return path.Join(tree.MetaName, path.Join(names...)) }
 
@@ -343,7 +346,9 @@ func (n *Node) loadGeneration(s *State, name string, g int64, committed bool, ke
 		return
 	case err != nil:
 		s.noteBad(n, name+"/"+ManifestFile, err)
-		s.Unknown = append(s.Unknown, Unknown{g, committed, disk.Reason(err), disk.Failed(err), id.Group, id.Place})
+		if len(s.Unknown) < mostUnknown {
+			s.Unknown = append(s.Unknown, Unknown{g, committed, disk.Reason(err), disk.Failed(err), id.Group, id.Place})
+		}
 		if disk.Failed(err) {
 			n.Unread[g] = err
 		}
