@@ -155,6 +155,7 @@ func Listen(run Run) (*Listener, error) {
 	p := &Listener{
 		run: run, port: port, listener: tcp.Serve(listener, security, run.Limits, run.Log),
 	}
+	p.listener.Ports = run.Ports.String()
 	switch host, port, err := net.SplitHostPort(run.Advertise); {
 	case err == nil:
 		p.address = net.JoinHostPort(host, port)

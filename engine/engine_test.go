@@ -331,49 +331,6 @@ func TestAnyPort(t *testing.T) {
 	}
 }
 
-// TestProbe measures how ranks reach each other; one has another secret than its peer.
-func TestProbe(t *testing.T) {
-	t.Parallel()
-	secret := NewSecret()
-	var listeners []*Listener
-	var table []string
-	for r := range 3 {
-		run := Run{Rank: r, Size: 3, Bind: "127.0.0.1", Secret: secret}
-		if r == 2 {
-			run.Secret = NewSecret()
-		}
-		p, err := Listen(run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		listeners, table = append(listeners, p), append(table, p.Address())
-	}
-	for _, p := range listeners {
-		e, err := p.Join(t.Context(), table, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-	}
-	var running sync.WaitGroup
-	for r, p := range listeners {
-		running.Go(func() {
-			for to, x := range p.Probe(t.Context(), 0) {
-				switch good := x.Error == "" && x.Handshake > 0 && x.Delay > 0; {
-				case r == to && x != (Reach{}):
-					t.Errorf("rank %d reaches itself: %+v", r, x)
-				case r != to && good != (r < 2 && to < 2):
-					t.Errorf("from %d to %d: %+v", r, to, x)
-				case r < 2 && to == 2 && !strings.Contains(x.Error, "does not have the secret"):
-					t.Errorf("from %d to %d: %+v", r, to, x)
-				}
-			}
-		})
-	}
-	running.Wait()
-}
-
 // TestPlaceSets cuts ranks into two sets. One of a set dies, and others of it hear so; the other set goes on, and all
 // that live meet at the end, at the rank that is the first now.
 func TestPlaceSets(t *testing.T) {

@@ -257,7 +257,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		for _, x := range found {
 			r.Plan = append(r.Plan, x.NodePlan)
 		}
-		return r, nil
+		return r, guard.CheckParity(ctx, s, m)
 	}
 	if err := s.EachLocal(func(_ int, n *store.Node) error {
 		err := n.Tidy(s.States[n.Index])

@@ -122,13 +122,13 @@ func TestRecoverRoom(t *testing.T) {
 }
 
 // TestProtectRoom protects and resizes on disks that are larger by a block each time: where there is no room for the
-// parity, nothing is written.
+// parity, nothing is written. A dry run says so, too, up to what locks take.
 func TestProtectRoom(t *testing.T) {
 	t.Parallel()
 	const block = 4096
 	for _, ranks := range []int{1, 4} {
 		for _, resize := range []bool{false, true} {
-			refused := 0
+			refused, foreseen := 0, 0
 			for size := int64(4 * block); ; size += block {
 				w := newWorld(4, 1)
 				w.MkdirAll("/two", 0o755)
@@ -146,13 +146,23 @@ func TestProtectRoom(t *testing.T) {
 				}
 				w.ranks = ranks
 				before := below(w.Tree("/two")) + below(w.Tree("/n1"))
-				var err error
-				if resize {
-					_, err = overRanks(w, w.Process(), func(ctx context.Context, g *Group) (*ResizeReport, error) {
-						return g.Resize(ctx, ResizeOptions{Add: all[2:]})
+				run := func(dry bool) error {
+					_, err := overRanks(w, w.Process(), func(ctx context.Context, g *Group) (any, error) {
+						o := ProtectOptions{Tolerate: w.r, DryRun: dry}
+						if resize {
+							return g.Resize(ctx, ResizeOptions{Add: all[2:], ProtectOptions: o})
+						}
+						return g.Protect(ctx, o)
 					})
-				} else {
-					err = w.protect()
+					return err
+				}
+				forecast := run(true)
+				if IsInputError(forecast) {
+					foreseen++
+				}
+				err := run(false)
+				if err == nil && forecast != nil {
+					t.Errorf("a dry run says %v", forecast)
 				}
 				if err == nil {
 					break
@@ -169,9 +179,25 @@ func TestProtectRoom(t *testing.T) {
 				}
 				must(t, diff("refused", before, below(w.Tree("/two"))+below(w.Tree("/n1"))))
 			}
-			if refused == 0 {
-				t.Errorf("%d ranks, resize %v: nothing was refused", ranks, resize)
+			if foreseen == 0 || refused < foreseen {
+				t.Errorf("%d ranks, resize %v: %d were refused, and %d dry runs", ranks, resize, refused, foreseen)
 			}
+		}
+	}
+}
+
+// TestForecastElsewhere has a dry run whose parity comes elsewhere, where nothing is yet: the node's own disk may be full.
+func TestForecastElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(4, 1)
+	w.MkdirAll("/full", 0o755)
+	w.Mount("/full", disktest.Mount{Bytes: 4096})
+	w.MkdirAll("/meta", 0o700)
+	w.dirs[3] = "/full"
+	for meta, refused := range map[string]bool{"": true, "/meta": false} {
+		_, err := w.with(protection.Settings{Meta: meta}).protectBy(w.Process(), ProtectOptions{DryRun: true})
+		if refused != IsInputError(err) || !refused && err != nil {
+			t.Errorf("%q: %v", meta, err)
 		}
 	}
 }

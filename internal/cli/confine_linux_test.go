@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"volley/engine"
-	"volley/group/site"
 	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/launch"
@@ -43,7 +42,6 @@ func TestConfined(t *testing.T) {
 	for name, sent := range map[string]launch.Start{
 		"lies elsewhere":                   {Verb: "protect", Paths: []string{out}, Dir: in},
 		"lies elsewhere ":                  {Verb: "status", Paths: []string{in}, Dir: out},
-		"lies elsewhere  ":                 {Verb: "group check", Paths: []string{in}, Dir: in, Look: &site.Directory{Dir: out}},
 		"lies elsewhere   ":                verb("recover", "--to="+out+"/x"),
 		"leads to " + out:                  verb("protect", "--meta="+in+"/../"+filepath.Base(out)),
 		"lies elsewhere     ":              verb("protect", "--key="+out+"/ckpt"),
@@ -167,7 +165,7 @@ func TestForcedCommand(t *testing.T) {
 	}
 	names := []string{at(dirs[0]), at(dirs[1]), at(dirs[2])}
 	h.permit(t, forced("--only "+strings.Join(dirs, ",")))
-	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"verify"}, {"status"}, {"group", "check"}} {
+	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"verify"}, {"status"}} {
 		if r := run(append(verb, names...)...); r.code != exit.OK {
 			t.Fatalf("%q: %+v", verb, r)
 		}

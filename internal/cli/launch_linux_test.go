@@ -28,9 +28,8 @@ import (
 
 // fakeSSH is ssh for tests: every host is this machine, but for dead, which does not answer, mute, which loses the
 // connection at once, hangs, which never starts what it is to, old, which has another version, deaf, which nobody can
-// connect to, apart, whose processes do not end with the connection, late, whose clock is years behind and whose volley is another build,
-// and blank, which does not say what it
-// has found. For hosts asks… ssh asks the user, who is asked one thing at a time.
+// connect to, and apart, whose processes do not end with the connection. For hosts asks… ssh asks the user, who is asked
+// one thing at a time.
 const fakeSSH = `#!/bin/sh
 case " $* " in
 *" -- "*) ;;
@@ -49,9 +48,7 @@ dead) echo "ssh: connect to host dead port 22: No route to host" >&2; exit 255 ;
 mute) exit 0 ;;
 old) printf 'volley: messages follow\n{"Hello":{"Version":"9.9.9"}}\n'; exec cat >/dev/null ;;
 deaf) sh -c "$3" | sed -u 's/"Listen":"\([^"]*\):[0-9]*"/"Listen":"\1:1"/'; exit ;;
-blank) sh -c "$3" | sed -u 's/"Found":/"None":/'; exit ;;
 apart) setsid -w sh -c "$3"; exit ;;
-late) sh -c "$3" | sed -u 's/"Clock":"2[0-9]*/"Clock":"2004/; s/"Build":"\([^ ]*\) [0-9a-f]*"/"Build":"\1 0"/'; exit ;;
 esac
 printf 'Welcome to %s\n\033[2J' "$2" # some set the title so
 [ -z "$VOLLEY_TEST_TEE" ] || exec tee -a "$VOLLEY_TEST_TEE" | sh -c "$3"
@@ -404,6 +401,46 @@ func TestLaunchAsks(t *testing.T) {
 	asked, _ := os.ReadFile(filepath.Join(asks, "asked"))
 	if r.code != exit.OK || strings.Contains(r.stderr, "denied") || len(strings.Fields(string(asked))) != 3 {
 		t.Errorf("%+v, asked %s", r, asked)
+	}
+	f.ended(t)
+}
+
+// TestLaunchFit has hosts that no run fits, or that share what is lost: protect and its dry run name them, and what to do.
+func TestLaunchFit(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	large := t.TempDir()
+	hole := filepath.Join(large, "hole")
+	rewrite(t, hole, nil)
+	if err := os.Truncate(hole, 8<<40); err != nil {
+		t.Skip(err)
+	}
+	own, _ := os.Hostname()
+	for name, c := range map[string]struct {
+		node  string
+		flags []string
+		code  int
+		wants []string
+	}{
+		"no ssh":        {node: "dead:/x", code: exit.Failed, wants: []string{"dead:/x cannot be reached, and all nodes are needed: no connection to dead: ssh: connect to host dead port 22: No route to host. Run again when it can be"}},
+		"no volley":     {node: "host3:/x", flags: []string{"--remote-path", "/no volley"}, code: exit.Failed, wants: []string{"cannot start volley at host", "--remote-path says where volley is there"}},
+		"other version": {node: "old:/x", code: exit.Failed, wants: []string{"old runs volley 9.9.9, and this machine, " + own + ", runs volley ", "install the same version at both, or --remote-path copy"}},
+		"no directory":  {node: "host3:/none/of it", code: exit.Usage, wants: []string{"(host3): host3:/none/of it: no such directory: mount it, or mend the name"}},
+		"no room":       {node: "host3:" + large, code: exit.Usage, wants: []string{large + ": the file system at ", " has room for ", "make room, let fewer nodes be lost"}},
+		"a firewall":    {node: "deaf:" + t.TempDir(), flags: []string{"--port", "7000-7999"}, code: exit.Failed, wants: []string{"(deaf), at 127.0.0.1:1, is gone or cannot be reached from rank ", "; if it runs, open TCP port 1 of 127.0.0.1 for 127.0.0.1, and 7000-7999 for other runs"}},
+		"one machine":   {node: "host3:" + t.TempDir(), wants: []string{"all nodes are on one disk, and lost with it: give each node a disk of its own"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dirs := writeNodes(t, 2, 1000)
+			for _, dry := range []string{"--dry-run", "--dry-run=false"} {
+				r := f.run(slices.Concat([]string{"protect", dry, "--tolerate", "1"}, f.flags, c.flags, []string{"host0:" + dirs[0], "host1:" + dirs[1], c.node})...)
+				for _, want := range c.wants {
+					if r.code != c.code || !strings.Contains(r.stdout+r.stderr, want) {
+						t.Errorf("%s: %+v: want exit %d and %q", dry, r, c.code, want)
+					}
+				}
+			}
+		})
 	}
 	f.ended(t)
 }

@@ -18,7 +18,7 @@ import (
 // Verbs and flags that a rank takes whose key permits few paths: every other one is refused. What --add, --believe and
 // --remove name is compared, and not opened.
 var confined = launch.Confinement{
-	Verbs: []string{"protect", "verify", "status", "recover", "resize", "unprotect", "snapshots", "group check"},
+	Verbs: []string{"protect", "verify", "status", "recover", "resize", "unprotect", "snapshots"},
 	Flags: []string{"accept", "add", "believe", "digest", "dry-run", "exclude", "file", "force", "full", "group-size",
 		"json", "limit-rate", "log-format", "memory", "one-file-system", "progress", "quiet",
 		"remove", "retain", "revert", "step", "strict", "timeout", "tolerate", "verbose", "yes"},
@@ -42,7 +42,7 @@ func newRank(s *session.Invocation) *cobra.Command {
 			}
 			r := &launch.Rank{
 				Input: s.Stdin, Output: cmd.OutOrStdout(), Environ: s.Environ, Confinement: confinement, Interval: s.Limits.Progress, Limit: s.Limits.End,
-				LogTo: s.LogTo, Say: s.CommandSays, Message: session.Message, Build: session.Build,
+				LogTo: s.LogTo, Say: s.CommandSays, Message: session.Message,
 				Verb: func(ctx context.Context, r *launch.Rank) string {
 					verb := s.RankOf(r)
 					runSent(ctx, verb, cmd.ErrOrStderr())

@@ -1,11 +1,6 @@
 package cli
 
-import (
-	"encoding/json"
-
-	"volley/group/site"
-	"volley/internal/cli/ranks"
-)
+import "encoding/json"
 
 // What verbs print as JSON: others read it by these names.
 
@@ -17,32 +12,6 @@ type setText struct {
 	Notes   []string        `json:"notes"`
 	Report  json.RawMessage `json:"report"`
 	Error   string          `json:"error"`
-}
-
-type checkText struct {
-	Well  bool         `json:"well"`
-	Hosts []hostText   `json:"hosts"`
-	Pairs []ranks.Pair `json:"pairs"`
-	*site.Judgement
-	Wrong []wrongText `json:"wrong"`
-}
-
-type hostText struct {
-	Host    string           `json:"host"`
-	Version string           `json:"version"`
-	SSH     *float64         `json:"ssh_seconds"`
-	Clock   *float64         `json:"clock_seconds"`
-	State   []site.FaultKind `json:"state"`
-	Nodes   []struct {
-		Dir string `json:"dir"`
-		*site.Inspection
-	} `json:"nodes"`
-}
-
-type wrongText struct {
-	At string `json:"at"`
-	site.Fault
-	Next string `json:"next"`
 }
 
 // A memoryList is what a program says of its memory to volley buffers.

@@ -21,11 +21,11 @@ import (
 // HolderOf returns the holder that this process is.
 func HolderOf(verb, run string) files.Holder {
 	host, _ := os.Hostname()
-	return files.Holder{PID: os.Getpid(), User: UserName(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
+	return files.Holder{PID: os.Getpid(), User: userName(), Host: host, Verb: verb, Since: time.Now().Truncate(time.Second), Run: run}
 }
 
-// UserName returns what the user of this process is called.
-var UserName = sync.OnceValue(func() string {
+// userName returns what the user of this process is called.
+var userName = sync.OnceValue(func() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}

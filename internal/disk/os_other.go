@@ -81,11 +81,5 @@ func Permissions(info fs.FileInfo) fs.FileMode { return info.Mode().Perm() }
 // Private says yes: modes do not tell.
 func Private(fs.FileInfo) bool { return true }
 
-// Access knows only whether something is there.
-func Access(path string, _ bool) error {
-	_, err := os.Stat(path)
-	return err
-}
-
 // Device knows nothing.
 func Device(fs.FileInfo) string { return "" }

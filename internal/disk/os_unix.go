@@ -139,19 +139,3 @@ func Permissions(info fs.FileInfo) fs.FileMode {
 
 // Private reports whether nobody but its owner can read or write what has this mode.
 func Private(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }
-
-// Access returns an error where this user may not read what has a path, or not enter a directory, or, if asked, not
-// write to it. It changes nothing.
-func Access(path string, write bool) error {
-	mode := uint32(unix.R_OK)
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		mode |= unix.X_OK
-	}
-	if write {
-		mode |= unix.W_OK
-	}
-	if err := unix.Access(path, mode); err != nil {
-		return &os.PathError{Op: "access", Path: path, Err: err}
-	}
-	return nil
-}

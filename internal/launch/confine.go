@@ -57,11 +57,6 @@ func (c *Confinement) Admit(first Start) (Start, error) {
 		}
 		paths = append(paths, &first.Paths[i])
 	}
-	if first.Look != nil {
-		look := *first.Look
-		first.Look = &look
-		paths = append(paths, &look.Dir, &look.Meta)
-	}
 	for i := range first.Flags {
 		switch f := &first.Flags[i]; {
 		case slices.Contains(c.Flags, f.Name):

@@ -5,7 +5,6 @@ package launch
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -71,25 +70,16 @@ type Far struct {
 	*ssh.Child
 	Start
 	Hello
-	Reception
 	*NodeCommands // of the commands of its node; nil: it has none
 
 	address  string
-	patience time.Duration   // beyond that of every rank, until its process is ended
-	text     json.RawMessage // for all
+	patience time.Duration // beyond that of every rank, until its process is ended
 	ending   *Ending
-}
-
-// A Reception is how the greeting of a rank went.
-type Reception struct {
-	Refused error         // why there was none
-	Took    time.Duration // from the start of ssh until the rank answered
-	Ahead   time.Duration // by which its clock is
 }
 
 // Begin starts the ranks, and has those run whose nodes have commands what comes before the verb. End ends them.
 func (l *Launch) Begin(ctx context.Context) error {
-	l.GreetAll(ctx)
+	l.greetAll(ctx)
 	if l.Down && !l.isStopped() {
 		if err := l.standIn(); err != nil {
 			return err
@@ -143,8 +133,8 @@ func (l *Launch) End() {
 	}
 }
 
-// GreetAll starts all ranks, one after the other at each host.
-func (l *Launch) GreetAll(ctx context.Context) {
+// greetAll starts all ranks, one after the other at each host.
+func (l *Launch) greetAll(ctx context.Context) {
 	l.release = context.AfterFunc(ctx, l.stop)
 	type login struct {
 		sync.Mutex
@@ -169,7 +159,7 @@ func (l *Launch) GreetAll(ctx context.Context) {
 		dead := errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError))
 		switch {
 		case err != nil && (l.Missing || l.Down && dead) && ctx.Err() == nil:
-			x.Absent, x.Refused, err = err.Error(), err, nil
+			x.Absent, err = err.Error(), nil
 		case dead && l.Recovers:
 			err = fmt.Errorf("%w. %s", err, group.ElsewhereAdvice)
 		}
@@ -267,7 +257,6 @@ func (l *Launch) greet(x *Far) error {
 
 // begin is greet for one try.
 func (l *Launch) begin(x *Far, start func(ssh.Address) (*ssh.Child, error)) (err error) {
-	begun := time.Now()
 	l.mu.Lock()
 	if x.Child = nil; !l.stopped {
 		x.Child, err = start(x.Address)
@@ -294,20 +283,15 @@ func (l *Launch) begin(x *Far, start func(ssh.Address) (*ssh.Child, error)) (err
 		return err
 	}
 	if m.Hello == nil {
-		return &HostVersionError{fmt.Sprintf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --remote-path copy", x.Label(), volley.Version)}
+		return fmt.Errorf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --remote-path copy", x.Label(), volley.Version)
 	}
 	if m.Hello.Version != volley.Version {
 		host, _ := os.Hostname()
-		return &HostVersionError{fmt.Sprintf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --remote-path copy", x.Label(), m.Hello.Version, host, volley.Version)}
+		return fmt.Errorf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --remote-path copy", x.Label(), m.Hello.Version, host, volley.Version)
 	}
-	x.Hello, x.Took, x.Ahead = *m.Hello, time.Since(begun), time.Until(m.Hello.Clock)
+	x.Hello = *m.Hello
 	return nil
 }
-
-// A HostVersionError says that a host has another volley.
-type HostVersionError struct{ text string }
-
-func (e *HostVersionError) Error() string { return e.text }
 
 // errEnd says that a rank has said how it ended.
 var errEnd = errors.New("the rank has ended")
@@ -328,11 +312,6 @@ func (l *Launch) next(x *Far) (m message, err error) {
 				l.Progress(m.Finished, m.Added)
 			}
 			continue
-		case m.Text != nil:
-			if err := l.gather(x, m.Text); err != nil {
-				return m, err
-			}
-			continue
 		case m.Output == nil:
 			return m, nil
 		}
@@ -343,28 +322,6 @@ func (l *Launch) next(x *Far) (m message, err error) {
 			return m, err
 		}
 	}
-}
-
-// gather notes the text of a rank. All ranks get those of all when the last one has come.
-func (l *Launch) gather(x *Far, text json.RawMessage) error {
-	l.mu.Lock()
-	x.text = text
-	var texts []json.RawMessage
-	for _, y := range l.Ranks {
-		if y.text != nil {
-			texts = append(texts, y.text)
-		}
-	}
-	l.mu.Unlock()
-	if len(texts) < len(l.Ranks) {
-		return nil
-	}
-	for _, y := range l.Ranks {
-		if err := y.Child.Send(texts); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // forEach calls f for all ranks at once. The first error is the cause for all to stop.

@@ -1,12 +1,6 @@
 package launch
 
-import (
-	"encoding/json"
-	"time"
-
-	"volley/group/protection"
-	"volley/group/site"
-)
+import "volley/group/protection"
 
 // A Start is what a rank is told first: the verb, its options, and the node that is the rank's.
 type Start struct {
@@ -14,13 +8,12 @@ type Start struct {
 	Flags []Flag
 	Paths []string // that the verb is given
 
-	Dir        string          // of the node, "" where there is none
-	Roots      bool            // it is a root of snapshots
-	Name       string          // what the user calls it
-	Absent     string          // why the node cannot be reached
-	LaunchHost string          `json:"From"` // the host of the launch
-	Watch      bool            // somebody looks at the progress
-	Look       *site.Directory `json:",omitempty"` // it looks at that before it answers
+	Dir        string // of the node, "" where there is none
+	Roots      bool   // it is a root of snapshots
+	Name       string // what the user calls it
+	Absent     string // why the node cannot be reached
+	LaunchHost string `json:"From"` // the host of the launch
+	Watch      bool   // somebody looks at the progress
 
 	Commanded bool `json:",omitempty"` // an Order comes once it has answered
 
@@ -48,11 +41,8 @@ type Hello struct {
 	Version string
 	PID     int
 	Node    protection.Identity
-	Address string           // by which ssh has reached the host; "": not by ssh
-	Domain  string           // what the variable says
-	Found   *site.Inspection `json:",omitempty"` // what there was to look at
-	Build   string           `json:",omitempty"` // of volley, where it has looked
-	Clock   time.Time        // when it said so
+	Address string // by which ssh has reached the host; "": not by ssh
+	Domain  string // what the variable says
 }
 
 // NodeCommands has a rank run the commands of its node around the verb.
@@ -75,8 +65,7 @@ type table struct {
 type message struct {
 	Hello    *Hello
 	Listen   string
-	Text     json.RawMessage `json:"Record,omitempty"` // for all ranks, which get the list of all texts once all have come
-	Output   []byte          `json:"Out"`
+	Output   []byte `json:"Out"`
 	End      *Ending
 	Finished int64 `json:"Done"` // bytes more
 	Added    int64 `json:"More"` // that have to be; fewer below 0

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -19,7 +18,6 @@ import (
 	"volley/engine"
 	"volley/group"
 	"volley/group/protection"
-	"volley/group/site"
 	"volley/internal/exit"
 	"volley/internal/ssh"
 	"volley/transport/tcp"
@@ -40,7 +38,6 @@ type Rank struct {
 	LogTo   func(verbose, json bool) *slog.Logger
 	Say     func(c *Commander, command, line string) // hears what commands of the node say
 	Message func(error) string                       // an error as the launch prints it
-	Build   func() string                            // of this program
 
 	// Verb runs the verb of Start, and returns what protect has come to.
 	Verb func(ctx context.Context, r *Rank) (result string)
@@ -98,11 +95,6 @@ func (r *Rank) serve(ctx context.Context) error {
 	if via := strings.Fields(r.getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
 		h.Address = via[2]
 	}
-	if r.Look != nil {
-		found := site.Look(ctx, *r.Look)
-		h.Found, h.Build = &found, r.Build()
-	}
-	h.Clock = time.Now()
 	if err := r.parent.Send(message{Hello: &h}); err != nil {
 		return err
 	}
@@ -179,14 +171,6 @@ func (r *Rank) Progress(finished, added int64) {
 		r.parent.Send(r.untold)
 		r.untold, r.told = message{}, time.Now()
 	}
-}
-
-// Gather returns the texts of all ranks, by the launch.
-func (r *Rank) Gather(text []byte) (texts []json.RawMessage, err error) {
-	if err = r.parent.Send(message{Text: text}); err == nil {
-		err = r.parent.Receive(&texts)
-	}
-	return texts, err
 }
 
 // Report tells the launch how this rank has ended.

@@ -206,7 +206,7 @@ func (c *Client) Line(a Address, command string) string {
 	}
 	line := make([]string, len(c.Command))
 	for i, word := range c.Command {
-		line[i] = Quote(word)
+		line[i] = quoteWord(word)
 	}
 	if a.Port != "" {
 		line = append(line, "-p", a.Port)
@@ -395,8 +395,8 @@ func quote(text string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
 }
 
-// Quote returns a word as a shell reads it: one that a shell takes as it is stays so.
-func Quote(word string) string {
+// quoteWord returns a word as a shell reads it: one that a shell takes as it is stays so.
+func quoteWord(word string) string {
 	if plain.MatchString(word) {
 		return word
 	}

@@ -20,6 +20,7 @@ const (
 // An UnreachedError says that TCP does not connect to a rank that listens, or has listened.
 type UnreachedError struct {
 	Source, Target string // addresses of ranks
+	Ports          string // see [Listener]
 	Err            error
 }
 
@@ -37,7 +38,11 @@ func (e *UnreachedError) advice() string {
 	if err != nil || errors.As(e.Err, new(*net.DNSError)) {
 		return ""
 	}
-	return fmt.Sprintf("; if it runs, open TCP port %s of %s for %s", port, host, source)
+	text := fmt.Sprintf("; if it runs, open TCP port %s of %s for %s", port, host, source)
+	if e.Ports != "" {
+		text += fmt.Sprintf(", and %s for other runs", e.Ports)
+	}
+	return text
 }
 
 // ErrStranger is wrapped by the error of a connection on which one side may not take part: by that of a tls.Config's
@@ -77,7 +82,7 @@ func (l *Listener) dial(ctx context.Context, address string, call frame, listene
 			c, err = l.call(try, raw, call)
 		case listened && (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ETIMEDOUT) || !connected && time.Now().After(end)):
 			cancel()
-			return nil, &UnreachedError{Target: address, Err: err}
+			return nil, &UnreachedError{Target: address, Ports: l.Ports, Err: err}
 		}
 		cancel()
 		if err == nil || errors.Is(err, ErrStranger) {

@@ -13,7 +13,6 @@ type kind byte
 const (
 	exchangeFrame kind = iota + 1 // a call: rank b, of protocol a, is a peer of rank c in the run that data names
 	meetFrame                     // a call: contributions to gatherings follow
-	probeFrame                    // a call: what follows is measured
 	readyFrame                    // the rank that is called has read the call
 	takenFrame                    // the peer is admitted
 	refusedFrame                  // it is not; data is why
@@ -26,7 +25,7 @@ const (
 	abortFrame                    // rank a has ended the run; data is why
 	byeFrame                      // the sender closes, or has closed before the call
 	goneFrame                     // a bye has been read, and all before it
-	textFrame                     // data is a contribution, or measured
+	textFrame                     // data is a contribution
 	tableFrame                    // data is the answer to a contribution
 )
 

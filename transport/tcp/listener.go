@@ -15,7 +15,7 @@ import (
 )
 
 // Protocol is the version of the frames and of what ranks say when they meet.
-const Protocol = 5
+const Protocol = 6
 
 const (
 	mostHandshakes = 128 // under way
@@ -51,6 +51,8 @@ func (l Patience) filled() Patience {
 
 // A Listener is where the peers of a rank connect.
 type Listener struct {
+	Ports string // at which ranks listen in all runs; "": any
+
 	log      *slog.Logger
 	limits   Patience
 	socket   net.Listener
@@ -128,8 +130,6 @@ func (l *Listener) serve(raw net.Conn) {
 			err = l.admit(c, call)
 		case meetFrame:
 			err = l.meet(c)
-		case probeFrame:
-			err = l.probed(c)
 		default:
 			err = errors.New("it does not say who it is")
 		}

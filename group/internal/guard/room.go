@@ -86,10 +86,13 @@ func roomsOf(s *session.Session, w store.Writes) (list []room) {
 	find = func(dir string) int {
 		i, known := found[dir]
 		if !known {
-			if _, err := w.Node.Dir.Lstat(dir); err != nil && dir != "." { // it comes back, too
-				i = find(path.Dir(dir))
-			} else {
+			switch _, err := w.Node.Dir.Lstat(dir); {
+			case err == nil || dir == ".":
 				i = fileSystem(s, w.Node, dir, &list)
+			case dir == tree.MetaName && w.Node.Meta != "": // a dry run does not make it
+				i = -1
+			default: // it comes back, too
+				i = find(path.Dir(dir))
 			}
 			found[dir] = i
 		}
@@ -156,6 +159,6 @@ func CheckParity(ctx context.Context, s *session.Session, m *store.Manifest) err
 		return nil
 	}
 	return CheckRoom(ctx, s, Lack{Subject: "the parity", Advice: "make room, let fewer nodes be lost, or add nodes"}, func(n *store.Node) store.Writes {
-		return store.Writes{Node: n, List: []store.Write{{Bytes: m.ParityBytes()}}}
+		return store.Writes{Node: n, List: []store.Write{{Bytes: m.ParityBytes()}}, Freed: n.LeftBytes(s.States[n.Index])}
 	})
 }

@@ -47,18 +47,3 @@ func Identify(d disk.Disk, dir string) (id protection.Identity) {
 	id.Group, id.Node, id.Nodes, id.Next = s.Group, s.Node, s.Claimed.Nodes, s.Next
 	return id
 }
-
-// NewestManifest returns that of the newest generation which a node has committed, whoever made it; nil: there is none.
-func NewestManifest(d disk.Dir) (m *Manifest) {
-	_, entries, _ := contents(d)
-	for _, e := range entries {
-		kind, g, ok := NameOf(e.Name())
-		if !ok || kind != GenerationName || m != nil && g < m.Generation {
-			continue
-		}
-		if l, _, err, _ := readGeneration(d, e.Name(), g); err == nil {
-			m = l.Manifest
-		}
-	}
-	return m
-}

@@ -45,8 +45,8 @@ func newGroup(s *session.Invocation) *cobra.Command {
 	}
 	session.ForOperators(init)
 	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written; - is stdout")
-	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group, and check hosts", Args: session.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(init, newGroupCheck(s))
+	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group", Args: session.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(init)
 	return cmd
 }
 

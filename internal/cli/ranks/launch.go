@@ -40,7 +40,7 @@ func (o *Joining) AddElsewhere(cmd *cobra.Command) {
 // Spread runs a verb on what arguments name: here, or by ranks at the hosts of the arguments, or in processes that
 // --launch starts.
 func (o *Joining) Spread(cmd *cobra.Command, args []string, local func() error) error {
-	l, err := o.Launch(cmd, args)
+	l, err := o.launchOf(cmd, args)
 	switch {
 	case err != nil:
 		return err
@@ -52,9 +52,9 @@ func (o *Joining) Spread(cmd *cobra.Command, args []string, local func() error) 
 	return local()
 }
 
-// Launch returns the launch of the ranks at the hosts of the arguments; nil: all are here. A rank starts no others,
+// launchOf returns the launch of the ranks at the hosts of the arguments; nil: all are here. A rank starts no others,
 // whatever its paths look like.
-func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, error) {
+func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, error) {
 	s := o.Session
 	if s.LaunchRank != nil {
 		return nil, nil
@@ -108,7 +108,7 @@ func (o *Joining) Launch(cmd *cobra.Command, args []string) (*launch.Launch, err
 		l.Terms.Ports = o.Ranks.Ports
 	}
 	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
-		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, RankFlagNames)...)}
+		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, rankFlagNames)...)}
 	start.LaunchHost, _ = os.Hostname()
 	if o.Nodes != nil {
 		return l, o.Nodes.Deal(l, cmd, start, hosts)

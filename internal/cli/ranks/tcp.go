@@ -31,7 +31,7 @@ type Flags struct {
 	Certificate, Key, Authority string
 }
 
-var RankFlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
+var rankFlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
 
 // Add adds the flags, which topic ranks lists.
 func (o *Flags) Add(f *pflag.FlagSet) {
@@ -45,7 +45,7 @@ func (o *Flags) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
 	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
 	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
-	for _, name := range RankFlagNames {
+	for _, name := range rankFlagNames {
 		f.Lookup(name).Annotations = map[string][]string{session.GroupKey: {session.RankGroup}}
 	}
 }

@@ -48,7 +48,7 @@ func flagFor(err error) string {
 		return "--memory gives more"
 	case errors.Is(err, engine.ErrOpen):
 		return "--secret FILE or " + engine.SecretVariable + " gives a secret, and --bind 127.0.0.1 needs none"
-	case errors.As(err, &unreached) && !unreached.Refused():
+	case errors.As(err, &unreached) && unreached.Ports == "" && !unreached.Refused():
 		return fmt.Sprintf("with --port %v all ranks listen at these", engine.UsualPorts)
 	case errors.Is(err, executor.ErrTimeout):
 		return "--timeout waits longer"

@@ -1,14 +1,10 @@
 package session
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sync"
 )
 
 // LabName is the command with all verbs here and those of volley/lab.
@@ -50,22 +46,3 @@ func InstalledLab() string {
 
 // Extended says that this is volley-lab.
 var Extended bool
-
-// Build returns what tells programs of one version apart, where they are for one system; "": it is not known. All of the
-// program is read, once.
-var Build = sync.OnceValue(func() string {
-	name, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%s/%s %x", runtime.GOOS, runtime.GOARCH, sum.Sum(nil))
-})
