@@ -466,7 +466,7 @@ type Work struct {
 	unlinked string              // why earlier parity is copied
 	vanished []tree.Name         // files that have vanished since the listing, and are still in the record
 	dropped  []tree.Name         // vanished files that left the record
-	begun    time.Time           // when the generation was, by the clock of its file system
+	begun    time.Time           // when the directory of the generation was made, by the clock of its file system
 	earlier  *earlierData        // nil: the node had no record
 	kept     *content.Parity     // earlier parity; nil: there is none
 }
