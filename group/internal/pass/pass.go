@@ -475,7 +475,7 @@ type Work struct {
 	unlinked string               // why earlier parity is copied
 	vanished []tree.Name          // files that have vanished since the listing, and are still in the record
 	dropped  []tree.Name          // vanished files that left the record
-	begun    time.Time            // when the generation was, by the clock of its file system
+	begun    time.Time            // when the directory of the generation was made, by the clock of its file system
 	silent   map[disk.FileID]bool // file systems on which a file may change without another time
 	earlier  *earlierData         // nil: the node had no record
 	doubtful map[tree.Name]bool   // files that have the length and time of what was protected, another ctime, and other content

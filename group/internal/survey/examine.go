@@ -456,12 +456,10 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 	m, parityPath := s.Manifest, tree.Name(n.Generation(s.Generation).Path(store.ParityFile))
 	parity := content.ParityOf(n, m)
 	defer parity.Close()
-	if errors.Is(parity.Wrong, fs.ErrNotExist) {
-		c.Parity, c.Remake = content.AllRowsByChunk(m, m.ParityChunks), true
-		c.Note(parityPath, content.Missing, nil)
-		return nil
+	wrong, kind := parity.Wrong, content.Damaged
+	if c.Earlier = true; errors.Is(wrong, fs.ErrNotExist) {
+		c.Earlier, kind = len(parity.Changes.Files) > 0, content.Missing
 	}
-	wrong := parity.Wrong
 	if read != nil {
 		parity, c.Parity = read.parity, read.badParity
 	} else {
@@ -470,10 +468,9 @@ func examineParity(ctx context.Context, s *session.Session, n *store.Node, x *st
 			return err
 		}
 	}
-	c.Earlier = true
 	c.Remake = wrong != nil || slices.ContainsFunc(c.Parity, func(rows []int) bool { return len(rows) > 0 })
 	if c.Remake {
-		c.Note(parityPath, content.Damaged, parity.Failing)
+		c.Note(parityPath, kind, parity.Failing)
 	}
 	return nil
 }
