@@ -229,7 +229,7 @@ int volley_parity_bytes(MPI_Comm comm, const volley_buffer *buffers, int count, 
  *
  * All processes of comm call it, as many as have protected, each with what the same rank had.
  * Where too much is lost, or processes have parity of two calls, it returns VOLLEY_USAGE at all of them, and has written
- * nothing. After another failure call it again: who was lost is lost again. */
+ * nothing; VOLLEY_NONE where no process has any parity. After another failure call it again: who was lost is lost again. */
 int volley_recover_buffers(MPI_Comm comm, const volley_buffer *buffers, int count, int lost,
 	void *parity, size_t parity_bytes, const volley_group_options *options);
 
