@@ -86,7 +86,7 @@ func TestPython(t *testing.T) {
 func TestPythonChanges(t *testing.T) {
 	t.Parallel()
 	recovery(t)
-	dirs := trees(t, 4, 3, 3_000_000, 9)
+	dirs := trees(t, 4, 12, 3_000_000, 9)
 	key := []byte("a key of thirty-two bytes or so")
 	file := filepath.Join(t.TempDir(), "key")
 	must(t, os.WriteFile(file, key, 0o600))
@@ -94,9 +94,9 @@ func TestPythonChanges(t *testing.T) {
 	o.Key = key
 	for i := range 4 {
 		if i > 0 {
-			f, err := os.OpenFile(filepath.Join(dirs[i], "plain0"), os.O_WRONLY|os.O_APPEND, 0)
+			f, err := os.OpenFile(filepath.Join(dirs[i], "plain0"), os.O_WRONLY, 0)
 			must(t, err)
-			_, err = f.WriteString("more")
+			_, err = f.Write(make([]byte, 300_000)) // blocks of all codewords
 			must(t, err)
 			must(t, f.Close())
 		}
@@ -106,8 +106,14 @@ func TestPythonChanges(t *testing.T) {
 		})
 		must(t, err)
 	}
-	if changes, err := filepath.Glob(filepath.Join(dirs[1], ".volley/generation.4/changes.*")); err != nil || len(changes) == 0 {
-		t.Fatalf("nothing lies over the base: %v", err)
+	var changes []string
+	for _, dir := range dirs[1:3] {
+		found, err := filepath.Glob(filepath.Join(dir, ".volley/generation.4/changes.*"))
+		must(t, err)
+		changes = append(changes, found...)
+	}
+	if changes == nil {
+		t.Fatal("nothing lies over the base")
 	}
 	lost, out := filepath.Join(t.TempDir(), "lost"), filepath.Join(t.TempDir(), "out")
 	if text, failed := python(t, out, []string{lost, dirs[1], dirs[2], lost}, "--key", file); failed || text != "" {

@@ -15,40 +15,48 @@ import (
 	"volley/internal/disk"
 )
 
-// chooseCells returns the cells that the pass reads: those in which a file of any node has changed, arrived, vanished or
-// moved. Nodes keep digests and parity of the other cells, unread. It returns all cells if parity is made in another way,
-// or on request.
+// chooseCells returns the cells that the pass reads: those in which a file of any node may have changed, arrived, vanished
+// or moved. Nodes keep digests and parity of the other cells, unread. It returns all cells if parity is made in another
+// way, or on request.
 func (p *Pass) chooseCells(ctx context.Context) ([]int, error) {
 	m, cells := p.M, CellsOf(p.M, content.AllRows(p.M))
-	changed := cells
-	if p.s.Manifest != nil {
-		var err error
-		if changed, err = p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
-			n := p.Works[i]
-			if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
-				return stretches(cells), err
-			}
-			return stretches(n.changedCells(m)), nil
-		})); err != nil {
-			return nil, err
-		}
+	if p.s.Manifest == nil {
+		return cells, nil
 	}
-	if len(changed) < len(cells) {
-		kept := subtract(cells, changed)
-		failed, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
-			failed, err := p.Works[i].keepParity(ctx, m, kept)
-			return stretches(failed), err
-		}))
-		if err != nil {
-			return nil, err
+	type choice struct{ Read, Changed []stretch }
+	choices, err := session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) (choice, error) {
+		n := p.Works[i]
+		if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
+			return choice{stretches(cells), stretches(cells)}, err
 		}
-		kept = subtract(kept, failed)
-		for _, n := range p.Works {
-			n.keepDigests(m, kept)
-		}
-		cells = subtract(cells, kept)
+		read, changed := n.changedCells(m)
+		return choice{stretches(read), stretches(changed)}, nil
+	})
+	var read, changed [][]stretch
+	for _, x := range choices {
+		read, changed = append(read, x.Read), append(changed, x.Changed)
 	}
-	return cells, nil
+	cells, err = p.union(read, err)
+	if err != nil || !p.follows {
+		return cells, err
+	}
+	likely, err := p.union(changed, nil)
+	if err != nil {
+		return nil, err
+	}
+	kept := subtract(CellsOf(m, content.AllRows(m)), cells)
+	failed, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
+		failed, err := p.Works[i].keepParity(ctx, m, kept, likely)
+		return stretches(failed), err
+	}))
+	if err != nil {
+		return nil, err
+	}
+	kept = subtract(kept, failed)
+	for _, n := range p.Works {
+		n.keepDigests(m, kept)
+	}
+	return subtract(CellsOf(m, content.AllRows(m)), kept), nil
 }
 
 // A stretch of cells, or of blocks of parity, whose numbers follow each other.
@@ -99,40 +107,47 @@ func (n *Work) cell(m *store.Manifest, g store.FilePart) int {
 	return content.Symbol{Node: n.Index, Index: g.Chunk}.Cell(m, g.Row)
 }
 
-// changedCells returns the cells in which a file has changed or vanished, and cells that are cut in another way. It
-// returns all cells unless all earlier parity is right.
-func (n *Work) changedCells(m *store.Manifest) []int {
+// changedCells returns the cells to read, in which a file may have changed or vanished, or which are cut in another way, and
+// those of them in which one has by its length or time. It returns all cells unless all earlier parity is right.
+func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 	e := n.earlier
 	if n.kept == nil || n.kept.Wrong != nil {
-		return CellsOf(m, content.AllRows(m))
+		return CellsOf(m, content.AllRows(m)), nil
 	}
 	first := m.Rows() // first row whose blocks have other lengths
 	if m.ChunkBytes != e.m.ChunkBytes {
 		first = int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	}
-	recorded, unchanged := map[int64]*tree.Entry{}, map[int64]bool{}
+	recorded := map[int64]*tree.Entry{}
 	for _, file := range e.files {
 		recorded[file.Offset] = file
 	}
+	alike, unchanged := map[int64]bool{}, map[int64]bool{} // by offset: files with their length and time, and those that hold the same
 	for _, file := range n.Sums.Files {
-		recordedFile := recorded[file.Offset]
-		unchanged[file.Offset] = recordedFile != nil && file.Unchanged(recordedFile)
+		if x := recorded[file.Offset]; x != nil {
+			alike[file.Offset] = file.Size == x.Size && file.SameTime(x)
+			unchanged[file.Offset] = file.Unchanged(x)
+		}
 	}
-	cells := CellsOf(m, content.AllRows(m)[first:])
+	changed = CellsOf(m, content.AllRows(m)[first:])
 	mark := func(files tree.Extents, list []store.FilePart) {
 		for _, g := range list {
-			if g.Row < first && !unchanged[files[g.File].Offset] {
-				cells = append(cells, n.cell(m, g))
+			switch offset := files[g.File].Offset; {
+			case g.Row >= first || unchanged[offset]:
+			case alike[offset]:
+				read = append(read, n.cell(m, g))
+			default:
+				changed = append(changed, n.cell(m, g))
 			}
 		}
 	}
 	mark(n.Sums.Files, n.Sums.List)
 	mark(e.files, e.list)
-	return cells
+	return slices.Concat(read, changed), changed
 }
 
-// keptParity returns the node's blocks of parity in cells, ascending.
-func (n *Work) keptParity(m *store.Manifest, cells []int) (blocks []int) {
+// parityBlocks returns the numbers of the node's blocks of parity in cells, ascending.
+func (n *Work) parityBlocks(m *store.Manifest, cells []int) (blocks []int) {
 	for row := range m.Rows() {
 		for i := range m.ParityChunks {
 			if includes(cells, content.Symbol{Node: n.Index, Parity: true, Index: i}.Cell(m, row)) {
@@ -144,10 +159,12 @@ func (n *Work) keptParity(m *store.Manifest, cells []int) (blocks []int) {
 }
 
 // keepParity keeps the earlier parity of cells: where it lies, or as a copy. Of a copy it returns the cells that are not as
-// they were made: they are coded.
-func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells []int) (failed []int, err error) {
-	blocks := n.keptParity(m, cells)
-	if n.File.Worthwhile(n.kept.Changes, m.Rows()*m.ParityChunks-len(blocks)) {
+// they were made: they are coded. Others are likely to change.
+func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells, likely []int) (failed []int, err error) {
+	if n.kept == nil {
+		return nil, nil
+	}
+	if n.kept.Wrong == nil && n.File.Worthwhile(n.kept.Changes, len(n.parityBlocks(m, likely))) {
 		err := n.File.Keep(n.kept.Loaded, n.kept.Changes)
 		if err == nil {
 			return nil, nil
@@ -155,7 +172,7 @@ func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells []int) (
 		n.unlinked = fmt.Sprintf("%s (%s)", n.DirName, disk.Reason(err))
 	}
 	memory := make([]byte, m.BlockBytes)
-	for _, number := range blocks {
+	for _, number := range n.parityBlocks(m, cells) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -182,7 +199,7 @@ func (n *Work) keepDigests(m *store.Manifest, cells []int) {
 		}
 		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.record.FileDigests, j))
 	}
-	for _, block := range n.keptParity(m, cells) {
+	for _, block := range n.parityBlocks(m, cells) {
 		copy(m.DigestOf(n.Record.Parity, block), m.DigestOf(e.record.Parity, block))
 	}
 }
