@@ -192,7 +192,7 @@ func (g *pairGroup) complete(t *testing.T, when string, rng *rand.Rand, want []s
 			t.Fatalf("%s: then %s: %+v", when, args, r)
 		}
 	}
-	if r := volleyRun(g.with("recover")...); r.code == exit.Usage && !protected && strings.Contains(r.stderr, "not protected") {
+	if r := volleyRun(g.with("recover")...); r.code == exit.Absent && !protected && strings.Contains(r.stderr, "not protected") {
 		run("protect", "--tolerate", "2")
 	} else if r.code != exit.OK {
 		t.Fatalf("%s: then recover: %+v", when, r)

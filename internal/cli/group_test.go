@@ -215,7 +215,7 @@ func TestGroupErrors(t *testing.T) {
 		{[]string{"status", dirs[1], dirs[0], dirs[2], dirs[3]}, 0, "node 0  whole  " + dirs[0]},
 		{[]string{"verify", dirs[0], dirs[1], dirs[2]}, 2, "a group of 4 nodes, and 3 were given"},
 		{[]string{"verify", dirs[0], dirs[1], dirs[2], other[3]}, 2, "belongs to another group"},
-		{append([]string{"recover"}, writeNodes(t, 2, 1000)...), 2, "not protected"},
+		{append([]string{"recover"}, writeNodes(t, 2, 1000)...), exit.Absent, "not protected"},
 		{append([]string{"verify"}, newer...), 2, "this program knows version 6"},
 		{append([]string{"verify", "--memory", "x"}, dirs...), 2, "--memory"},
 		{append([]string{"recover", "--comm", "smoke"}, dirs...), 2, "--comm"},

@@ -40,7 +40,7 @@ func TestResize(t *testing.T) {
 		}
 		return list
 	}
-	wants(t, do(exit.Usage, "resize", "--add", dirs[4]), "the group is not protected")
+	wants(t, do(exit.Absent, "resize", "--add", dirs[4]), "the group is not protected")
 	do(exit.OK, "protect", "--tolerate", "1")
 	old := readFile(t, file)
 	wants(t, do(exit.OK, "resize", "--dry-run", "--add", dirs[4]), "added      "+dirs[4], "5 nodes", "nothing written")

@@ -23,17 +23,17 @@ func (p *Pass) chooseCells(ctx context.Context) ([]int, error) {
 	if p.s.Manifest == nil {
 		return cells, nil
 	}
-	type choice struct{ Read, Changed []stretch }
-	choices, err := session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) (choice, error) {
+	type named struct{ Read, Changed []stretch }
+	answers, err := session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) (named, error) {
 		n := p.Works[i]
 		if err := n.compareMoved(ctx, m, p.follows); err != nil || p.full || !p.follows {
-			return choice{stretches(cells), stretches(cells)}, err
+			return named{stretches(cells), stretches(cells)}, err
 		}
 		read, changed := n.changedCells(m)
-		return choice{stretches(read), stretches(changed)}, nil
+		return named{stretches(read), stretches(changed)}, nil
 	})
 	var read, changed [][]stretch
-	for _, x := range choices {
+	for _, x := range answers {
 		read, changed = append(read, x.Read), append(changed, x.Changed)
 	}
 	cells, err = p.union(read, err)
@@ -122,10 +122,10 @@ func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 	for _, file := range e.files {
 		recorded[file.Offset] = file
 	}
-	alike, unchanged := map[int64]bool{}, map[int64]bool{} // by offset: files with their length and time, and those that hold the same
+	sameTime, unchanged := map[int64]bool{}, map[int64]bool{} // by offset: files with their length and time, and those that hold the same
 	for _, file := range n.Sums.Files {
 		if x := recorded[file.Offset]; x != nil {
-			alike[file.Offset] = file.Size == x.Size && file.SameTime(x)
+			sameTime[file.Offset] = file.Size == x.Size && file.SameTime(x)
 			unchanged[file.Offset] = file.Unchanged(x)
 		}
 	}
@@ -134,7 +134,7 @@ func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 		for _, g := range list {
 			switch offset := files[g.File].Offset; {
 			case g.Row >= first || unchanged[offset]:
-			case alike[offset]:
+			case sameTime[offset]:
 				read = append(read, n.cell(m, g))
 			default:
 				changed = append(changed, n.cell(m, g))
