@@ -5,26 +5,29 @@ package group
 import (
 	"fmt"
 	"testing"
+
+	"volley/internal/disk/disktest"
 )
 
 // TestVerifyAllCrash interrupts every verb at every call.
 func TestVerifyAllCrash(t *testing.T) { everyCall(t, 0, interruptions) }
 
-// TestVerifyAllChanged interrupts runs that change parity at every call of three of them and at some of the others, and a
-// recover of such parity at every call.
+// TestVerifyAllChanged cuts the power at every call of three runs that change parity and of a recover of such parity, and
+// interrupts the other runs of the chain at some calls.
 func TestVerifyAllChanged(t *testing.T) {
+	cuts := []disktest.Interruption{disktest.CutSome}
 	for i := range chain {
-		tries := 8
-		if i == 1 || i == 3 || i == 8 {
-			tries = 0
-		}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			crashChanged(t, i, tries)
+			if i == 1 || i == 3 || i == 5 {
+				crashChanged(t, i, 0, cuts)
+			} else {
+				crashChanged(t, i, 4, interruptions)
+			}
 		})
 	}
 	t.Run("recover", func(t *testing.T) {
 		t.Parallel()
-		crashMend(t, 0)
+		crashMend(t, 0, cuts)
 	})
 }

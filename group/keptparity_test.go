@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,7 +181,7 @@ func TestDamagedChanges(t *testing.T) {
 }
 
 // crashChanged interrupts a run after some of the chain of changes.
-func crashChanged(t *testing.T, i, tries int) {
+func crashChanged(t *testing.T, i, tries int, list []disktest.Interruption) {
 	before := wide()
 	must(t, before.protect())
 	for j := range i {
@@ -189,15 +190,15 @@ func crashChanged(t *testing.T, i, tries int) {
 	}
 	was := before.trees()
 	step(before, i)
-	changed := 0 // node
+	var changed []int // nodes, which count as lost until the run has ended
 	for n := range was {
 		if was[n] != before.tree(n) {
-			changed = n
+			changed = append(changed, n)
 		}
 	}
 	oldest := int64(i + 1)
 	(&disktest.Sweep{
-		Machine: before.Machine, Interruptions: interruptions, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, uint64(i))),
+		Machine: before.Machine, Interruptions: list, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, uint64(i))),
 		Run: func(p *disktest.Process) error {
 			w := *before
 			w.Machine = p.Machine()
@@ -211,7 +212,12 @@ func crashChanged(t *testing.T, i, tries int) {
 			if err != nil || r.Generation > oldest && !r.Intact {
 				return fmt.Errorf("verify: %v, %+v", err, r)
 			}
-			lost := []int{changed, (changed + 1 + x.Rand.IntN(3)) % 4}
+			lost := slices.Clone(changed)
+			for n := x.Rand.IntN(4); len(lost) < 2; n = (n + 1) % 4 {
+				if !slices.Contains(lost, n) {
+					lost = append(lost, n)
+				}
+			}
 			if err := comesBack(&w, func(g int64) []string {
 				if g == oldest {
 					return was
@@ -237,18 +243,18 @@ func TestCrashChanged(t *testing.T) {
 	for _, i := range []int{1, 3, 6} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			crashChanged(t, i, *mostCalls)
+			crashChanged(t, i, *mostCalls, interruptions)
 		})
 	}
 }
 
 // crashMend interrupts a recover of parity that lies in several files: no block that was right gets lost.
-func crashMend(t *testing.T, tries int) {
+func crashMend(t *testing.T, tries int, list []disktest.Interruption) {
 	before := changedGroup(t)
 	damages["base"](before, "/n3/"+store.MetaPath(store.GenerationDir(4)))
 	before.SyncAll()
 	(&disktest.Sweep{
-		Machine: before.Machine, Interruptions: interruptions, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, 5)),
+		Machine: before.Machine, Interruptions: list, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, 5)),
 		Run: func(p *disktest.Process) error {
 			w := *before
 			w.Machine = p.Machine()
@@ -278,5 +284,5 @@ func crashMend(t *testing.T, tries int) {
 
 func TestCrashMend(t *testing.T) {
 	t.Parallel()
-	crashMend(t, *mostCalls)
+	crashMend(t, *mostCalls, interruptions)
 }
