@@ -273,9 +273,6 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err := s.RollForward(ctx, s.Generation, s.Root); err != nil {
 		return nil, err
 	}
-	if err := guard.CheckParity(ctx, s, m); err != nil {
-		return nil, err
-	}
 	s.Log.DebugContext(ctx, "protecting", "files", r.Files, "bytes", r.DataBytes)
 	root, err := write(ctx, s, m, works, balances, &o, r)
 	if err != nil {
@@ -413,6 +410,9 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 		return "", err
 	}
 	defer p.Close()
+	if err := guard.CheckParity(ctx, s, p); err != nil {
+		return "", err
+	}
 	if err := p.Open(o.Full, o.Force); err != nil {
 		return "", err
 	}
