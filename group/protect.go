@@ -257,7 +257,11 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		for _, x := range found {
 			r.Plan = append(r.Plan, x.NodePlan)
 		}
-		return r, guard.CheckParity(ctx, s, m)
+		p, err := pass.NewPass(s, m, works)
+		if err == nil {
+			err = guard.CheckParity(ctx, s, p)
+		}
+		return r, err
 	}
 	if err := s.EachLocal(func(_ int, n *store.Node) error {
 		err := n.Tidy(s.States[n.Index])
@@ -271,9 +275,6 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		return nil, err
 	}
 	if err := s.RollForward(ctx, s.Generation, s.Root); err != nil {
-		return nil, err
-	}
-	if err := guard.CheckParity(ctx, s, m); err != nil {
 		return nil, err
 	}
 	s.Log.DebugContext(ctx, "protecting", "files", r.Files, "bytes", r.DataBytes)
@@ -413,6 +414,9 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 		return "", err
 	}
 	defer p.Close()
+	if err := guard.CheckParity(ctx, s, p); err != nil {
+		return "", err
+	}
 	if err := p.Open(o.Full, o.Force); err != nil {
 		return "", err
 	}

@@ -8,16 +8,26 @@ import (
 
 	"volley/group"
 	"volley/group/protection"
+	"volley/internal/disk"
 )
 
-// TestRoom protects nodes of which one has a hole of 8 TiB: before anything is read, protect says that its parity has no
-// room, and leaves no trace.
+// TestRoom protects nodes of which one has a file of 8 TiB, with a byte in as many cells as parity has no room for: before
+// anything is read, protect says so, and leaves no trace. A hole as long as the disk has room needs none.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	dirs := trees(t, 4, 1, 10_000, 5)
-	must(t, os.WriteFile(filepath.Join(dirs[2], "hole"), nil, 0o600))
-	if err := os.Truncate(filepath.Join(dirs[2], "hole"), 8<<40); err != nil {
+	f, err := os.Create(filepath.Join(dirs[2], "hole"))
+	must(t, err)
+	defer f.Close()
+	if err := f.Truncate(8 << 40); err != nil {
 		t.Skip(err)
+	}
+	const block = 64 << 20
+	free, _, err := disk.Room(dirs[2])
+	must(t, err)
+	for i := range free/block + 1 {
+		_, err := f.WriteAt([]byte{1}, i*block)
+		must(t, err)
 	}
 	g, err := group.Open(dirs, protection.Settings{})
 	must(t, err)
@@ -31,4 +41,8 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%v", list)
 		}
 	}
+	must(t, f.Truncate(0))
+	must(t, f.Truncate(max(free, block)))
+	_, err = g.Protect(t.Context(), group.ProtectOptions{Tolerate: 1})
+	must(t, err)
 }

@@ -103,7 +103,14 @@ type File interface {
 	Chmod(mode fs.FileMode) error
 	Sync() error
 	Truncate(size int64) error
+
+	// Hole reports whether n bytes lie in a hole, or behind the end: they are zeros, and need not be read. It says no where
+	// nobody knows. It moves where Read reads.
+	Hole(offset, n int64) bool
 }
+
+// Zeros reports whether all bytes are zero.
+func Zeros(p []byte) bool { return len(p) == 0 || p[0] == 0 && bytes.Equal(p[1:], p[:len(p)-1]) }
 
 // A FileID tells a file from all others of a machine, whatever its name.
 type FileID struct{ device, inode uint64 }

@@ -23,6 +23,9 @@ func setAttribute(_ *os.Root, name, _, _ string) error {
 	return &fs.PathError{Op: "setxattr", Path: name, Err: syscall.ENOTSUP}
 }
 
+// Hole knows none.
+func (f osFile) Hole(int64, int64) bool { return false }
+
 // exchange swaps nothing.
 func exchange(*os.Root, string, *os.Root, string) error { return errors.ErrUnsupported }
 

@@ -64,7 +64,7 @@ func Protect(w io.Writer, r *group.ProtectReport, dry, verbose bool) error {
 	case r.Coded == 0:
 		coded = "nothing, as nothing has changed"
 	case r.Coded < r.Blocks:
-		coded = fmt.Sprintf("%.2g %% of it, as the rest has not changed", 100*float64(r.Coded)/float64(r.Blocks))
+		coded = fmt.Sprintf("%.2g %% of it, as the rest has not changed, or is holes", 100*float64(r.Coded)/float64(r.Blocks))
 	}
 	if total := r.ParityBytes * int64(r.Nodes); total > r.DataBytes && total > 1<<20 {
 		Notes(w, []string{fmt.Sprintf("all parity has %s, more than the data: more nodes, or fewer that may be lost, take less", size(total))})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
@@ -173,6 +174,16 @@ func (d *Data) ReadAt(p []byte, offset int64) (int, error) {
 	}
 	clear(p[filled:])
 	return len(p), nil
+}
+
+// Hole reports whether a part of a file lies in a hole of it, and is zeros.
+func (d *Data) Hole(g store.FilePart) bool {
+	e := d.Extents[g.File]
+	if !e.Sparse {
+		return false
+	}
+	f, err := d.file(g.File)
+	return err == nil && f.Hole(g.Offset-e.Offset, g.N)
 }
 
 func (d *Data) Close() { d.handles.Close() }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"volley/group/internal/content"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -152,13 +153,19 @@ func mountOf(d disk.Disk, dir, fileSystem string) string {
 	return dir
 }
 
-// CheckParity is [CheckRoom] for parity that is all made anew, beside the earlier one. Where some of it stays, nobody knows
-// yet how much is to be written.
-func CheckParity(ctx context.Context, s *session.Session, m *store.Manifest) error {
+// CheckParity is [CheckRoom] for parity that is all made anew, beside the earlier one, but for cells that are holes. Where
+// some of it stays, nobody knows yet how much is to be written.
+func CheckParity(ctx context.Context, s *session.Session, p *pass.Pass) error {
+	m := p.M
 	if m.Keeps(s.Manifest) {
 		return nil
 	}
+	filled, err := p.FilledCells(ctx, pass.CellsOf(m, content.AllRows(m)))
+	if err != nil {
+		return err
+	}
 	return CheckRoom(ctx, s, Lack{Subject: "the parity", Advice: "make room, let fewer nodes be lost, or add nodes"}, func(n *store.Node) store.Writes {
-		return store.Writes{Node: n, List: []store.Write{{Bytes: m.ParityBytes()}}, Freed: n.LeftBytes(s.States[n.Index])}
+		bytes := min(m.ParityBytes(), int64(len(pass.ParityIn(m, n.Index, filled)))*m.BlockBytes)
+		return store.Writes{Node: n, List: []store.Write{{Bytes: bytes}}, Freed: n.LeftBytes(s.States[n.Index])}
 	})
 }

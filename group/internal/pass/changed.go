@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -57,6 +58,57 @@ func (p *Pass) chooseCells(ctx context.Context) ([]int, error) {
 		n.keepDigests(m, kept)
 	}
 	return subtract(CellsOf(m, content.AllRows(m)), kept), nil
+}
+
+// FilledCells returns those of some cells in which a node has data. In the others all of them have holes, or nothing.
+func (p *Pass) FilledCells(ctx context.Context, cells []int) ([]int, error) {
+	return p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
+		if p.full && p.follows { // parity of holes is read, too
+			return stretches(cells), nil
+		}
+		n, filled := p.Works[i], []int(nil)
+		for _, g := range n.Sums.List {
+			if cell := n.cell(p.M, g); includes(cells, cell) && (ctx.Err() != nil || !n.Data.Hole(g)) {
+				filled = append(filled, cell)
+			}
+		}
+		return stretches(filled), context.Cause(ctx)
+	}))
+}
+
+// takeZeros takes cells in which no node has data as if it had read and coded them.
+func (n *Work) takeZeros(ctx context.Context, m *store.Manifest, cells []int) error {
+	zeros, whole := m.Zeros()
+	setSum := func(sum []byte, length int64) {
+		if copy(sum, whole); length < int64(len(zeros)) {
+			m.AppendSum(sum[:0], zeros[:length])
+		}
+	}
+	var blocks []Block
+	for i, g := range n.Sums.List {
+		if cell := n.cell(m, g); includes(cells, cell) {
+			setSum(m.DigestOf(n.Sums.Digests, i), g.N)
+			_, length := m.Block(g.Row)
+			blocks = append(blocks, Block{content.Symbol{Node: n.Index, Index: g.Chunk}, g.Row, cell, zeros[:length]})
+		}
+	}
+	for _, b := range blocks {
+		if _, err := n.blockUnchanged(ctx, m, b); err != nil { // a file has rotted to zeros
+			return err
+		}
+	}
+	for _, number := range ParityIn(m, n.Index, cells) {
+		row, chunk, sum := number/m.ParityChunks, number%m.ParityChunks, m.DigestOf(n.Record.Parity, number)
+		_, length := m.Block(row)
+		setSum(sum, length)
+		if e := n.earlier; n.File.Hole(number) || n.File.Stays(number) && row < e.m.Rows() && bytes.Equal(sum, m.DigestOf(e.record.Parity, number)) {
+			continue
+		}
+		if _, err := n.Parity.WriteAt(zeros[:length], m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A stretch of cells, or of blocks of parity, whose numbers follow each other.
@@ -146,11 +198,11 @@ func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 	return slices.Concat(read, changed), changed
 }
 
-// parityBlocks returns the numbers of the node's blocks of parity in cells, ascending.
-func (n *Work) parityBlocks(m *store.Manifest, cells []int) (blocks []int) {
+// ParityIn returns a node's blocks of parity in cells, ascending.
+func ParityIn(m *store.Manifest, node int, cells []int) (blocks []int) {
 	for row := range m.Rows() {
 		for i := range m.ParityChunks {
-			if includes(cells, content.Symbol{Node: n.Index, Parity: true, Index: i}.Cell(m, row)) {
+			if includes(cells, content.Symbol{Node: node, Parity: true, Index: i}.Cell(m, row)) {
 				blocks = append(blocks, m.Number(row, i, m.ParityChunks))
 			}
 		}
@@ -164,7 +216,7 @@ func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells, likely 
 	if n.kept == nil {
 		return nil, nil
 	}
-	if n.kept.Wrong == nil && n.File.Worthwhile(n.kept.Changes, len(n.parityBlocks(m, likely))) {
+	if n.kept.Wrong == nil && n.File.Worthwhile(n.kept.Changes, len(ParityIn(m, n.Index, likely))) {
 		err := n.File.Keep(n.kept.Loaded, n.kept.Changes)
 		if err == nil {
 			return nil, nil
@@ -172,7 +224,7 @@ func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells, likely 
 		n.unlinked = fmt.Sprintf("%s (%s)", n.DirName, disk.Reason(err))
 	}
 	memory := make([]byte, m.BlockBytes)
-	for _, number := range n.parityBlocks(m, cells) {
+	for _, number := range ParityIn(m, n.Index, cells) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -199,7 +251,7 @@ func (n *Work) keepDigests(m *store.Manifest, cells []int) {
 		}
 		copy(m.DigestOf(n.Sums.Digests, i), m.DigestOf(e.record.FileDigests, j))
 	}
-	for _, block := range n.parityBlocks(m, cells) {
+	for _, block := range ParityIn(m, n.Index, cells) {
 		copy(m.DigestOf(n.Record.Parity, block), m.DigestOf(e.record.Parity, block))
 	}
 }

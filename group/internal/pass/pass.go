@@ -255,6 +255,16 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 
 // readAndCode reads cells, codes what has changed, and sets the digests of the records.
 func (p *Pass) readAndCode(ctx context.Context, cells []int) error {
+	if p.Works[0].File != nil && len(cells) > 0 { // and not memory
+		filled, err := p.FilledCells(ctx, cells)
+		if zeros := subtract(cells, filled); err == nil && len(zeros) > 0 {
+			err = p.s.EachSteady(ctx, func(ctx context.Context, i int, _ *store.Node) error { return p.Works[i].takeZeros(ctx, p.M, zeros) })
+		}
+		if err != nil {
+			return err
+		}
+		cells = filled
+	}
 	bytes := int64(0)
 	for i, n := range p.Works {
 		for _, g := range n.Sums.List {

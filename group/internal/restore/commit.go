@@ -221,7 +221,7 @@ func (x *Target) copy(f *regained, dir disk.Dir, name string) error {
 	block := make([]byte, 1<<20)
 	for offset := int64(0); err == nil && offset < f.Size; offset += int64(len(block)) {
 		block = block[:min(int64(len(block)), f.Size-offset)]
-		if _, err = source.ReadAt(block, offset); err == nil && (!f.Sparse || slices.ContainsFunc(block, func(b byte) bool { return b != 0 })) {
+		if _, err = source.ReadAt(block, offset); err == nil && !(f.Sparse && disk.Zeros(block)) {
 			_, err = target.WriteAt(block, offset)
 		}
 	}

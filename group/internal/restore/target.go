@@ -178,7 +178,7 @@ func (x *Target) Writes() store.Writes {
 		return w
 	}
 	if x.condition.Remake {
-		w.List = append(w.List, store.Write{Bytes: x.origin.Manifest.ParityBytes()})
+		w.List = append(w.List, store.Write{Bytes: x.origin.Manifest.FilledParity(x.record)})
 	}
 	for _, text := range x.records {
 		w.List = append(w.List, store.Write{Bytes: int64(len(text))})
@@ -385,8 +385,8 @@ func (x *Target) Put(symbol content.Symbol, row int, block []byte) error {
 		if !content.SameParity(m, x.record, row, symbol.Index, block) {
 			return &protection.CorruptError{Reason: fmt.Sprintf("%s: what was recovered of its parity is not what was protected: data has changed meanwhile; run again", x.node.DirName)}
 		}
-		if x.parity == nil {
-			return nil // earlier parity stays
+		if x.parity == nil || disk.Zeros(block) {
+			return nil // earlier parity stays, or the file is as it was made
 		}
 		_, err := x.parity.WriteAt(block, m.OffsetOf(row, symbol.Index, m.ParityChunks))
 		return err
@@ -403,7 +403,7 @@ func (x *Target) write(p []byte, offset int64) error {
 	return x.Overlapping(offset, int64(len(p)), func(_ int, e *tree.Entry, start, limit int64) error {
 		f := x.byFile[e.Path]
 		part := p[start-offset : limit-offset]
-		if e.Sparse && !slices.ContainsFunc(part, func(b byte) bool { return b != 0 }) {
+		if e.Sparse && disk.Zeros(part) {
 			return nil // as the file was made
 		}
 		if f.staged == "" {

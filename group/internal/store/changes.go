@@ -211,6 +211,12 @@ func (w *ParityWriter) Stays(number int) bool {
 	return !written
 }
 
+// Hole reports whether there is neither an earlier block of a number nor one that was written.
+func (w *ParityWriter) Hole(number int) bool {
+	_, written := w.positions[number]
+	return w.kept == nil && !written
+}
+
 func (w *ParityWriter) open() (err error) {
 	name := ParityFile
 	if w.kept != nil {
@@ -222,19 +228,22 @@ func (w *ParityWriter) open() (err error) {
 	return err
 }
 
-// WriteAt writes a block.
+// WriteAt writes a block. Zeros are left as a hole.
 func (w *ParityWriter) WriteAt(block []byte, offset int64) (int, error) {
 	if err := w.open(); err != nil {
 		return 0, err
 	}
+	row, chunk, _ := w.m.BlockAt(offset, w.m.ParityChunks)
+	number := w.m.Number(row, chunk, w.m.ParityChunks)
+	position, written := w.positions[number]
+	if !written {
+		position = len(w.positions)
+		w.positions[number] = position
+	}
+	if !written && disk.Zeros(block) {
+		return len(block), nil
+	}
 	if w.kept != nil {
-		row, chunk, _ := w.m.BlockAt(offset, w.m.ParityChunks)
-		number := w.m.Number(row, chunk, w.m.ParityChunks)
-		position, written := w.positions[number]
-		if !written {
-			position = len(w.positions)
-			w.positions[number] = position
-		}
 		offset = int64(position) * w.m.BlockBytes
 	}
 	return w.file.WriteAt(block, offset)

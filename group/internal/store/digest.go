@@ -33,9 +33,27 @@ func (m *Manifest) AppendSum(sums, part []byte) []byte {
 	panic(fmt.Sprintf("group: digest %q", m.Digest))
 }
 
+// Zeros returns a block of zeros, and its digest.
+func (m *Manifest) Zeros() (block, sum []byte) {
+	block = make([]byte, min(m.BlockBytes, m.ChunkBytes))
+	return block, m.AppendSum(nil, block)
+}
+
 func (m *Manifest) DigestOf(list []byte, i int) []byte {
 	n := DigestBytes[m.Digest]
 	return list[i*n:][:n]
+}
+
+// FilledParity returns how much room the parity of a node takes: blocks of zeros take none.
+func (m *Manifest) FilledParity(x *Record) int64 {
+	block, zeros := m.Zeros()
+	filled := m.ParityBytes()
+	for i := range m.Rows() * m.ParityChunks {
+		if bytes.Equal(m.DigestOf(x.Parity, i), zeros) {
+			filled -= int64(len(block))
+		}
+	}
+	return filled
 }
 
 func (m *Manifest) SameDigest(part, list []byte, i int) bool {

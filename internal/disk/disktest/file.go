@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -179,6 +180,17 @@ func (f *openFile) WriteAt(b []byte, offset int64) (n int, err error) {
 		return err
 	})
 	return n, err
+}
+
+// Hole goes by the blocks that take room. Where the call fails, there is none.
+func (f *openFile) Hole(offset, n int64) (hole bool) {
+	f.perform("seek", "seek", 0, false, func(int) error {
+		blocks := f.x.current.blocks
+		last := min(offset+n+block-1, int64(len(blocks))*block)
+		hole = offset >= last || !strings.Contains(blocks[offset/block:last/block], "\x01")
+		return nil
+	})
+	return hole
 }
 
 func (f *openFile) Sync() error {
