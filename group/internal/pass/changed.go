@@ -78,9 +78,9 @@ func (p *Pass) FilledCells(ctx context.Context, cells []int) ([]int, error) {
 
 // takeZeros takes cells in which no node has data as if it had read and coded them.
 func (n *Work) takeZeros(ctx context.Context, m *store.Manifest, cells []int) error {
-	zeros, whole := m.Zeros()
+	zeros, zerosSum := m.Zeros()
 	setSum := func(sum []byte, length int64) {
-		if copy(sum, whole); length < int64(len(zeros)) {
+		if copy(sum, zerosSum); length < int64(len(zeros)) {
 			m.AppendSum(sum[:0], zeros[:length])
 		}
 	}
@@ -101,7 +101,9 @@ func (n *Work) takeZeros(ctx context.Context, m *store.Manifest, cells []int) er
 		row, chunk, sum := number/m.ParityChunks, number%m.ParityChunks, m.DigestOf(n.Record.Parity, number)
 		_, length := m.Block(row)
 		setSum(sum, length)
-		if e := n.earlier; n.File.Hole(number) || n.File.Stays(number) && row < e.m.Rows() && bytes.Equal(sum, m.DigestOf(e.record.Parity, number)) {
+		e := n.earlier
+		stays := n.File.Stays(number) && row < e.m.Rows() && bytes.Equal(sum, m.DigestOf(e.record.Parity, number))
+		if stays || n.File.Hole(number) {
 			continue
 		}
 		if _, err := n.Parity.WriteAt(zeros[:length], m.OffsetOf(row, chunk, m.ParityChunks)); err != nil {
