@@ -184,40 +184,8 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if earlier != nil {
 		o.Tolerate = cmp.Or(o.Tolerate, earlier.Tolerate)
 	}
-	m := &store.Manifest{
-		Format: store.Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.K, Tolerate: o.Tolerate,
-		Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, SetIndex: o.Part,
-	}
-	if earlier != nil {
-		m.Group, m.Epoch, m.Replaces, m.SetIndex = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.SetIndex, earlier.SetIndex)
-		if earlier.Nodes != s.K {
-			m.Epoch, m.Replaces = earlier.Epoch+1, &store.Predecessor{Epoch: earlier.Epoch, Nodes: earlier.Nodes, Names: earlier.Names}
-		}
-		m.Digest = cmp.Or(m.Digest, earlier.Digest)
-		if o.Exclude == nil {
-			m.Exclude = earlier.Exclude
-		}
-		m.OneFileSystem = earlier.OneFileSystem
-	}
-	if o.OneFileSystem != nil {
-		m.OneFileSystem = *o.OneFileSystem
-	}
-	m.Digest = cmp.Or(m.Digest, SHA256)
-	code, err := erasure.NewCode(s.K, o.Tolerate)
-	switch wrong := m.Exclude.Validate(); {
-	case o.Tolerate == 0:
-		err = &protection.RefusedError{Option: protection.OptionTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
-	case err != nil:
-		err = &protection.RefusedError{Err: err}
-	case o.Retain < 0:
-		err = store.Inputf("%d snapshots to retain: want 0 or more", o.Retain)
-	case wrong != nil:
-		err = store.Inputf("%w", wrong)
-	case m.Generation > store.MostGeneration:
-		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove %s, and protect it as a new group", s.Newest, s.MetaText("the %s of every node"))
-	default:
-		err = cmp.Or(guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
-	}
+	m := nextManifest(s, &o)
+	code, err := checkManifest(s, m, &o)
 	if err != nil {
 		return nil, s.SharedError(ctx, err)
 	}
@@ -263,15 +231,7 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 		}
 		return r, err
 	}
-	if err := s.EachLocal(func(_ int, n *store.Node) error {
-		err := n.Tidy(s.States[n.Index])
-		for _, h := range s.States[n.Index].Held { // which cannot come into force any more
-			if err == nil && h.Generation > s.Generation {
-				err = n.Drop(h.Generation)
-			}
-		}
-		return err
-	}); err != nil {
+	if err := dropPending(s); err != nil {
 		return nil, err
 	}
 	if err := s.RollForward(ctx, s.Generation, s.Root); err != nil {
@@ -303,6 +263,64 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
+}
+
+// nextManifest returns the manifest of the generation that is to be made. What the options do not say is as it was.
+func nextManifest(s *session.Session, o *ProtectOptions) *store.Manifest {
+	earlier := s.Manifest
+	m := &store.Manifest{
+		Format: store.Format, Version: store.Version, Generation: s.Newest + 1, Nodes: s.K, Tolerate: o.Tolerate,
+		Group: s.Run, Digest: o.Digest, Exclude: o.Exclude, SetIndex: o.Part,
+	}
+	if earlier != nil {
+		m.Group, m.Epoch, m.Replaces, m.SetIndex = earlier.Group, earlier.Epoch, earlier.Replaces, cmp.Or(m.SetIndex, earlier.SetIndex)
+		if earlier.Nodes != s.K {
+			m.Epoch, m.Replaces = earlier.Epoch+1, &store.Predecessor{Epoch: earlier.Epoch, Nodes: earlier.Nodes, Names: earlier.Names}
+		}
+		m.Digest = cmp.Or(m.Digest, earlier.Digest)
+		if o.Exclude == nil {
+			m.Exclude = earlier.Exclude
+		}
+		m.OneFileSystem = earlier.OneFileSystem
+	}
+	if o.OneFileSystem != nil {
+		m.OneFileSystem = *o.OneFileSystem
+	}
+	m.Digest = cmp.Or(m.Digest, SHA256)
+	return m
+}
+
+// checkManifest returns the code of a generation, or why it cannot be made.
+func checkManifest(s *session.Session, m *store.Manifest, o *ProtectOptions) (code *erasure.Code, err error) {
+	code, err = erasure.NewCode(s.K, o.Tolerate)
+	switch wrong := m.Exclude.Validate(); {
+	case o.Tolerate == 0:
+		err = &protection.RefusedError{Option: protection.OptionTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
+	case err != nil:
+		err = &protection.RefusedError{Err: err}
+	case o.Retain < 0:
+		err = store.Inputf("%d snapshots to retain: want 0 or more", o.Retain)
+	case wrong != nil:
+		err = store.Inputf("%w", wrong)
+	case m.Generation > store.MostGeneration:
+		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove %s, and protect it as a new group", s.Newest, s.MetaText("the %s of every node"))
+	default:
+		err = cmp.Or(guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
+	}
+	return code, err
+}
+
+// dropPending removes what interrupted runs have left at the nodes here: generations that cannot come into force any more.
+func dropPending(s *session.Session) error {
+	return s.EachLocal(func(_ int, n *store.Node) error {
+		err := n.Tidy(s.States[n.Index])
+		for _, h := range s.States[n.Index].Held {
+			if err == nil && h.Generation > s.Generation {
+				err = n.Drop(h.Generation)
+			}
+		}
+		return err
+	})
 }
 
 // scanned is what a node has to protect.
