@@ -109,6 +109,40 @@ func TestProtectMeanwhile(t *testing.T) {
 	}
 }
 
+// TestListedMeanwhile has a file get longer, and entries without data go, after protect has listed the nodes and long before
+// it makes its generation: that is no damage, and the next run takes it in.
+func TestListedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(w *world){
+		"longer": func(w *world) { w.AppendFile("/n1/plain", []byte("more")) },
+		"gone":   func(w *world) { w.Remove("/n1/d/none"); w.Remove("/n1/d/link"); w.Remove("/n1/d/sub") },
+	} {
+		w := newWorld(4, 1)
+		w.MkdirAll("/n1/d/sub", 0o755)
+		w.WriteFile("/n1/d/none", nil, 0o644)
+		w.Symlink("none", "/n1/d/link")
+		w.Wait(time.Hour)
+		p, changed := w.Process(), false
+		p.Hook = func(c disktest.Call) error {
+			if c.Op == "mkdir" && c.Path == "/n1/.volley/pending.1" && !changed {
+				changed = true
+				change(w)
+				w.Wait(time.Second)
+			}
+			return nil
+		}
+		_, err := w.protectBy(p, ProtectOptions{})
+		must(t, err)
+		v, err := w.verifyBy(w.Process())
+		must(t, err)
+		if !changed || v.Nodes[1].Status != Changed {
+			t.Errorf("%s: %+v", name, v)
+		}
+		must(t, w.protect())
+		must(t, w.whole())
+	}
+}
+
 // TestTorn has a program write to a file each time it is read: it is protected torn, and so verify and recover say, which
 // take it for changed, and not for damaged.
 func TestTorn(t *testing.T) {

@@ -124,6 +124,12 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 		cells[e] = append(cells[e], n.cell(m, g))
 		read[e] = read[e] || includes(reread, n.cell(m, g))
 	}
+	emptied := map[tree.Name]bool{} // directories out of which something has gone: the time that they had tells so
+	for _, e := range n.Listing.Entries {
+		for p := e.Path; p != "." && current.Find(p) == nil; p = content.Parent(p) {
+			emptied[content.Parent(p)] = true
+		}
+	}
 	for _, e := range n.Listing.Entries {
 		found := current.Find(e.Path)
 		if chosen != nil && !chosen[e.Path] {
@@ -133,7 +139,7 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 			return nil, current.Unreadable(e.Path)
 		}
 		if cells[e] == nil {
-			if found != nil && found.Type == e.Type && found.Size == e.Size {
+			if found != nil && found.Type == e.Type && found.Size == e.Size && !emptied[e.Path] {
 				e.TakeMeta(found)
 			}
 			continue
@@ -206,5 +212,5 @@ func (n *Work) dropVanished(m *store.Manifest) {
 // changedSinceListed reports whether a file has changed since it was listed: then other content is no rot.
 func (n *Work) changedSinceListed(e *tree.Entry) bool {
 	info, err := n.Dir.Lstat(string(e.Path))
-	return err != nil || tree.TouchOf(info) != e.Touch
+	return err != nil || tree.TouchOf(info) != e.Touch || info.Size() != e.Size // a file that is cut has another length first
 }

@@ -41,13 +41,13 @@ func (p *Pass) chooseCells(ctx context.Context) ([]int, error) {
 	if err != nil || !p.follows {
 		return cells, err
 	}
-	likely, err := p.union(changed, nil)
+	certain, err := p.union(changed, nil)
 	if err != nil {
 		return nil, err
 	}
 	kept := subtract(CellsOf(m, content.AllRows(m)), cells)
 	failed, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
-		failed, err := p.Works[i].keepParity(ctx, m, kept, likely)
+		failed, err := p.Works[i].keepParity(ctx, m, kept, certain)
 		return stretches(failed), err
 	}))
 	if err != nil {
@@ -162,7 +162,8 @@ func (n *Work) cell(m *store.Manifest, g store.FilePart) int {
 }
 
 // changedCells returns the cells to read, in which a file may have changed or vanished, or which are cut in another way, and
-// those of them in which one has by its length or time. It returns all cells unless all earlier parity is right.
+// those of them that change for certain: a file has come, gone, grown or shrunk there. Of a file that a program has written
+// to nobody knows where. It returns all cells unless all earlier parity is right.
 func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 	e := n.earlier
 	if n.kept == nil || n.kept.Wrong != nil {
@@ -176,10 +177,10 @@ func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 	for _, file := range e.files {
 		recorded[file.Offset] = file
 	}
-	sameTime, unchanged := map[int64]bool{}, map[int64]bool{} // by offset: files with their length and time, and those that hold the same
+	common, unchanged := map[int64]int64{}, map[int64]bool{} // by offset: bytes that a file had and has, and whether it holds the same
 	for _, file := range n.Sums.Files {
 		if x := recorded[file.Offset]; x != nil {
-			sameTime[file.Offset] = file.Size == x.Size && file.SameTime(x)
+			common[file.Offset] = min(file.Size, x.Size)
 			unchanged[file.Offset] = file.Unchanged(x)
 		}
 	}
@@ -188,7 +189,7 @@ func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 		for _, g := range list {
 			switch offset := files[g.File].Offset; {
 			case g.Row >= first || unchanged[offset]:
-			case sameTime[offset]:
+			case g.Offset+g.N <= offset+common[offset]:
 				read = append(read, n.cell(m, g))
 			default:
 				changed = append(changed, n.cell(m, g))
@@ -213,12 +214,12 @@ func ParityIn(m *store.Manifest, node int, cells []int) (blocks []int) {
 }
 
 // keepParity keeps the earlier parity of cells: where it lies, or as a copy. Of a copy it returns the cells that are not as
-// they were made: they are coded. Others are likely to change.
-func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells, likely []int) (failed []int, err error) {
+// they were made: they are coded. Others change for certain.
+func (n *Work) keepParity(ctx context.Context, m *store.Manifest, cells, changed []int) (failed []int, err error) {
 	if n.kept == nil {
 		return nil, nil
 	}
-	if n.kept.Wrong == nil && n.File.Worthwhile(n.kept.Changes, len(ParityIn(m, n.Index, likely))) {
+	if n.kept.Wrong == nil && n.File.Worthwhile(n.kept.Changes, len(ParityIn(m, n.Index, changed))) {
 		err := n.File.Keep(n.kept.Loaded, n.kept.Changes)
 		if err == nil {
 			return nil, nil
@@ -267,7 +268,7 @@ func (n *Work) RecordTouches() {
 		if e.Nanoseconds == 0 {
 			tick = longTick
 		}
-		if e.Type == tree.TypeFile && !e.Torn && !n.silent[e.Volume] && !e.Touch.After(n.begun.Add(-tick)) {
+		if e.Type == tree.TypeFile && !e.Torn && !e.Grown && !n.silent[e.Volume] && !e.Touch.After(n.begun.Add(-tick)) {
 			e.Record()
 		}
 	}

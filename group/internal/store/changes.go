@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
 
@@ -40,7 +41,7 @@ type ChangedBlocks struct {
 const (
 	mostFiles   = 64      // of a generation
 	mostChanged = 1 << 17 // blocks of all these files
-	mostText    = 4 << 20 // bytes of ChangesFile
+	mostText    = 8 << 20 // bytes of ChangesFile
 )
 
 // position returns where in the file a block is, or -1.
@@ -178,14 +179,18 @@ func (w *ParityWriter) path(name ...string) string {
 	return MetaPath(append([]string{PendingDir(w.m.Generation)}, name...)...)
 }
 
-// Worthwhile reports whether so many blocks are to lie over earlier parity. With them its files may take a quarter more
-// than all parity.
+// Worthwhile reports whether so many blocks are to lie over earlier parity: with them its files take at most a quarter more
+// than all parity, or there is no room for all of it.
 func (w *ParityWriter) Worthwhile(earlier *Changes, blocks int) bool {
 	changed := int64(blocks) * w.m.BlockBytes
 	for _, c := range earlier.Files {
 		changed += c.Bytes
 	}
-	return len(earlier.Files) < mostFiles && changed <= mostChanged*w.m.BlockBytes && earlier.Base+changed <= w.m.ParityBytes()/4*5
+	if len(earlier.Files) == mostFiles || changed > mostChanged*w.m.BlockBytes {
+		return false
+	}
+	room, _, err := w.node.Dir.Room(tree.MetaName)
+	return earlier.Base+changed <= w.m.ParityBytes()/4*5 || err == nil && room < w.m.ParityBytes()
 }
 
 // Keep takes over earlier parity, by links. After an error all parity is to be written.

@@ -66,6 +66,7 @@ type Entry struct {
 	// Of entries of a listing:
 	Touch  Touch       `json:"-"`
 	Volume disk.FileID `json:"-"` // that it lies on
+	Grown  bool        `json:"-"` // since it was read: its touch is that of more than what was protected
 	file   disk.FileID // of a directory, or a file that has several names; else zero
 }
 
@@ -100,7 +101,7 @@ func (e *Entry) TakeMeta(current *Entry) {
 	if e.Type == TypeSymlink {
 		e.Target = current.Target
 	}
-	if e.Size == current.Size {
+	if e.Grown = e.Size != current.Size; !e.Grown {
 		e.Seconds, e.Nanoseconds = current.Seconds, current.Nanoseconds
 	}
 	if e.Size == 0 {
