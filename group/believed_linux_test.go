@@ -51,10 +51,11 @@ func TestUnseenWrites(t *testing.T) {
 		}
 		_, err = protect(1, dirs, group.ProtectOptions{Tolerate: 1})
 		must(t, err)
-		want := listings(t, dirs)
+		want := filesOf(t, dirs)
 		lose(t, dirs, []int{1})
 		_, err = recoverAll(1, dirs)
 		must(t, err)
-		compare(t, base, want, listings(t, dirs))
+		compare(t, base, want, filesOf(t, dirs))
+		whole(t, 1, dirs)
 	}
 }

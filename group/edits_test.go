@@ -115,18 +115,12 @@ func TestEdits(t *testing.T) {
 				if chunks := int64(c.k - c.r); r.ParityBytes*chunks > (most*3/2+8*chunks)*int64(c.r) {
 					t.Errorf("step %d: %d bytes of parity of %d bytes", step, r.ParityBytes, most)
 				}
-				var was, back []string
-				for _, dir := range dirs {
-					was = append(was, filesBelow(t, dir))
-				}
+				was := filesOf(t, dirs)
 				lose(t, dirs, rng.Perm(c.k)[:c.r])
 				_, err = recoverAll(c.ranks, dirs)
 				must(t, err)
 				whole(t, c.ranks, dirs)
-				for _, dir := range dirs {
-					back = append(back, filesBelow(t, dir))
-				}
-				compare(t, fmt.Sprint("step ", step), was, back)
+				compare(t, fmt.Sprint("step ", step), was, filesOf(t, dirs))
 			}
 		})
 	}

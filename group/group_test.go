@@ -411,11 +411,11 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("%d of %d blocks were coded again", update.Coded, first.Blocks)
 	}
 	must(t, os.RemoveAll(filepath.Join(dirs[1], ".volley", "replaced")))
-	before := listings(t, dirs)
+	before := filesOf(t, dirs)
 	lose(t, dirs, []int{1, 2})
 	_, err = recoverAll(1, dirs)
 	must(t, err)
-	compare(t, "after the update", before, listings(t, dirs))
+	compare(t, "after the update", before, filesOf(t, dirs))
 	whole(t, 1, dirs)
 }
 

@@ -163,6 +163,15 @@ func filesBelow(t *testing.T, dir string) string {
 	return b.String()
 }
 
+// filesOf returns what lies below directories, but for what is Volley's: recover lays parity out anew.
+func filesOf(t *testing.T, dirs []string) (list []string) {
+	t.Helper()
+	for _, dir := range dirs {
+		list = append(list, filesBelow(t, dir))
+	}
+	return list
+}
+
 // TestPythonErrors has docs/recover.py refuse what is damaged, and say what.
 func TestPythonErrors(t *testing.T) {
 	t.Parallel()
