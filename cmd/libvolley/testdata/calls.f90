@@ -258,7 +258,7 @@ contains
       open (newunit=unit, file=path // "/state", form="unformatted", access="stream", status="replace")
       write (unit) x
       close (unit)
-      call expect("not yet protected", volley_recover(world(), path), volley_usage, "not protected")
+      call expect("not yet protected", volley_recover(world(), path), volley_none, "not protected")
       call expect("a wrong digest", volley_protect(world(), path, 1, digest="md5"), volley_usage, 'digest "md5"')
       call expect("a key that is not there", volley_protect(world(), path, 1, key="/no/such/key"), volley_usage, "/no/such/key")
       call expect("protect", volley_protect(world(), path // "  ", 1, timeout=20d0, memory=100000000_c_size_t, digest="xxh3"), volley_ok, "")
