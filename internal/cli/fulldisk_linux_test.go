@@ -66,7 +66,7 @@ func TestGroupFullDisk(t *testing.T) {
 	stdout, stderr := withMounts(t, `mount -t tmpfs -o size=2m none "$0" && mkdir "$0/a" "$0/b" "$0/c" &&
 		head -c 600000 /dev/urandom >"$0/a/x" && head -c 5000 /dev/urandom >"$0/b/x" && head -c 5000 /dev/urandom >"$0/c/x" &&
 		"$1" protect --tolerate 1 "$0/a" "$0/b" "$0/c" >/dev/null && cp "$0/b/x" "$0/x" &&
-		head -c 60000 /dev/urandom >>"$0/a/x" && head -c 420000 /dev/zero >"$0/filler"
+		head -c 60000 /dev/urandom >>"$0/a/x"; head -c 2m /dev/zero >"$0/filler" 2>/dev/null; truncate -s -8k "$0/filler"
 		"$1" protect --tolerate 1 "$0/a" "$0/b" "$0/c"; echo "exit $?"; rm -r "$0/b" "$0/filler"
 		"$1" recover "$0/a" "$0/b" "$0/c" >/dev/null; echo "exit $?"; cmp "$0/x" "$0/b/x" && echo same; ls "$0/a/.volley"`, disk)
 	if got := stdout.String(); got != "exit 1\nexit 0\nsame\ngeneration.1\nlock\n" {

@@ -409,12 +409,6 @@ func TestLaunchAsks(t *testing.T) {
 func TestLaunchFit(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	large := t.TempDir()
-	hole := filepath.Join(large, "hole")
-	rewrite(t, hole, nil)
-	if err := os.Truncate(hole, 8<<40); err != nil {
-		t.Skip(err)
-	}
 	own, _ := os.Hostname()
 	for name, c := range map[string]struct {
 		node  string
@@ -426,7 +420,6 @@ func TestLaunchFit(t *testing.T) {
 		"no volley":     {node: "host3:/x", flags: []string{"--remote-path", "/no volley"}, code: exit.Failed, wants: []string{"cannot start volley at host", "--remote-path says where volley is there"}},
 		"other version": {node: "old:/x", code: exit.Failed, wants: []string{"old runs volley 9.9.9, and this machine, " + own + ", runs volley ", "install the same version at both, or --remote-path copy"}},
 		"no directory":  {node: "host3:/none/of it", code: exit.Usage, wants: []string{"(host3): host3:/none/of it: no such directory: mount it, or mend the name"}},
-		"no room":       {node: "host3:" + large, code: exit.Usage, wants: []string{large + ": the file system at ", " has room for ", "make room, let fewer nodes be lost"}},
 		"a firewall":    {node: "deaf:" + t.TempDir(), flags: []string{"--port", "7000-7999"}, code: exit.Failed, wants: []string{"(deaf), at 127.0.0.1:1, is gone or cannot be reached from rank ", "; if it runs, open TCP port 1 of 127.0.0.1 for 127.0.0.1, and 7000-7999 for other runs"}},
 		"one machine":   {node: "host3:" + t.TempDir(), wants: []string{"all nodes are on one disk, and lost with it: give each node a disk of its own"}},
 	} {
