@@ -49,9 +49,9 @@ func HostNames(locations []Location) (names []string) {
 // machine tells machines apart: two containers of one have names of their own, and the same boot ID.
 func machine(h disk.HostID) string { return cmp.Or(h.Boot, h.Name) }
 
-// FailureDomains says which nodes are lost at a time: those of each machine, and those of each disk. Domains with most
+// failureDomains says which nodes are lost at a time: those of each machine, and those of each disk. Domains with most
 // nodes come first. A machine is called by all names that it has, a disk as its machine calls it.
-func FailureDomains(locations []Location) (machines, disks []*Domain) {
+func failureDomains(locations []Location) (machines, disks []*Domain) {
 	names := HostNames(locations)
 	machines = DomainsOf(len(locations), func(n int) (string, string, bool) {
 		key := machine(locations[n].Host)
@@ -114,7 +114,7 @@ func CheckDomains(locations []Location, tolerate int) (r sharing) {
 			r.Crowded = append(r.Crowded, text)
 		}
 	}
-	machines, disks := FailureDomains(locations)
+	machines, disks := failureDomains(locations)
 	if len(machines) > 1 {
 		note("host", machines)
 		disks = slices.DeleteFunc(disks, func(d *Domain) bool { // what has been said of the host
@@ -125,8 +125,8 @@ func CheckDomains(locations []Location, tolerate int) (r sharing) {
 	return r
 }
 
-// AllOn says of a group that all of it is lost at a time.
-func AllOn(kind string) string {
+// allOn says of a group that all of it is lost at a time.
+func allOn(kind string) string {
 	return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", kind, kind)
 }
 
@@ -137,7 +137,7 @@ func Share(kind string, list []*Domain, nodes, tolerate int) (text string, crowd
 		return "", false
 	}
 	if len(list[0].Nodes) == nodes {
-		return AllOn(kind), true
+		return allOn(kind), true
 	}
 	var shared []string
 	fatal, tolerated, remaining := 0, 0, tolerate
