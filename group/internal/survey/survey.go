@@ -215,7 +215,7 @@ func UnsureNotes(s *session.Session, conditions []*content.Condition) []string {
 	if unsure == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s, %s first: length and time are as protected, and something has changed since, such as the mode or the name. Whether the content has, verify tells, and the next protect reads it", printable.Count(unsure, "file"), first)}
+	return []string{fmt.Sprintf("%s, %s first: length and time are as protected, and something has changed since, such as the mode or the name. verify says whether the content has, too, and the next protect reads it", printable.Count(unsure, "file"), first)}
 }
 
 // Sweep removes what an interrupted recovery of nodes here has left in other file systems.
