@@ -189,8 +189,11 @@ func (w *ParityWriter) Worthwhile(earlier *Changes, blocks int) bool {
 	if len(earlier.Files) == mostFiles || changed > mostChanged*w.m.BlockBytes {
 		return false
 	}
+	if earlier.Base+changed <= w.m.ParityBytes()/4*5 {
+		return true
+	}
 	room, _, err := w.node.Dir.Room(tree.MetaName)
-	return earlier.Base+changed <= w.m.ParityBytes()/4*5 || err == nil && room < w.m.ParityBytes()
+	return err == nil && room < w.m.ParityBytes()
 }
 
 // Keep takes over earlier parity, by links. After an error all parity is to be written.
