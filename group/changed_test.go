@@ -355,12 +355,7 @@ func TestCrashUnread(t *testing.T) {
 	before.SyncAll()
 	(&disktest.Sweep{
 		Machine: before.Machine,
-		Run: func(p *disktest.Process) error {
-			w := *before
-			w.Machine = p.Machine()
-			_, err := w.protectBy(p, ProtectOptions{})
-			return err
-		},
+		Run:     before.protectAgain,
 		Check: func(x *disktest.Interrupted) error {
 			w := *before
 			w.Machine = x.Machine

@@ -199,12 +199,7 @@ func crashChanged(t *testing.T, i, tries int, list []disktest.Interruption) {
 	oldest := int64(i + 1)
 	(&disktest.Sweep{
 		Machine: before.Machine, Interruptions: list, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, uint64(i))),
-		Run: func(p *disktest.Process) error {
-			w := *before
-			w.Machine = p.Machine()
-			_, err := w.protectBy(p, ProtectOptions{})
-			return err
-		},
+		Run: before.protectAgain,
 		Check: func(x *disktest.Interrupted) error {
 			w := *before
 			w.Machine = x.Machine
