@@ -120,7 +120,7 @@ func TestCollectives(t *testing.T) {
 		most int64
 		run  func(ctx context.Context, tr transport.Transport, dir string) error
 	}{
-		{"protect", 16, func(ctx context.Context, tr transport.Transport, dir string) error {
+		{"protect", 15, func(ctx context.Context, tr transport.Transport, dir string) error {
 			_, err := group.Join(tr, []string{dir}, o).Protect(ctx, group.ProtectOptions{Tolerate: 1})
 			return err
 		}},

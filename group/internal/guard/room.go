@@ -9,7 +9,6 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"volley/group/internal/content"
 	"volley/group/internal/pass"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -160,7 +159,7 @@ func CheckParity(ctx context.Context, s *session.Session, p *pass.Pass) error {
 	if m.Keeps(s.Manifest) {
 		return nil
 	}
-	filled, err := p.FilledCells(ctx, pass.CellsOf(m, content.AllRows(m)))
+	filled, err := p.Filled(ctx)
 	if err != nil {
 		return err
 	}

@@ -37,15 +37,15 @@ func (p *Pass) chooseCells(ctx context.Context) ([]int, error) {
 	for _, x := range answers {
 		read, changed = append(read, x.Read), append(changed, x.Changed)
 	}
-	cells, err = p.union(read, err)
+	chosen, err := p.union(read, err)
 	if err != nil || !p.follows {
-		return cells, err
+		return chosen, err
 	}
 	certain, err := p.union(changed, nil)
 	if err != nil {
 		return nil, err
 	}
-	kept := subtract(CellsOf(m, content.AllRows(m)), cells)
+	kept := subtract(cells, chosen)
 	failed, err := p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 		failed, err := p.Works[i].keepParity(ctx, m, kept, certain)
 		return stretches(failed), err
@@ -57,11 +57,18 @@ func (p *Pass) chooseCells(ctx context.Context) ([]int, error) {
 	for _, n := range p.Works {
 		n.keepDigests(m, kept)
 	}
-	return subtract(CellsOf(m, content.AllRows(m)), kept), nil
+	return subtract(cells, kept), nil
 }
 
-// FilledCells returns those of some cells in which a node has data. In the others all of them have holes, or nothing.
-func (p *Pass) FilledCells(ctx context.Context, cells []int) ([]int, error) {
+// Filled returns the cells in which a node has data. The pass reads these, if it makes all parity anew: what is written to
+// the others from now on, the second listing tells.
+func (p *Pass) Filled(ctx context.Context) (cells []int, err error) {
+	p.filled, err = p.filledCells(ctx, CellsOf(p.M, content.AllRows(p.M)))
+	return p.filled, err
+}
+
+// filledCells returns those of some cells in which a node has data. In the others all of them have holes, or nothing.
+func (p *Pass) filledCells(ctx context.Context, cells []int) ([]int, error) {
 	return p.union(session.Collect(ctx, p.s, func(ctx context.Context, i int, _ *store.Node) ([]stretch, error) {
 		if p.full && p.follows { // parity of holes is read, too
 			return stretches(cells), nil

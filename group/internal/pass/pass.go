@@ -32,6 +32,7 @@ type Pass struct {
 	Works    []*Work // here
 	follows  bool    // earlier parity can be kept
 	full     bool    // all cells are read
+	filled   []int   // cells in which a node has data, until all are read; nil: it is not known yet
 	check    *erasure.Check
 	Coded    []int   // cells
 	read     []int64 // bytes of files, by node here
@@ -256,7 +257,10 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 // readAndCode reads cells, codes what has changed, and sets the digests of the records.
 func (p *Pass) readAndCode(ctx context.Context, cells []int) error {
 	if p.Works[0].File != nil && len(cells) > 0 { // and not memory
-		filled, err := p.FilledCells(ctx, cells)
+		filled, err := p.filled, error(nil)
+		if p.filled = nil; filled == nil {
+			filled, err = p.filledCells(ctx, cells)
+		}
 		if zeros := subtract(cells, filled); err == nil && len(zeros) > 0 {
 			err = p.s.EachSteady(ctx, func(ctx context.Context, i int, _ *store.Node) error { return p.Works[i].takeZeros(ctx, p.M, zeros) })
 		}
