@@ -97,7 +97,7 @@ func (d *osDir) tryLock(name string, shared bool, holder files.Holder) (unlock f
 		return nil, 4 * d.holderTime, err
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, &fs.PathError{Op: "lock", Path: file, Err: notLocked(err)}
 	}
 	if !ok {
 		l.Close()
@@ -140,6 +140,17 @@ func (d *osDir) tryLock(name string, shared bool, holder files.Holder) (unlock f
 		}
 		l.Close()
 	}, 0, nil
+}
+
+// notLocked is why the kernel gives no lock.
+func notLocked(err error) error {
+	if cause := new(fs.PathError); errors.As(err, &cause) {
+		err = cause.Err
+	}
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK) {
+		return fmt.Errorf("its file system has no locks (flock: %w): mount it with them, or keep .volley elsewhere by --meta", err)
+	}
+	return fmt.Errorf("its lock is not given (flock: %w)", err)
 }
 
 // mostHolder bounds the bytes of a lock.

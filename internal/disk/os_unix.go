@@ -65,12 +65,15 @@ func Changed(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// syncDir syncs a directory that was opened.
+// syncDir syncs a directory that was opened, with all else on its file system where that syncs no directories.
 func syncDir(f *os.File, err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	if err = f.Sync(); errors.Is(err, unix.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = syncAll(f)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // running reports whether there is a process of this machine.
