@@ -108,7 +108,7 @@ var allowed = map[string][]string{
 		"transport", "transport/tcp",
 	},
 	"internal/cli/ranks": {
-		"", "collective", "engine", "internal/cli/session", "internal/delay", "internal/exit", "internal/groupfile", "internal/launch", "internal/printable", "internal/selection", "internal/ssh", "transport/local",
+		"", "collective", "engine", "internal/cli/session", "internal/delay", "internal/exit", "internal/groupfile", "internal/launch", "internal/selection", "internal/ssh", "transport/local",
 		"transport/mpi",
 	},
 	"internal/cli/schedules": {

@@ -137,7 +137,6 @@ type Joining struct {
 	Timeout  time.Duration
 	ssh      string // --ssh
 	program  string // --remote-path
-	step     string // --launch
 
 	FileName string             // of a group
 	File     groupfile.Document // of that name

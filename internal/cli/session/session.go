@@ -203,27 +203,21 @@ func (s *Invocation) rank() int {
 	return s.Party.Rank()
 }
 
-// Pass has the log get a line of a host, as it is where it is a record.
-func (s *Invocation) Pass(host, line string) {
-	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-		printable.Fprintf(s.stderr, "%s\n", text)
-	} else {
-		s.Log.Warn(line, "host", host)
-	}
-}
-
 // Fails says what failed.
 func (s *Invocation) Fails(x launch.Saying) { s.Say(slog.LevelError, x) }
 
-// Hears prints what a host has on its stderr.
+// Hears prints what a host has on its stderr. A log of JSON gets a record as it is.
 func (s *Invocation) Hears(host, line string) {
 	s.saying.Lock()
 	defer s.saying.Unlock()
 	s.meter.clear()
-	if s.JSON {
-		s.Pass(host, line)
-	} else {
+	switch text := printable.Text(line); {
+	case !s.JSON:
 		printable.Fprintf(s.stderr, "%s: %s\n", host, line)
+	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
+		printable.Fprintf(s.stderr, "%s\n", text)
+	default:
+		s.Log.Warn(line, "host", host)
 	}
 }
 
