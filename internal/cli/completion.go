@@ -10,7 +10,6 @@ import (
 	"volley/field"
 	"volley/group"
 	"volley/internal/cli/ranks"
-	"volley/internal/cli/session"
 	"volley/matrix/matrices"
 )
 
@@ -27,7 +26,7 @@ func completeValues(cmd *cobra.Command) {
 		"matrix":     names(matrices.Families(), func(f matrices.Family) string { return f.Name }),
 		"points":     {"coset", "powers", "codes"},
 	}
-	if cmd.Annotations[session.GroupKey] != "" {
+	if forOperators(cmd) {
 		cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -141,9 +141,11 @@ func (s *Selection) AddProcessors(f *pflag.FlagSet) {
 	f.IntVarP(&s.Processors, "processors", "k", 0, "`K`, the number of processors (default: of rows, with --matrix file:A.csv)")
 }
 
-// AddPlan adds the flag that selects a plan for a matrix.
-func (s *Selection) AddPlan(f *pflag.FlagSet) {
+// AddPlan adds the flags that select a plan for a matrix: by the model of that name unless --model says another.
+func (s *Selection) AddPlan(f *pflag.FlagSet, usual string) {
 	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, with parameters or without, as in exchange:8,8; or auto for the cheapest")
+	s.AddModel(f, usual)
+	s.AddLimits(f)
 }
 
 // AddLimits adds the flags that bound the choice of a plan.

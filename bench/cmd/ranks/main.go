@@ -55,8 +55,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	f.SortFlags, f.Usage = false, func() {}
 	s.AddMatrix(f)
 	s.AddProcessors(f)
-	s.AddPlan(f)
-	s.AddModel(f, selection.NetworkModel)
+	s.AddPlan(f, selection.NetworkModel)
 	s.AddSize(f)
 	runs := 1
 	f.VarP(selection.AtLeast{Value: &runs, Least: 1, Unset: 0}, "runs", "n", "`N`, the runs, one after the other")

@@ -100,20 +100,15 @@ func (s *step) addStep(f *pflag.FlagSet, taken string) {
 const recoverable = "the newest that is in force or can be recovered"
 
 func (o *groupOptions) add(cmd *cobra.Command) {
-	session.ForOperators(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.String("metrics", "", "`FILE` for metrics of the run as OpenMetrics, such as in a node exporter's textfile directory")
 	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
 	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node: that of node 3 in DIR/node.3")
-	end := session.FlagGroup(cmd, "Override")
 	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
-	end()
-	end = session.FlagGroup(cmd, "Run")
 	o.sets.add(f)
 	o.Joining.Add(f, "node")
 	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
-	end()
 	o.AddElsewhere(cmd)
 	o.AddFile(cmd)
 }
@@ -282,10 +277,8 @@ func newProtect(s *session.Invocation) *cobra.Command {
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
 	o.step.addStep(f, "the newest that all roots have")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
-	end := session.FlagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
 	addAccept(f, &p)
-	end()
 	o.add(cmd)
 	return cmd
 }
@@ -500,9 +493,7 @@ func newUnprotect(s *session.Invocation) *cobra.Command {
 	}
 	var yes, force bool
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
-	end := session.FlagGroup(cmd, "Override")
 	cmd.Flags().BoolVar(&force, "force", false, "also where something is lost or damaged, which then never comes back")
-	end()
 	return newVerb(newOptions(s), cmd, "", func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) {
 		return g.Unprotect(ctx, group.UnprotectOptions{Force: force, DryRun: !yes})
 	}, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {

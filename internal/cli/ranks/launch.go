@@ -28,7 +28,6 @@ const copied = "copy"
 
 // AddElsewhere adds the flags by which ranks start elsewhere.
 func (o *Joining) AddElsewhere(cmd *cobra.Command) {
-	defer session.FlagGroup(cmd, "Run")()
 	f := cmd.Flags()
 	f.StringVar(&o.ssh, "ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
 	f.StringVar(&o.program, "remote-path", "volley", "`FILE` of volley on these hosts; "+copied+": this volley, copied there for the run")
@@ -107,7 +106,7 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 		l.Terms.Ports = o.Ranks.Ports
 	}
 	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
-		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, rankFlagNames)...)}
+		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, FlagNames)...)}
 	start.LaunchHost, _ = os.Hostname()
 	if o.Nodes != nil {
 		return l, o.Nodes.Deal(l, cmd, start, hosts)

@@ -19,7 +19,7 @@ import (
 	"volley/internal/launch"
 )
 
-// rankFlags is the flags that make this process a rank of --comm tcp.
+// Flags is the flags that make this process a rank of --comm tcp.
 type Flags struct {
 	Rank, Size int
 	Meet       string
@@ -31,7 +31,8 @@ type Flags struct {
 	Certificate, Key, Authority string
 }
 
-var rankFlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
+// FlagNames are those of [Flags].
+var FlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
 
 // Add adds the flags, which topic ranks lists.
 func (o *Flags) Add(f *pflag.FlagSet) {
@@ -45,9 +46,6 @@ func (o *Flags) Add(f *pflag.FlagSet) {
 	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
 	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
 	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
-	for _, name := range rankFlagNames {
-		f.Lookup(name).Annotations = map[string][]string{session.GroupKey: {session.RankGroup}}
-	}
 }
 
 // launchers are the variables that tell each process how many there are in its step, not in a whole allocation.

@@ -20,8 +20,8 @@ import (
 )
 
 type checkOptions struct {
-	selectionFlags // of which only the flags of a matrix are used
-	json           bool
+	selection.Selection // of which only the flags of a matrix are used
+	json                bool
 }
 
 func newCheck(s *session.Invocation) *cobra.Command {
@@ -37,8 +37,9 @@ func newCheck(s *session.Invocation) *cobra.Command {
 		},
 		RunE: s.Stoppable(func(cmd *cobra.Command, args []string) error { return runCheck(s, cmd, o, args[0]) }),
 	}
-	o.addMatrix(cmd, s)
 	f := cmd.Flags()
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
 	f.Lookup("matrix").DefValue = "" // none: the rules only
 	f.Lookup("field").Usage = "finite field (default: that of the plan)"
 	for _, name := range []string{"sinks", "separate"} { // which the plan says

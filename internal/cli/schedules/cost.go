@@ -16,7 +16,7 @@ import (
 )
 
 type costOptions struct {
-	selectionFlags
+	selection.Selection
 	session.OutputFlags
 	comparison comparison.Comparison
 	processors string
@@ -32,13 +32,14 @@ func newCost(s *session.Invocation) *cobra.Command {
 		Args:  session.NoArguments,
 		RunE:  s.Stoppable(o.run),
 	}
-	o.addMatrix(cmd, s)
 	f := cmd.Flags()
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
 	f.Lookup("matrix").DefValue = "any matrix"
 	f.StringVarP(&o.processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
 	f.StringVar(&o.Algorithm, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
-	o.addModel(cmd, selection.PaperModel)
-	o.addLimits(cmd)
+	o.AddModel(f, selection.PaperModel)
+	o.AddLimits(f)
 	o.portList = "1"
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)

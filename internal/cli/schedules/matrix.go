@@ -12,12 +12,13 @@ import (
 	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/printable"
+	"volley/internal/selection"
 	"volley/matrix"
 	"volley/matrix/matrices"
 )
 
 type matrixOptions struct {
-	selectionFlags
+	selection.Selection
 	session.OutputFlags
 }
 
@@ -29,9 +30,11 @@ func newMatrix(s *session.Invocation) *cobra.Command {
 		Args:  session.NoArguments,
 		RunE:  s.Stoppable(o.run),
 	}
-	o.addMatrix(cmd, s)
-	o.AddProcessors(cmd.Flags())
-	o.OutputFlags.Add(cmd.Flags(), "csv", "json")
+	f := cmd.Flags()
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
+	o.AddProcessors(f)
+	o.OutputFlags.Add(f, "csv", "json")
 	o.Pictures = "volley matrix … --json | volley-lab draw - -o FILE"
 	return cmd
 }

@@ -24,7 +24,7 @@ import (
 )
 
 type planOptions struct {
-	selectionFlags
+	selection.Selection
 	session.OutputFlags
 	processor int
 	explain   bool
@@ -42,10 +42,11 @@ func newPlan(s *session.Invocation) *cobra.Command {
 		Args:  session.NoArguments,
 		RunE:  s.Stoppable(o.run),
 	}
-	o.addMatrix(cmd, s)
-	o.AddProcessors(cmd.Flags())
-	o.addPlan(cmd)
 	f := cmd.Flags()
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
+	o.AddProcessors(f)
+	o.AddPlan(f, selection.NetworkModel)
 	o.OutputFlags.Add(f, "text", "csv", "json")
 	o.Pictures = "volley plan … --json | volley-lab draw - -o FILE"
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
