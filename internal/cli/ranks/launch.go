@@ -98,12 +98,12 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 	if len(l.Command) == 0 {
 		return nil, exit.Usagef("--ssh %q: want a command, and what has blanks in quotes", o.ssh)
 	}
-	l.Terms = engine.Run{Bind: o.Ranks.Bind, Certificate: o.Ranks.Certificate, Key: o.Ranks.Key, Authority: o.Ranks.Authority}
+	l.Terms = o.Ranks.Run
 	if l.Terms.Certificate+l.Terms.Key+l.Terms.Authority == "" {
 		l.Terms.Secret = engine.NewSecret()
 	}
-	if cmd.Flags().Changed("port") {
-		l.Terms.Ports = o.Ranks.Ports
+	if !cmd.Flags().Changed("port") {
+		l.Terms.Ports = engine.Ports{}
 	}
 	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
 		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, FlagNames)...)}
