@@ -20,6 +20,7 @@ import (
 	"volley/internal/cli/schedules"
 	"volley/internal/cli/session"
 	"volley/internal/exit"
+	"volley/internal/selection"
 )
 
 // Main runs the command line and returns the exit code. An interrupt stops a verb, which leaves nothing half written.
@@ -117,7 +118,8 @@ func newCommand(s *session.Invocation) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.Settle(cmd) },
 	}
 	cmd.PersistentFlags().BoolP("verbose", "v", false, "say on stderr what is done")
-	cmd.PersistentFlags().StringVar(&s.Format, "log-format", "text", "`FORMAT` of the log: text or json")
+	s.Format = "text"
+	cmd.PersistentFlags().Var(selection.Choice{Value: &s.Format, Words: []string{"text", "json"}}, "log-format", "`FORMAT` of the log: text or json")
 	cmd.SetFlagErrorFunc(session.FlagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(newHelp())

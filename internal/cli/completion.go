@@ -10,6 +10,7 @@ import (
 	"volley/field"
 	"volley/group"
 	"volley/internal/cli/ranks"
+	"volley/internal/selection"
 	"volley/matrix/matrices"
 )
 
@@ -17,21 +18,19 @@ import (
 // verbs, too.
 func completeValues(cmd *cobra.Command) {
 	values := map[string][]string{
-		"algorithm":  append(names(algo.Parts(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
-		"check":      {"full", "off"},
-		"comm":       ranks.Names(),
-		"digest":     {group.SHA256, group.BLAKE3, group.XXH3},
-		"field":      names(field.Kinds(), func(k field.Kind) string { return k.Example }),
-		"log-format": {"text", "json"},
-		"matrix":     names(matrices.Families(), func(f matrices.Family) string { return f.Name }),
-		"points":     {"coset", "powers", "codes"},
+		"algorithm": append(names(algo.Parts(), func(a algo.Algorithm) string { return a.Name }), algo.Auto),
+		"comm":      ranks.Names(),
+		"digest":    {group.SHA256, group.BLAKE3, group.XXH3},
+		"field":     names(field.Kinds(), func(k field.Kind) string { return k.Example }),
+		"matrix":    names(matrices.Families(), func(f matrices.Family) string { return f.Name }),
+		"points":    {"coset", "powers", "codes"},
 	}
 	if forOperators(cmd) {
 		cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if _, list, ok := strings.Cut(f.Usage, "`FORMAT`: "); ok {
-			values[f.Name] = strings.Split(list, ", ")
+		if choice, ok := f.Value.(selection.Choice); ok {
+			values[f.Name] = choice.Words
 		}
 		if list := values[f.Name]; list != nil {
 			cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))

@@ -120,7 +120,7 @@ func TestLogJSON(t *testing.T) {
 			}
 		}
 	}
-	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "want one of text, json") {
+	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "want text or json") {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)

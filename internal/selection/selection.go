@@ -105,6 +105,8 @@ func Wanted(flag *pflag.Flag) string {
 		wanted += fmt.Sprintf(", %d or more", f.Least)
 	case roundsOver, Interval:
 		wanted += ", 0 or more"
+	case Choice:
+		wanted = strings.Join(f.Words, " or ")
 	}
 	return wanted
 }
@@ -177,7 +179,8 @@ const (
 
 // AddModel adds the flags of the cost model, which is the one of that name unless --model says another.
 func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
-	f.StringVar(&s.ByModel, "model", usual, "`MODEL` of costs: network, or that of the paper: paper")
+	s.ByModel = usual
+	f.Var(Choice{&s.ByModel, []string{NetworkModel, PaperModel}}, "model", "`MODEL` of costs: network, or that of the paper: paper")
 	s.modelFlags = f
 	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: "+usualNetwork+", or process in one process)")
 	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: 0, or 0.1ns in one process)")
@@ -204,12 +207,8 @@ func MakeList(f *pflag.FlagSet, name string, list *string) {
 // checkModel returns an *Error where given flags are those of another model than --model says.
 func (s *Selection) checkModel() error {
 	unfit, model := []string{"ports", "beta", "tau"}, PaperModel
-	switch s.ByModel {
-	case NetworkModel, "": // which verbs have that know no other
-	case PaperModel:
+	if s.ByModel == PaperModel {
 		unfit, model = []string{"network"}, NetworkModel
-	default:
-		return Markf("model", "--model %q: want %s or %s", s.ByModel, NetworkModel, PaperModel)
 	}
 	for _, name := range unfit {
 		if s.modelFlags != nil && s.modelFlags.Changed(name) {
@@ -387,6 +386,32 @@ func (s *Selection) PlanOrder() algo.Order {
 	}
 	return algo.Natural // of the matrix, which may be reversed
 }
+
+// Choice is a flag that takes one of some words.
+type Choice struct {
+	Value *string
+	Words []string
+}
+
+// Set takes a word.
+func (f Choice) Set(text string) error {
+	if !slices.Contains(f.Words, text) {
+		return fmt.Errorf("want %s", strings.Join(f.Words, " or "))
+	}
+	*f.Value = text
+	return nil
+}
+
+// String returns the word.
+func (f Choice) String() string {
+	if f.Value == nil {
+		return ""
+	}
+	return *f.Value
+}
+
+// Type returns "string".
+func (f Choice) Type() string { return "string" }
 
 // AtLeast is a flag that takes a number with a lower bound; unset shows as nothing.
 type AtLeast struct {

@@ -43,7 +43,8 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	o.Joining.Add(f, "processor")
 	f.Var(selection.AtLeast{Value: &o.perRank, Least: 1, Unset: 0}, "per-rank", "processors in each process of several (default: 1)")
-	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
+	o.check = "full"
+	f.Var(selection.Choice{Value: &o.check, Words: []string{"full", "off"}}, "check", "check of the result: full or off")
 	o.AddElsewhere(cmd)
 }
 
@@ -57,8 +58,6 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selection.Selection) (c c
 		return c, exit.Usagef("--per-rank %d: all processors are in this process with --comm %s: leave it out", o.perRank, o.Comm)
 	case o.output == "" && !o.dryRun:
 		return c, exit.Usagef("no output directory: say where with -o DIR")
-	case o.check != "full" && o.check != "off":
-		return c, exit.Usagef("--check %q: want full or off", o.check)
 	}
 	memory, err := o.MemoryBytes()
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/poll"
+	"volley/internal/selection"
 )
 
 // Standard names standard input, or output.
@@ -50,8 +51,8 @@ type OutputFlags struct {
 
 // Add adds the flags, with --json as another name of --format json. The first format is the usual one.
 func (o *OutputFlags) Add(f *pflag.FlagSet, formats ...string) {
-	o.formats = formats
-	f.StringVar(&o.Format, "format", formats[0], "`FORMAT`: "+strings.Join(formats, ", "))
+	o.Format, o.formats = formats[0], formats
+	f.Var(selection.Choice{Value: &o.Format, Words: formats}, "format", "`FORMAT`: "+strings.Join(formats, ", "))
 	f.BoolFunc("json", "the same as --format json", func(string) error { o.Format = "json"; return nil })
 	f.StringVarP(&o.file, "output", "o", "", "`FILE` to write instead of stdout; its suffix is the format: "+strings.Join(o.suffixes(), ", "))
 }
@@ -80,12 +81,6 @@ func (o *OutputFlags) Settle(f *pflag.FlagSet) error {
 		}
 		o.Format = o.formats[i]
 	}
-	if err := o.refusePicture("--format "+o.Format, o.Format); err != nil {
-		return err
-	}
-	if err := checkFormat("--format", o.Format, o.formats...); err != nil {
-		return err
-	}
 	return checkOutputFile("-o", o.file, ", or leave -o out to print")
 }
 
@@ -110,14 +105,6 @@ func (o *OutputFlags) Write(cmd *cobra.Command, print func(io.Writer) error) err
 		w := bufio.NewWriter(f)
 		return cmp.Or(print(poll.Writer{Context: ctx, Writer: w}), w.Flush())
 	}))
-}
-
-// checkFormat refuses the value of a flag that is none of those.
-func checkFormat(flag, format string, formats ...string) error {
-	if !slices.Contains(formats, format) {
-		return exit.Usagef("%s %q: want one of %s", flag, format, strings.Join(formats, ", "))
-	}
-	return nil
 }
 
 // WriteJSON writes a value over lines.

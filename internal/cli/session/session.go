@@ -130,9 +130,6 @@ func (s *Invocation) Settle(cmd *cobra.Command) error {
 	if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
 		s.Verb += " --dry-run"
 	}
-	if err := checkFormat("--log-format", s.Format, "text", "json"); err != nil {
-		return err
-	}
 	s.JSON = s.Format == "json"
 	s.LogTo(Verbose(cmd), s.JSON)
 	quiet, _ := cmd.Flags().GetBool("quiet")
