@@ -35,7 +35,7 @@ func newCheck(s *session.Invocation) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: s.Stoppable(func(cmd *cobra.Command, args []string) error { return runCheck(s, cmd, o, args[0]) }),
+		RunE: session.Stoppable(func(cmd *cobra.Command, args []string) error { return runCheck(s, cmd, o, args[0]) }),
 	}
 	f := cmd.Flags()
 	o.AddMatrix(f)
@@ -211,7 +211,7 @@ func readPlan(s *session.Invocation, name string) (*plan.Materialized, error) {
 	if errors.As(err, new(*plan.ValidationError)) {
 		return nil, exit.AsUsage(&planError{name, err})
 	}
-	return nil, exit.Usagef("%w: want a file as volley plan -o plan.json writes it", &planError{name, err})
+	return nil, exit.Usagef("%w: want a file as volley plan --json prints it", &planError{name, err})
 }
 
 // A planError says what is wrong with a plan, and in which file.

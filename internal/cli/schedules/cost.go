@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 
 type costOptions struct {
 	selection.Selection
-	session.OutputFlags
+	format     string
 	comparison comparison.Comparison
 	processors string
 	portList   string
@@ -25,12 +24,12 @@ type costOptions struct {
 }
 
 func newCost(s *session.Invocation) *cobra.Command {
-	o := &costOptions{OutputFlags: session.OutputFlags{Session: s}}
+	o := &costOptions{}
 	cmd := &cobra.Command{
 		Use:   "cost [flags] [-k K]",
 		Short: "Compare the costs of the algorithms, for many K",
 		Args:  session.NoArguments,
-		RunE:  s.Stoppable(o.run),
+		RunE:  session.Stoppable(o.run),
 	}
 	f := cmd.Flags()
 	o.AddMatrix(f)
@@ -44,8 +43,7 @@ func newCost(s *session.Invocation) *cobra.Command {
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
-	o.OutputFlags.Add(f, report.Formats...)
-	o.Pictures = "volley-lab chart -o FILE, with the same flags"
+	session.AddFormat(f, &o.format, report.Formats...)
 	return cmd
 }
 
@@ -58,17 +56,14 @@ func (o *costOptions) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return o.Write(cmd, func(w io.Writer) error { return report.Write(w, o.Format, o.columns(), rows) })
+	return report.Write(session.Stdout(cmd), o.format, o.columns(), rows)
 }
 
 // prepare checks all arguments.
 func (o *costOptions) prepare(cmd *cobra.Command) error {
 	c := &o.comparison
 	c.Selection, c.HasMatrix = &o.Selection, cmd.Flags().Changed("matrix")
-	err := o.Settle(cmd.Flags())
-	if err != nil {
-		return err
-	}
+	var err error
 	if c.Processors, err = selection.ParseProcessors(o.processors); err != nil {
 		return exit.Usagef("-k %q: %w", o.processors, err)
 	}

@@ -49,7 +49,6 @@ type Invocation struct {
 	leads      bool         // it has heard how all processes ended
 
 	read   atomic.Bool // stdin is, or is being
-	file   sync.Mutex  // is held by what writes the file of -o
 	saying sync.Mutex  // is held while a line of a command is printed
 	stdout *clearing   // stdout
 	stderr io.Writer
@@ -140,7 +139,7 @@ func (s *Invocation) Settle(cmd *cobra.Command) error {
 		if f.Changed && s.Verb != cmd.Name() {
 			return exit.Usagef("--metrics: a dry run has no metrics: leave --dry-run or --metrics out")
 		}
-		if err := checkOutputFile("--metrics", f.Value.String(), ""); err != nil {
+		if err := checkMetrics(f.Value.String()); err != nil {
 			return err
 		}
 		s.Metrics = f.Value.String()
