@@ -50,9 +50,6 @@ func Main(args []string, stdout, stderr io.Writer) int {
 func execute(ctx context.Context, s *session.Invocation, args []string, stdout, stderr io.Writer) int {
 	cmd := newCommand(s)
 	s.Begin(cmd, stdout, stderr)
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
-		completeValues(cmd)
-	}
 	cmd.SetArgs(append([]string{}, args...)) // cobra takes the process's for nil
 	err := cmd.ExecuteContext(ctx)
 	verb, rest, unknown := cmd.Find(args)

@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"internal/gauges":         {"group", "internal/disk", "internal/exit", "internal/grouptext", "internal/printable"},
 	"internal/groupfile":      {"internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
-		"", "algo", "field", "group", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
+		"", "field", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
 		"matrix/matrices",
 	},
 	"internal/cli/session": {

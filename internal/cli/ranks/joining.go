@@ -31,12 +31,12 @@ type comm struct {
 	join func(ctx context.Context, o *Joining) (*session.Party, error)
 }
 
-// AutoComm takes the comm that the environment and the flags call for.
-const AutoComm = "auto"
+// autoComm takes the comm that the environment and the flags call for.
+const autoComm = "auto"
 
 // comms are the values of --comm, the default first.
 var comms = []comm{
-	{AutoComm, "what started this process decides", nil},
+	{autoComm, "what started this process decides", nil},
 	{"local", "in this process", func(context.Context, *Joining) (*session.Party, error) {
 		return &session.Party{Transport: local.New(1)[0]}, nil
 	}},
@@ -101,7 +101,7 @@ func (o *Joining) enter(ctx context.Context) (err error) {
 	if s.LaunchRank != nil {
 		c.join = joinLaunch
 	} else {
-		if o.Comm == AutoComm {
+		if o.Comm == autoComm {
 			if o.Comm, err = o.engine(s.Getenv); err != nil {
 				return err
 			}
@@ -160,7 +160,7 @@ type Nodes interface {
 
 // Add adds the flags; the help names the owner of the memory.
 func (o *Joining) Add(f *pflag.FlagSet, owner string) {
-	f.StringVar(&o.Comm, "comm", AutoComm, commUsage())
+	f.StringVar(&o.Comm, "comm", autoComm, commUsage())
 	o.Timeout = volley.DefaultTimeout
 	f.Var(selection.Interval{Value: &o.Timeout}, "timeout", "give up when no message comes for this long; 0: never")
 	o.Ranks.Add(f)
