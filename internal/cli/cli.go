@@ -119,7 +119,6 @@ func newCommand(s *session.Invocation) *cobra.Command {
 	cmd.PersistentFlags().Var(selection.Choice{Value: &s.Format, Words: []string{"text", "json"}}, "log-format", "`FORMAT` of the log: text or json")
 	cmd.SetFlagErrorFunc(session.FlagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	cmd.SetHelpCommand(newHelp())
 	cmd.SetHelpFunc(showHelp)
 	addVerbs(cmd, "Directories of nodes", groups.Verbs(s)...)
 	addVerbs(cmd, "Files", schedules.Files(s)...)
@@ -129,6 +128,15 @@ func newCommand(s *session.Invocation) *cobra.Command {
 	}
 	addVerbs(cmd, "More", newVersion())
 	cmd.SetHelpCommandGroupID("More")
+	cmd.InitDefaultHelpCmd()
+	help, _, _ := cmd.Find([]string{"help"})
+	help.Use, help.Short, help.Long = "help [VERB or TOPIC]", "Explain a verb or a topic", ""
+	help.Args = func(_ *cobra.Command, args []string) error { // which cobra does not refuse
+		if _, rest, err := cmd.Find(args); err != nil || len(rest) > 0 {
+			return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), session.CommandName())
+		}
+		return nil
+	}
 	cmd.AddCommand(newRank(s), groups.NewBuffers(s))
 	cmd.AddCommand(newTopics()...)
 	document(cmd)
@@ -147,30 +155,5 @@ func addVerbs(cmd *cobra.Command, heading string, verbs ...*cobra.Command) {
 	for _, verb := range verbs {
 		verb.GroupID = heading
 		cmd.AddCommand(verb)
-	}
-}
-
-// newHelp is cobra's help verb, except that it refuses an unknown verb.
-func newHelp() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [VERB or TOPIC]",
-		Short: "Explain a verb or a topic",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			verb, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), session.CommandName())
-			}
-			verb.InitDefaultHelpFlag()
-			return verb.Help()
-		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-			verb, _, _ := cmd.Root().Find(args)
-			for _, x := range verb.Commands() {
-				if !x.Hidden {
-					list = append(list, cobra.CompletionWithDesc(x.Name(), x.Short))
-				}
-			}
-			return list, cobra.ShellCompDirectiveNoFileComp
-		},
 	}
 }
