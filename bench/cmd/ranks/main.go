@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	s.AddPlan(f, selection.NetworkModel)
 	s.AddSize(f)
 	runs := 1
-	f.VarP(selection.AtLeast{Value: &runs, Least: 1, Unset: 0}, "runs", "n", "`N`, the runs, one after the other")
+	f.VarP(selection.Positive(&runs), "runs", "n", "`N`, the runs, one after the other")
 	switch err := f.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		_, err := fmt.Fprint(stdout, usage, f.FlagUsagesWrapped(80))

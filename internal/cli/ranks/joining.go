@@ -162,12 +162,12 @@ type Nodes interface {
 func (o *Joining) Add(f *pflag.FlagSet, owner string) {
 	f.StringVar(&o.Comm, "comm", autoComm, commUsage())
 	o.Timeout = volley.DefaultTimeout
-	f.Var(selection.Interval{Value: &o.Timeout}, "timeout", "give up when no message comes for this long; 0: never")
+	f.Var(selection.Interval(&o.Timeout), "timeout", "give up when no message comes for this long; 0: never")
 	o.Ranks.Add(f)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+owner)
 	f.StringVar(&o.sends, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
-	f.Var(selection.Interval{Value: &o.interval}, "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
+	f.Var(selection.Interval(&o.interval), "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
 }
 
 // MemoryBytes returns what --memory says.

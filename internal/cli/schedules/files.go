@@ -42,9 +42,9 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.force, "force", false, force)
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	o.Joining.Add(f, "processor")
-	f.Var(selection.AtLeast{Value: &o.perRank, Least: 1, Unset: 0}, "per-rank", "processors in each process of several (default: 1)")
+	f.Var(selection.Positive(&o.perRank), "per-rank", "processors in each process of several (default: 1)")
 	o.check = "full"
-	f.Var(selection.Choice{Value: &o.check, Words: []string{"full", "off"}}, "check", "check of the result: full or off")
+	f.Var(selection.Choice(&o.check, "full", "off"), "check", "check of the result: full or off")
 	o.AddElsewhere(cmd)
 }
 
