@@ -323,13 +323,6 @@ func (s *Selection) inProcess() bool {
 	return s.Process && s.Network == "" && s.ByModel != PaperModel
 }
 
-// Paper returns the selection by the model of the paper, with the defaults of its flags.
-func (s *Selection) Paper() *Selection {
-	paper := *s
-	paper.ByModel, paper.modelFlags = PaperModel, nil
-	return &paper
-}
-
 // Bytes returns the bytes of a packet of --size. The error is an *Error.
 func (s *Selection) Bytes() (int64, error) {
 	n, err := ParseSize(s.Size)

@@ -80,7 +80,7 @@ func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 		return exit.AsUsage(err)
 	}
 	if o.explain {
-		return o.writeFronts(cmd.Context(), session.Stdout(cmd), encoder, model)
+		return writeFronts(session.Stdout(cmd), encoder.Problem(), model)
 	}
 	return o.print(cmd.Context(), session.Stdout(cmd), encoder, symbols, model)
 }
@@ -189,29 +189,15 @@ time = %s = %s for packets of %s
 		formula, report.Seconds(r.Seconds), printable.Count(int(r.SymbolsPerPacket), "symbol"))
 }
 
-// writeFronts prints what auto chooses from by the model; after that of a network also by that
-// of the paper.
-func (o *planOptions) writeFronts(ctx context.Context, stdout io.Writer, encoder *volley.Encoder, model sim.Model) error {
+// writeFronts prints what auto chooses from, and the structure that was found.
+func writeFronts(stdout io.Writer, p *algo.Problem, model sim.Model) error {
 	w := bufio.NewWriter(stdout) // keeps its first error
-	structure, _ := encoder.Problem().Structure()
+	structure, _ := p.Structure()
 	printable.Fprintf(w, "structure: %s\n", structure)
-	if model.Paper() {
-		writeCandidates(w, encoder.Problem(), model)
-		return w.Flush()
+	if !model.Paper() {
+		printable.Fprintf(w, "network: %v\n", model.Network)
 	}
-	printable.Fprintf(w, "\nnetwork: %v\n", model.Network)
-	writeCandidates(w, encoder.Problem(), model)
-	paper := o.Paper()
-	a := encoder.Problem().Matrix
-	model, err := paper.Model(a.Field(), model.Symbols())
-	if err != nil {
-		return err
-	}
-	if encoder, err = volley.NewEncoder(ctx, a, paper.Options(model)...); err != nil {
-		return exit.AsUsage(err)
-	}
-	printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", paper.Ports, model.Beta, model.Tau)
-	writeCandidates(w, encoder.Problem(), model)
+	writeCandidates(w, p, model)
 	return w.Flush()
 }
 
