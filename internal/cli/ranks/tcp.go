@@ -56,28 +56,27 @@ func (o *Joining) engine(getenv func(string) string) (string, error) {
 	if o.Ranks.Meet != "" || o.Ranks.Rank >= 0 || o.Ranks.Size > 0 {
 		return "tcp", nil
 	}
-	several := map[string]bool{} // the launchers that have started several processes
-	for _, name := range launchers {
+	several := func(name string) bool { // it has started several processes
 		n, err := strconv.Atoi(getenv(name))
-		several[name] = err == nil && n > 1
+		return err == nil && n > 1
 	}
 	say := func(name, ways string) error {
 		return exit.Usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, getenv(name), ways)
 	}
-	mpirun := ofOpenMPI
-	if !several[ofOpenMPI] {
-		mpirun = ofPMI
+	mpirun, byMPI := ofOpenMPI, several(ofOpenMPI)
+	if !byMPI {
+		mpirun, byMPI = ofPMI, several(ofPMI) && !several(ofSlurm)
 	}
 	switch built := slices.Contains(Names(), "mpi"); {
-	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]) && built:
+	case byMPI && built:
 		return "mpi", nil
-	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]):
+	case byMPI:
 		return "", say(mpirun, "--comm mpi would make them one run, but "+noMPI)
-	case several[mpirun] && built:
+	case several(ofPMI) && built:
 		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm tcp without it")
-	case several[ofSlurm] && o.Ranks.secret == "" && getenv(engine.SecretVariable) == "" && o.Ranks.Certificate == "":
+	case several(ofSlurm) && o.Ranks.secret == "" && getenv(engine.SecretVariable) == "" && o.Ranks.Certificate == "":
 		return "", say(ofSlurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
-	case several[ofSlurm]:
+	case several(ofSlurm):
 		return "tcp", nil
 	}
 	if _, pod := engine.Pod(getenv); pod {

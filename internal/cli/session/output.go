@@ -67,22 +67,23 @@ func Placed(flag string, err error) error {
 
 // checkMetrics refuses a name, unless empty, that is no place for a file of metrics.
 func checkMetrics(name string) error {
-	if name == "" {
+	switch name {
+	case "":
 		return nil
-	}
-	if name == Standard {
+	case Standard:
 		return exit.Usagef("--metrics -: stdout has the report: name a file")
 	}
-	switch info, err := os.Stat(name); {
+	info, err := os.Stat(name)
+	dir, missing := os.Stat(filepath.Dir(name))
+	switch {
 	case err == nil && !info.Mode().IsRegular():
 		return exit.Usagef("--metrics %s: it is there and no regular file: choose another name", name)
+	case missing != nil:
+		return exit.Usagef("--metrics %s: its directory: %w", name, missing)
+	case !dir.IsDir():
+		return exit.Usagef("--metrics %s: %s is no directory", name, filepath.Dir(name))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return exit.Usagef("--metrics: %w", err)
-	}
-	if info, err := os.Stat(filepath.Dir(name)); err != nil {
-		return exit.Usagef("--metrics %s: its directory: %w", name, err)
-	} else if !info.IsDir() {
-		return exit.Usagef("--metrics %s: %s is no directory", name, filepath.Dir(name))
 	}
 	return nil
 }
