@@ -110,7 +110,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	o.Joining.Add(f, "node")
 	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
 	o.AddElsewhere(cmd)
-	o.AddFile(cmd)
+	f.StringVar(&o.FileName, ranks.GroupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
 }
 
 // begin joins the others, and returns the directories of the nodes here and the options of all verbs.

@@ -194,11 +194,6 @@ func (o *Joining) Progress() func(finished, added int64) {
 // GroupFlag is the flag that names a group file: what a user would type for a group in every run.
 const GroupFlag = "group"
 
-// AddFile adds the flag of a group file.
-func (o *Joining) AddFile(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.FileName, GroupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
-}
-
 // FromFile returns the directories of the group file, if one is named, or else the arguments. Flags of the file count
 // where the command line has none of them.
 func (o *Joining) FromFile(cmd *cobra.Command, args []string) ([]string, error) {
