@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -191,24 +192,22 @@ func packetCount(n float64) string {
 	return report.Number(n) + " packets"
 }
 
-// mostPlan is the bytes of a file that are read as a plan.
+// mostPlan is the bytes that the file of a plan may have.
 const mostPlan = 1 << 30
 
 // readPlan reads the file of a plan. The error wraps a *[plan.ValidationError] where the plan breaks a rule.
-func readPlan(s *session.Invocation, name string) (p *plan.Materialized, err error) {
-	f, err := s.OpenInput(name)
-	if err == nil {
-		defer f.Close()
-		p, err = plan.Decode(io.LimitReader(f, mostPlan))
-	}
-	wrong := new(plan.DecodeError)
-	switch {
-	case err == nil:
-		return p, nil
-	case !errors.As(err, &wrong):
+func readPlan(s *session.Invocation, name string) (*plan.Materialized, error) {
+	data, err := readAtMost(s, name, mostPlan)
+	if err != nil {
 		return nil, exit.Usagef("cannot read the plan: %w", err)
 	}
-	name, err = fmt.Sprintf("%s, line %d", name, wrong.Line), wrong.Reason
+	p, err := plan.Decode(bytes.NewReader(data))
+	if err == nil {
+		return p, nil
+	}
+	if wrong := new(plan.DecodeError); errors.As(err, &wrong) {
+		name, err = fmt.Sprintf("%s, line %d", name, wrong.Line), wrong.Reason
+	}
 	if errors.As(err, new(*plan.ValidationError)) {
 		return nil, exit.AsUsage(&planError{name, err})
 	}
@@ -226,3 +225,17 @@ func (e *planError) Error() string {
 }
 
 func (e *planError) Unwrap() error { return e.err }
+
+// readAtMost reads a file, which may be a pipe. It returns an error where that has more bytes.
+func readAtMost(s *session.Invocation, name string, limit int64) ([]byte, error) {
+	f, err := s.OpenInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", name, limit)
+	}
+	return data, err
+}
