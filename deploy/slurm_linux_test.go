@@ -218,12 +218,6 @@ func TestSlurmCluster(t *testing.T) {
 		t.Errorf("want four whole nodes: %s", text)
 	}
 
-	// The step is one that volley starts, with a secret of its own.
-	step := []string{"--launch", "srun -N4 -n4 -w node0,node2,node3,node4"}
-	if text := want(exitOK, c.on(t, 0, append([]string{"volley", "verify", ckpt}, step...)...)); strings.Count(text, "whole: 4 nodes") != 1 {
-		t.Errorf("want four whole nodes: %s", text)
-	}
-
 	// A step is cancelled half-way.
 	fill(0, "second")
 	cut := srun(later, append([]string{"--job-name=cut"}, protect...)...)

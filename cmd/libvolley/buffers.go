@@ -8,12 +8,12 @@ import "C"
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unsafe"
 
 	"volley/group/buffers"
+	"volley/internal/exit"
 	"volley/transport/mpi"
 )
 
@@ -107,7 +107,7 @@ func volleyRecoverBuffers(comm C.MPI_Fint, first *C.volley_buffer, count, lost C
 // listOf returns the buffers as C has them.
 func listOf(first *C.volley_buffer, count C.int) ([]C.volley_buffer, error) {
 	if count < 0 || first == nil && count > 0 {
-		return nil, errUsage{fmt.Errorf("buffers: NULL, or count %d below 0", int(count))}
+		return nil, exit.Usagef("buffers: NULL, or count %d below 0", int(count))
 	}
 	return unsafe.Slice(first, int(count)), nil
 }
@@ -137,7 +137,7 @@ func buffersOf(first *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes
 func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options, err error) {
 	if o.accept_deleted != 0 || o.accept_changed != 0 || o.revert != 0 || o.believe != nil ||
 		o.step != nil || o.retain != 0 || o.exclude != nil || o.files != nil || o.file_count != 0 || o.force != 0 || o.set_size != 0 || o.domain != nil {
-		return p, errUsage{errors.New("accept_deleted, accept_changed, revert, believe, step, retain, exclude, files, file_count, force, set_size, domain: they are for directories: leave them 0")}
+		return p, exit.Usagef("accept_deleted, accept_changed, revert, believe, step, retain, exclude, files, file_count, force, set_size, domain: they are for directories: leave them 0")
 	}
 	g, err := groupOptions(o)
 	return buffers.Options{Settings: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err

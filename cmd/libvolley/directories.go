@@ -8,7 +8,6 @@ import "C"
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 
 	"volley/group"
 	"volley/group/protection"
+	"volley/internal/exit"
 	"volley/transport/mpi"
 )
 
@@ -46,7 +46,7 @@ func nodeOf(name string, path *C.char, o *C.volley_group_options) *node {
 	options, err := groupOptions(o)
 	n.options = options
 	if n.dir == "" {
-		err = errUsage{errors.New("path: none was given: each process names the directory of its node")}
+		err = exit.Usagef("path: none was given: each process names the directory of its node")
 	}
 	if err == nil {
 		err = n.check(o)
@@ -62,13 +62,13 @@ func nodeOf(name string, path *C.char, o *C.volley_group_options) *node {
 func (n *node) check(o *C.volley_group_options) (err error) {
 	switch {
 	case o.step != nil && *o.step < C.VOLLEY_LATEST:
-		return errUsage{fmt.Errorf("step: %d: want the number of a snapshot, or VOLLEY_LATEST", int64(*o.step))}
+		return exit.Usagef("step: %d: want the number of a snapshot, or VOLLEY_LATEST", int64(*o.step))
 	case o.retain < 0:
-		return errUsage{fmt.Errorf("retain: %d snapshots: want 0 or more; 0: all stay", int(o.retain))}
+		return exit.Usagef("retain: %d snapshots: want 0 or more; 0: all stay", int(o.retain))
 	case o.retain > 0 && o.step == nil:
-		return errUsage{fmt.Errorf("retain: %d: it is for snapshots: set step, and path to their root", int(o.retain))}
+		return exit.Usagef("retain: %d: it is for snapshots: set step, and path to their root", int(o.retain))
 	case o.step != nil && o.set_size != 0:
-		return errUsage{errors.New("set_size: snapshots are of one group: leave step NULL, and give path of one snapshot")}
+		return exit.Usagef("set_size: snapshots are of one group: leave step NULL, and give path of one snapshot")
 	}
 	return n.set.check()
 }
@@ -141,7 +141,7 @@ func volleyUnprotect(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C
 	n := nodeOf("unprotect", path, o)
 	force := o.force != 0
 	if o.step != nil && n.wrong == nil {
-		n.wrong = errUsage{errors.New("step: the protection of one snapshot is ended: leave step NULL, and give path of it")}
+		n.wrong = exit.Usagef("step: the protection of one snapshot is ended: leave step NULL, and give path of it")
 	}
 	return n.runOn(nil, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
 		_, err := g.Unprotect(ctx, group.UnprotectOptions{Force: force})
@@ -229,7 +229,7 @@ func volleyStepPath(root *C.char, step C.longlong, path *C.char, bytes C.size_t)
 		return result(err)
 	}
 	if uint64(len(dir)) >= uint64(bytes) {
-		return result(errUsage{fmt.Errorf("bytes: %d: %s takes %d", uint64(bytes), dir, len(dir)+1)})
+		return result(exit.Usagef("bytes: %d: %s takes %d", uint64(bytes), dir, len(dir)+1))
 	}
 	room := unsafe.Slice((*byte)(unsafe.Pointer(path)), len(dir)+1)
 	room[copy(room, dir)] = 0
@@ -239,7 +239,7 @@ func volleyStepPath(root *C.char, step C.longlong, path *C.char, bytes C.size_t)
 // filesOf returns the files that alone are protected, as they are called below the directory.
 func (n *node) filesOf(o *C.volley_group_options) (list []string, err error) {
 	if o.file_count < 0 || o.files == nil && o.file_count > 0 {
-		return nil, errUsage{fmt.Errorf("files: NULL, or file_count %d below 0", int(o.file_count))}
+		return nil, exit.Usagef("files: NULL, or file_count %d below 0", int(o.file_count))
 	}
 	if o.files == nil {
 		return nil, nil
@@ -247,7 +247,7 @@ func (n *node) filesOf(o *C.volley_group_options) (list []string, err error) {
 	dir := n.dir
 	if n.options.Roots {
 		if n.options.Step == group.Latest {
-			return nil, errUsage{errors.New("files: they are of one snapshot: give its step")}
+			return nil, exit.Usagef("files: they are of one snapshot: give its step")
 		}
 		dir = group.SnapshotDir(dir, n.options.Step)
 	}
@@ -259,10 +259,10 @@ func (n *node) filesOf(o *C.volley_group_options) (list []string, err error) {
 		}
 		name = filepath.Clean(name)
 		if first, _, _ := strings.Cut(name, "/"); file == nil || name == "." || !filepath.IsLocal(name) || first == ".volley" {
-			return nil, errUsage{fmt.Errorf("files[%d]: %q: want a file or directory below %s", i, C.GoString(file), dir)}
+			return nil, exit.Usagef("files[%d]: %q: want a file or directory below %s", i, C.GoString(file), dir)
 		}
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			return nil, errUsage{fmt.Errorf("files[%d]: %w", i, err)}
+			return nil, exit.Usagef("files[%d]: %w", i, err)
 		}
 		list = append(list, name)
 	}

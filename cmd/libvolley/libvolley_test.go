@@ -23,6 +23,7 @@ import (
 	"volley/field"
 	"volley/group"
 	"volley/group/protection"
+	"volley/internal/exit"
 	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
@@ -326,11 +327,11 @@ func TestResult(t *testing.T) {
 		{nil, 0},
 		{errors.New("a disk is full"), 1},
 		{&transport.AbortError{Rank: 1, Cause: errors.New("a disk is full")}, 1},
-		{errUsage{errors.New("path")}, 2},
-		{&transport.AbortError{Rank: 1, Cause: ended{errUsage{errors.New("path")}}}, 2},
-		{&transport.AbortError{Rank: 1, Cause: ended{errors.New("a disk is full")}}, 1},
+		{exit.Usagef("path"), 2},
+		{&transport.AbortError{Rank: 1, Cause: numbered(exit.Usagef("path"))}, 2},
+		{&transport.AbortError{Rank: 1, Cause: numbered(errors.New("a disk is full"))}, 1},
 		{&group.BrokenError{}, 3},
-		{cancelled{}, 4},
+		{errCancelled, 4},
 		{&volley.DisagreementError{}, 2},
 		{&protection.TooManyError{Tolerate: 1}, 2},
 		{&coded.InputError{Err: errors.New("too few")}, 2},

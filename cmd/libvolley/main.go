@@ -24,6 +24,7 @@ import (
 	"volley/field"
 	"volley/group"
 	"volley/group/protection"
+	"volley/internal/exit"
 	"volley/internal/memo"
 	"volley/internal/printable"
 	"volley/matrix"
@@ -46,11 +47,6 @@ var version = C.CString(volley.Version)
 
 //export volleyVersion
 func volleyVersion() *C.char { return version }
-
-// errUsage marks errors of arguments.
-type errUsage struct{ error }
-
-func (errUsage) ExitCode() int { return C.VOLLEY_USAGE }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
@@ -104,7 +100,7 @@ func volleyEncodeNew(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, all
 
 //export volleyRefuse
 func volleyRefuse(comm C.MPI_Fint, reason *C.char, timeout C.double, kept C.int) C.int {
-	err := errUsage{errors.New(C.GoString(reason))}
+	err := exit.AsUsage(errors.New(C.GoString(reason)))
 	return drive(comm, kept != 0, timeout, func(*mpi.Endpoint) error { return err })
 }
 
@@ -135,7 +131,7 @@ func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
 	case bytes == 0:
 		return []byte{}, nil
 	case p == nil:
-		return nil, errUsage{fmt.Errorf("%s: NULL, of %d bytes", name, uint64(bytes))}
+		return nil, exit.Usagef("%s: NULL, of %d bytes", name, uint64(bytes))
 	case err != nil:
 		return nil, err
 	}
@@ -145,13 +141,13 @@ func memory(name string, p unsafe.Pointer, bytes C.size_t) ([]byte, error) {
 // length returns an error where no memory is as long.
 func length(name string, bytes C.size_t) error {
 	if uint64(bytes) > 1<<46 { // more than there are addresses
-		return errUsage{fmt.Errorf("%s: %d bytes: no memory is as long", name, uint64(bytes))}
+		return exit.Usagef("%s: %d bytes: no memory is as long", name, uint64(bytes))
 	}
 	return nil
 }
 
 // isNull returns the error of an argument that is to be set.
-func isNull(name string) error { return errUsage{fmt.Errorf("%s: NULL: want where to write it", name)} }
+func isNull(name string) error { return exit.Usagef("%s: NULL: want where to write it", name) }
 
 // A piece is memory of the caller.
 type piece struct {
@@ -173,7 +169,7 @@ func apart(pieces []piece) error {
 			overlapped = last
 		}
 		if start(p) < end(overlapped) {
-			return errUsage{fmt.Errorf("%s overlaps %s: what is written needs memory of its own", p.name, overlapped.name)}
+			return exit.Usagef("%s overlaps %s: what is written needs memory of its own", p.name, overlapped.name)
 		}
 		if end(p) > end(last) {
 			last = p
@@ -202,46 +198,28 @@ func aborting(f func(*mpi.Endpoint) error) func(*mpi.Endpoint) error {
 	return func(e *mpi.Endpoint) error {
 		err := f(e)
 		if err != nil {
-			e.Abort(ended{err}) // they wait, or will
+			e.Abort(numbered(err)) // they wait, or will
 		}
 		return err
 	}
 }
 
-// An ended run has the number of its error at all processes.
-type ended struct{ error }
-
-func (e ended) Unwrap() error { return e.error }
-
-func (e ended) ExitCode() int { return numberOf(e.error) }
+// numbered gives an error its number at all processes.
+func numbered(err error) error { return exit.WithCode(err, exit.Code(err)) }
 
 // A telling endpoint tells the others the number, too, where a run ends itself.
 type telling struct{ *mpi.Endpoint }
 
-func (t telling) Abort(cause error) { t.Endpoint.Abort(ended{cause}) }
+func (t telling) Abort(cause error) { t.Endpoint.Abort(numbered(cause)) }
 
-// numberOf returns the number for an error.
-func numberOf(err error) int {
-	var coded interface{ ExitCode() int } // which are these numbers
-	switch {
-	case err == nil:
-		return C.VOLLEY_OK
-	case errors.As(err, &coded):
-		return coded.ExitCode()
-	case volley.IsInputError(err):
-		return C.VOLLEY_USAGE
-	}
-	return C.VOLLEY_FAILED
-}
-
-// result notes how a call has ended, and returns the number for it.
+// result notes how a call has ended, and returns the number for it, which is the exit code of the command line.
 func result(err error) C.int {
 	text := ""
 	if err != nil {
 		text = printable.Text(tell(err))
 	}
 	note(text)
-	return C.int(numberOf(err))
+	return C.int(exit.Code(err))
 }
 
 // optionAdvice says with which member of the options a function does what it has refused.
@@ -276,17 +254,14 @@ func modelOf(o *C.volley_options) (volley.Option, error) {
 	name := C.GoString(o.network)
 	switch {
 	case o.ports != 0 && name != "":
-		return nil, errUsage{errors.New("ports: they belong to the model of the paper, and network to another: leave one of them 0")}
+		return nil, exit.Usagef("ports: they belong to the model of the paper, and network to another: leave one of them 0")
 	case o.ports != 0:
 		return volley.WithPaperModel(int(o.ports), volley.DefaultBeta, volley.DefaultTau), nil
 	case name == "":
 		return volley.WithNetwork(volley.DefaultNetwork()), nil
 	}
 	n, err := sim.ParseNetwork(name)
-	if err != nil {
-		err = errUsage{err}
-	}
-	return volley.WithNetwork(n), err
+	return volley.WithNetwork(n), exit.AsUsage(err)
 }
 
 // matrixOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
@@ -297,15 +272,15 @@ func matrixOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Opt
 	}
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
 	if err != nil {
-		return nil, nil, 0, errUsage{err}
+		return nil, nil, 0, exit.AsUsage(err)
 	}
 	spec, err := matrices.ParseSpec(cmp.Or(C.GoString(o.matrix), "cauchy"))
 	if err != nil {
-		return nil, nil, 0, errUsage{err}
+		return nil, nil, 0, exit.AsUsage(err)
 	}
 	a, err := spec.Build(f, e.Size(), e.Size())
 	if err != nil {
-		return nil, nil, 0, errUsage{err}
+		return nil, nil, 0, exit.AsUsage(err)
 	}
 	options := []volley.Option{volley.WithCheck(o.unchecked == 0), volley.WithTimeout(timeout)}
 	if name := C.GoString(o.algorithm); name != "" {
@@ -335,10 +310,7 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 			return nil, err
 		}
 		encoder, err := volley.NewEncoder(context.Background(), a, append(options, model, volley.WithPacketBytes(int64(o.packet_bytes)))...)
-		if err != nil {
-			return nil, errUsage{err}
-		}
-		return encoder, nil
+		return encoder, exit.AsUsage(err)
 	})
 	return encoder, err
 }
@@ -382,7 +354,7 @@ type room []byte
 
 func (m room) WriteAt(p []byte, offset int64) (int, error) {
 	if end := offset + int64(len(p)); end > int64(len(m)) {
-		return 0, errUsage{fmt.Errorf("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m), end)}
+		return 0, exit.Usagef("coded_bytes: %d, and the coded packet has %d or more: make it the longest packet of all", len(m), end)
 	}
 	return copy(m[offset:], p), nil
 }

@@ -8,13 +8,13 @@ import "C"
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"volley/internal/delay"
+	"volley/internal/exit"
 	"volley/transport"
 	"volley/transport/mpi"
 )
@@ -39,9 +39,9 @@ func operate(o *C.volley_group_options, wrong error) *operation {
 	switch {
 	case wrong != nil:
 	case o.rate != 0 && !(o.rate >= leastRate && o.rate < 1<<62):
-		wrong = errUsage{fmt.Errorf("rate: %g bytes a second: want 1 MiB or more, as others wait for messages; 0: no limit", float64(o.rate))}
+		wrong = exit.Usagef("rate: %g bytes a second: want 1 MiB or more, as others wait for messages; 0: no limit", float64(o.rate))
 	case o.cores < 0:
-		wrong = errUsage{fmt.Errorf("cores: %d: want 1 or more; 0: all", int(o.cores))}
+		wrong = exit.Usagef("cores: %d: want 1 or more; 0: all", int(o.cores))
 	}
 	return &operation{timeout: o.timeout, rate: int64(o.rate), cores: int(o.cores), wrong: wrong}
 }
@@ -49,12 +49,8 @@ func operate(o *C.volley_group_options, wrong error) *operation {
 // leastRate is that of the command line: with less, messages would take longer than others wait for them.
 const leastRate = 1 << 20
 
-// cancelled is why an operation ends by volley_cancel.
-type cancelled struct{}
-
-func (cancelled) Error() string { return "the call was cancelled" }
-
-func (cancelled) ExitCode() int { return C.VOLLEY_CANCELLED }
+// errCancelled is why an operation ends by volley_cancel.
+var errCancelled = exit.WithCode(errors.New("the call was cancelled"), C.VOLLEY_CANCELLED)
 
 // progress adds to the bytes that are processed, and to those that the operation is to process.
 func (op *operation) progress(processed, total int64) {
@@ -152,13 +148,21 @@ type request struct {
 	err    error
 }
 
-// requests are those that nobody has waited for, and encodes that nobody has freed, by their numbers.
+// requests are those that nobody has waited for, and each *persistent that nobody has freed, by their numbers.
 var requests = struct {
 	sync.Mutex
-	last    C.volley_request
-	open    map[C.volley_request]*request
-	encodes map[C.volley_request]*persistent
-}{open: map[C.volley_request]*request{}, encodes: map[C.volley_request]*persistent{}}
+	last C.volley_request
+	open map[C.volley_request]any
+}{open: map[C.volley_request]any{}}
+
+// number gives a request its number.
+func number(r any) C.volley_request {
+	requests.Lock()
+	defer requests.Unlock()
+	requests.last++
+	requests.open[requests.last] = r
+	return requests.last
+}
 
 // start begins an operation with a request for it, or runs it.
 func (op *operation) start(comm C.MPI_Fint, begin C.int, handle *C.volley_request) C.int {
@@ -182,10 +186,7 @@ func (op *operation) start(comm C.MPI_Fint, begin C.int, handle *C.volley_reques
 		release()
 		return result(err)
 	}
-	requests.Lock()
-	defer requests.Unlock()
-	requests.last++
-	*handle, requests.open[requests.last] = requests.last, r
+	*handle = number(r)
 	return result(nil)
 }
 
@@ -199,17 +200,16 @@ func requestOf(number *C.volley_request, take bool) (*request, error) {
 	}
 	requests.Lock()
 	defer requests.Unlock()
-	r := requests.open[*number]
-	switch {
-	case requests.encodes[*number] != nil:
-		return nil, errUsage{fmt.Errorf("request: %d is of volley_encode_init: volley_run runs it", int(*number))}
-	case r == nil:
-		return nil, errUsage{fmt.Errorf("request: there is no request %d any more: somebody has waited for it", int(*number))}
+	switch r := requests.open[*number].(type) {
+	case *persistent:
+		return nil, exit.Usagef("request: %d is of volley_encode_init: volley_run runs it", int(*number))
+	case *request:
+		if take {
+			delete(requests.open, *number)
+		}
+		return r, nil
 	}
-	if take {
-		delete(requests.open, *number)
-	}
-	return r, nil
+	return nil, exit.Usagef("request: there is no request %d any more: somebody has waited for it", int(*number))
 }
 
 //export volleyTest
@@ -264,7 +264,7 @@ func volleyProgress(number *C.volley_request, processed, total *C.ulonglong) C.i
 func volleyCancel(number *C.volley_request) C.int {
 	r, err := requestOf(number, false)
 	if r != nil {
-		r.cancel(cancelled{})
+		r.cancel(errCancelled)
 	}
 	return result(err)
 }

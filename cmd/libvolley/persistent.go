@@ -8,7 +8,6 @@ import "C"
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"volley"
 	"volley/collective"
+	"volley/internal/exit"
 	"volley/transport"
 	"volley/transport/mpi"
 )
@@ -88,11 +88,11 @@ func volleyFree(data unsafe.Pointer) C.int {
 	defer regions.Unlock()
 	i := slices.IndexFunc(regions.list, func(r *region) bool { return r.data == data })
 	if i < 0 {
-		return result(errUsage{errors.New("data: it is not what volley_alloc has set, or it was freed before")})
+		return result(exit.Usagef("data: it is not what volley_alloc has set, or it was freed before"))
 	}
 	r := regions.list[i]
 	if r.users > 0 {
-		return result(errUsage{fmt.Errorf("data: %d requests of volley_encode_init use it: call volley_request_free before", r.users)})
+		return result(exit.Usagef("data: %d requests of volley_encode_init use it: call volley_request_free before", r.users))
 	}
 	regions.list = slices.Delete(regions.list, i, i+1)
 	switch {
@@ -161,10 +161,7 @@ func volleyEncodeInit(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, co
 		p.release()
 		return result(err)
 	}
-	requests.Lock()
-	defer requests.Unlock()
-	requests.last++
-	*request, requests.encodes[requests.last] = requests.last, p
+	*request = number(p)
 	return result(nil)
 }
 
@@ -187,7 +184,7 @@ func (p *persistent) bind(ctx context.Context, e *mpi.Endpoint, x, y []byte, o *
 	}
 	for rank, lengths := range sizes {
 		if lengths[1] < longest {
-			return errUsage{fmt.Errorf("coded_bytes: %d at process %d, and coded packets have %d: make it the longest packet of all, or packet_bytes", lengths[1], rank, longest)}
+			return exit.Usagef("coded_bytes: %d at process %d, and coded packets have %d: make it the longest packet of all, or packet_bytes", lengths[1], rank, longest)
 		}
 	}
 	y = y[:longest:longest]
@@ -204,12 +201,12 @@ func encodeOf(number *C.volley_request) (*persistent, error) {
 	}
 	requests.Lock()
 	defer requests.Unlock()
-	p := requests.encodes[*number]
+	p, ready := requests.open[*number].(*persistent)
 	switch {
-	case p == nil:
-		return nil, errUsage{fmt.Errorf("request: %d is not of volley_encode_init, or it was freed before", int(*number))}
+	case !ready:
+		return nil, exit.Usagef("request: %d is not of volley_encode_init, or it was freed before", int(*number))
 	case !p.running.TryLock():
-		return nil, errUsage{fmt.Errorf("request: %d runs in another thread: wait until that returns", int(*number))}
+		return nil, exit.Usagef("request: %d runs in another thread: wait until that returns", int(*number))
 	}
 	return p, nil
 }
@@ -252,7 +249,7 @@ func volleyRequestFree(number *C.volley_request) C.int {
 	p.release()
 	requests.Lock()
 	defer requests.Unlock()
-	delete(requests.encodes, *number)
+	delete(requests.open, *number)
 	*number = C.VOLLEY_REQUEST_NULL
 	return result(err)
 }

@@ -14,6 +14,7 @@ import (
 	"volley/collective"
 	"volley/group"
 	"volley/group/protection"
+	"volley/internal/exit"
 	"volley/internal/sets"
 	"volley/transport/mpi"
 )
@@ -30,9 +31,9 @@ type setOptions struct {
 func (o *setOptions) check() error {
 	switch {
 	case o.size < 0:
-		return errUsage{fmt.Errorf("set_size: %d: want 2 or more; 0: all processes are one group", o.size)}
+		return exit.Usagef("set_size: %d: want 2 or more; 0: all processes are one group", o.size)
 	case o.size == 0 && o.domain != "":
-		return errUsage{fmt.Errorf("domain: %q: it is for sets: set_size says how large they are", o.domain)}
+		return exit.Usagef("domain: %q: it is for sets: set_size says how large they are", o.domain)
 	}
 	return nil
 }
@@ -79,7 +80,7 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 	number, key := 0, 0
 	for i, s := range list {
 		if s.Lost && !n.set.force {
-			return errUsage{fmt.Errorf("set %d of %d: none of its directories is named, or all are empty: name them; force in the options gives up what they had", i, len(list))}
+			return exit.Usagef("set %d of %d: none of its directories is named, or all are empty: name them; force in the options gives up what they had", i, len(list))
 		}
 		if index := slices.Index(s.Members, e.Rank()); index >= 0 {
 			number, key = i, index
@@ -106,9 +107,9 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 		case err != nil && ctx.Err() != nil:
 			return outcome{}, failure
 		case err != nil:
-			t.Abort(ended{failure})
+			t.Abort(numbered(failure))
 		}
-		return outcome{tell(failure), numberOf(failure)}, nil
+		return outcome{tell(failure), exit.Code(failure)}, nil
 	})
 	if err != nil {
 		return err
@@ -116,19 +117,11 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 	n.verdict = failure
 	for _, x := range outcomes {
 		if x.Code != 0 {
-			n.verdict = cmp.Or(n.verdict, error(setError{errors.New(x.Text), x.Code}))
+			n.verdict = cmp.Or(n.verdict, exit.WithCode(errors.New(x.Text), x.Code))
 		}
 	}
 	return nil
 }
-
-// A setError is that of another set.
-type setError struct {
-	error
-	code int
-}
-
-func (e setError) ExitCode() int { return e.code }
 
 // noteUnnamed notes which files are excluded, as no node of the set names them.
 func (o *setOptions) noteUnnamed(sayings []*saying) {

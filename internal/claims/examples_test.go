@@ -94,7 +94,7 @@ var (
 var otherFlags = []string{"--help", "--per-rank", "--public", "--oversubscribe", "--bind-to"}
 
 // goneFlags are those of earlier versions: only the changelog has them.
-var goneFlags = []string{"--allow-deleted", "--copy-binary", "--cores", "--deleted", "--latest", "--layout", "--max-deleted", "--nice", "--root", "--share", "--trace"}
+var goneFlags = []string{"--allow-deleted", "--copy-binary", "--cores", "--deleted", "--latest", "--launch", "--layout", "--max-deleted", "--nice", "--root", "--share", "--trace"}
 
 // goneVerbs are those of earlier versions.
 var goneVerbs = []string{"tune"}

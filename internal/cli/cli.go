@@ -20,6 +20,7 @@ import (
 	"volley/internal/cli/schedules"
 	"volley/internal/cli/session"
 	"volley/internal/exit"
+	"volley/internal/selection"
 )
 
 // Main runs the command line and returns the exit code. An interrupt stops a verb, which leaves nothing half written.
@@ -49,9 +50,6 @@ func Main(args []string, stdout, stderr io.Writer) int {
 func execute(ctx context.Context, s *session.Invocation, args []string, stdout, stderr io.Writer) int {
 	cmd := newCommand(s)
 	s.Begin(cmd, stdout, stderr)
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
-		completeValues(cmd)
-	}
 	cmd.SetArgs(append([]string{}, args...)) // cobra takes the process's for nil
 	err := cmd.ExecuteContext(ctx)
 	verb, rest, unknown := cmd.Find(args)
@@ -117,10 +115,10 @@ func newCommand(s *session.Invocation) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return s.Settle(cmd) },
 	}
 	cmd.PersistentFlags().BoolP("verbose", "v", false, "say on stderr what is done")
-	cmd.PersistentFlags().StringVar(&s.Format, "log-format", "text", "`FORMAT` of the log: text or json")
+	s.Format = "text"
+	cmd.PersistentFlags().Var(selection.Choice(&s.Format, "text", "json"), "log-format", "`FORMAT` of the log: text or json")
 	cmd.SetFlagErrorFunc(session.FlagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	cmd.SetHelpCommand(newHelp())
 	cmd.SetHelpFunc(showHelp)
 	addVerbs(cmd, "Directories of nodes", groups.Verbs(s)...)
 	addVerbs(cmd, "Files", schedules.Files(s)...)
@@ -130,6 +128,15 @@ func newCommand(s *session.Invocation) *cobra.Command {
 	}
 	addVerbs(cmd, "More", newVersion())
 	cmd.SetHelpCommandGroupID("More")
+	cmd.InitDefaultHelpCmd()
+	help, _, _ := cmd.Find([]string{"help"})
+	help.Use, help.Short, help.Long = "help [VERB or TOPIC]", "Explain a verb or a topic", ""
+	help.Args = func(_ *cobra.Command, args []string) error { // which cobra does not refuse
+		if _, rest, err := cmd.Find(args); err != nil || len(rest) > 0 {
+			return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), session.CommandName())
+		}
+		return nil
+	}
 	cmd.AddCommand(newRank(s), groups.NewBuffers(s))
 	cmd.AddCommand(newTopics()...)
 	document(cmd)
@@ -148,30 +155,5 @@ func addVerbs(cmd *cobra.Command, heading string, verbs ...*cobra.Command) {
 	for _, verb := range verbs {
 		verb.GroupID = heading
 		cmd.AddCommand(verb)
-	}
-}
-
-// newHelp is cobra's help verb, except that it refuses an unknown verb.
-func newHelp() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [VERB or TOPIC]",
-		Short: "Explain a verb or a topic",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			verb, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), session.CommandName())
-			}
-			verb.InitDefaultHelpFlag()
-			return verb.Help()
-		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (list []cobra.Completion, _ cobra.ShellCompDirective) {
-			verb, _, _ := cmd.Root().Find(args)
-			for _, x := range verb.Commands() {
-				if !x.Hidden {
-					list = append(list, cobra.CompletionWithDesc(x.Name(), x.Short))
-				}
-			}
-			return list, cobra.ShellCompDirectiveNoFileComp
-		},
 	}
 }

@@ -48,7 +48,6 @@ func TestConfined(t *testing.T) {
 		"does not permit --metrics":        verb("protect", "--metrics="+out+"/m"),
 		"does not permit --group":          verb("protect", "--group="+out+"/g"),
 		"does not permit --ssh":            verb("protect", "--ssh=touch "+out+"/x"),
-		"does not permit --launch":         verb("protect", "--launch=touch "+out+"/x"),
 		"does not run the verb encode":     verb("encode", "--output="+out+"/x"),
 		"does not run the verb rank":       verb("rank"),
 		"does not run the verb group init": verb("group init", "--output="+out+"/x"),

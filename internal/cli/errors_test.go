@@ -131,7 +131,7 @@ func TestBadInput(t *testing.T) {
 		{"plan -k 0", "-k"},
 		{"plan -k 4 --format gif", "gif"},
 		{"plan -k 4 --processor 4", "0 to 3"},
-		{"plan -k 4 --format eps", "want one of text, csv, json"},
+		{"plan -k 4 --format eps", "want text or csv or json"},
 		{"plan -k 4 --why --format json", "--why"},
 		{"plan -k 4 extra", "extra"},
 		{"plan -k 4 --size big", "big"},

@@ -12,8 +12,6 @@ import (
 	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/groupfile"
-	"volley/internal/testprogram"
-	"volley/transport/transporttest"
 )
 
 // writeGroup writes a group file with the domains of directories, and options.
@@ -141,13 +139,6 @@ func TestGroupFileRanks(t *testing.T) {
 	do(6, exit.OK, "verify", "whole")
 	do(5, exit.Usage, "verify", "as many as there are processes")
 	wants(t, mustRun(t, "status", "--group", file), "set 1 of 2: ") // in one process, too
-
-	step := filepath.Join(t.TempDir(), "srun") // in place of Slurm's
-	script := "#!/bin/sh\nprogram=$1 verb=$2; shift 2\nfor r in 0 1 2 3 4 5; do \"$program\" $verb --rank $r --size 6 --meet " + transporttest.Free(t) + " --port '' \"$@\" & pids=\"$pids $!\"; done\nfor p in $pids; do wait $p || exit; done\n"
-	if err := testprogram.Write(step, []byte(script)); err != nil {
-		t.Fatal(err)
-	}
-	wants(t, resultIn(t.Context(), starting(), "verify", "--group", file, "--launch", step, "--remote-path", thisProgram(t)).stdout, "set 1 of 2: ", "(rack3)")
 }
 
 // TestGroupFileSnapshots protects roots of snapshots by a group file.

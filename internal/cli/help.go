@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"volley/internal/cli/ranks"
-	"volley/internal/cli/session"
 	"volley/internal/printable"
 	"volley/internal/selection"
 	"volley/matrix/matrices"
@@ -33,8 +32,9 @@ func newTopics() []*cobra.Command {
 var helpFiles embed.FS
 
 // document gives a command and those below it the text and the examples that their files have. What a command says
-// already comes after the text.
+// already comes after the text. Flags stay in the order in which they were added: the usual ones first.
 func document(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
 	_, below, _ := strings.Cut(cmd.CommandPath(), " ")
 	text, err := helpFiles.ReadFile("help/" + strings.TrimSuffix("volley-"+strings.ReplaceAll(below, " ", "-"), "-") + ".txt")
 	if err == nil { // the others have no more to say than their flags
@@ -50,7 +50,7 @@ func document(cmd *cobra.Command) {
 func tuningFlags() string {
 	var s selection.Selection
 	model := func(set *pflag.FlagSet) { s.AddModel(set, selection.NetworkModel) }
-	return listed(tuningGroups[0]+" flags", s.AddLimits) + "\n\n" + listed(tuningGroups[1]+" flags", model)
+	return listed("Limit flags", s.AddLimits) + "\n\n" + listed("Cost model flags", model)
 }
 
 // listed lists flags below a heading.
@@ -107,7 +107,10 @@ func showHelp(cmd *cobra.Command, _ []string) {
 func flagsInGroups(cmd *cobra.Command) string {
 	sets := map[string]*pflag.FlagSet{}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		name := strings.Join(f.Annotations[session.GroupKey], "")
+		i := slices.IndexFunc(flagGroups, func(g flagGroup) bool {
+			return slices.Contains(g.names, f.Name) && (g.topic != "ranks" || cmd.Flags().Lookup("comm") != nil)
+		})
+		name := flagGroups[max(i, 0)].name
 		if sets[name] == nil {
 			sets[name] = pflag.NewFlagSet(name, pflag.ContinueOnError)
 			sets[name].SortFlags = false
@@ -115,19 +118,15 @@ func flagsInGroups(cmd *cobra.Command) string {
 		sets[name].AddFlag(f)
 	})
 	var parts []string
-	for _, name := range slices.Concat([]string{""}, flagGroups) {
-		if sets[name] == nil || cmd.Annotations[session.GroupKey] != "" && slices.Contains(tuningGroups, name) {
-			continue
-		}
-		heading := strings.TrimSpace(name + " flags:")
-		parts = append(parts, strings.ToUpper(heading[:1])+heading[1:]+"\n"+flagUsages(sets[name]))
-	}
 	var topics []string
-	if cmd.Annotations[session.GroupKey] != "" && cmd.Flags().Lookup("network") != nil {
-		topics = append(topics, "volley help tuning")
-	}
-	if sets[session.RankGroup] != nil {
-		topics = append(topics, "volley help ranks")
+	for _, g := range flagGroups {
+		switch topic := "volley help " + g.topic; {
+		case sets[g.name] == nil:
+		case g.topic == "" || g.topic == "tuning" && !forOperators(cmd):
+			parts = append(parts, g.name+":\n"+flagUsages(sets[g.name]))
+		case !slices.Contains(topics, topic):
+			topics = append(topics, topic)
+		}
 	}
 	if topics != nil {
 		parts = append(parts, "More flags: "+strings.Join(topics, ", "))
@@ -139,8 +138,24 @@ func flagUsages(set *pflag.FlagSet) string {
 	return strings.TrimRight(set.FlagUsagesWrapped(helpWidth), " \n")
 }
 
-// flagGroups are the headings of flags that verbs have in common, in the order of --help, after the verb's own.
-var flagGroups = []string{"Override", "Matrix", "Plan", "Limit", "Cost model", "Run"}
+// forOperators reports whether a verb is for operators, as those are that reach hosts. They leave tuning to its topic.
+func forOperators(cmd *cobra.Command) bool { return cmd.Flags().Lookup("ssh") != nil }
 
-// tuningGroups are the groups of flags that few runs need: the verbs for operators leave them to the topic tuning.
-var tuningGroups = []string{"Limit", "Cost model"}
+// A flagGroup is flags below a heading of --help, or those that a topic lists in place of the verbs.
+type flagGroup struct {
+	name, topic string
+	names       []string
+}
+
+// flagGroups are the groups of flags in the order of --help. In the first one are all that are in no other.
+var flagGroups = []flagGroup{
+	{name: "Flags"},
+	{"Override flags", "", []string{"believe", "force", "accept"}},
+	{"Matrix flags", "", []string{"field", "matrix", "points", "omega", "alpha", "order", "inverse", "sinks", "separate"}},
+	{"Plan flags", "", []string{"algorithm", "plan"}},
+	{"Limit flags", "tuning", []string{"rounds-over", "max-memory", "max-compute", "whole"}},
+	{"Cost model flags", "tuning", []string{"model", "network", "gamma", "ports", "beta", "tau"}},
+	{"Run flags", "", []string{"group-size", "domain", "comm", "timeout", "memory", "limit-rate", "quiet", "progress", "limit-read",
+		"per-rank", "check", "ssh", "remote-path"}},
+	{"", "ranks", ranks.FlagNames},
+}

@@ -187,26 +187,3 @@ func TestSuggestions(t *testing.T) {
 		}
 	}
 }
-
-// TestCompletion asks for values as a shell does.
-func TestCompletion(t *testing.T) {
-	t.Parallel()
-	for line, want := range map[string]string{
-		"encode --field":      "koalabear\n",
-		"encode --algorithm":  "exchange\n",
-		"plan --matrix":       "lagrange\n",
-		"protect --digest":    "blake3\n",
-		"cost --format":       "csv\n",
-		"verify --log-format": "text\njson\n:4\n",
-		"encode --output":     ":16\n", // directories
-		"recover":             ":16\n",
-		"group init":          ":16\n",
-		"group init --digest": "blake3\n",
-		"help":                "groups\tHow directories of nodes are protected\n",
-	} {
-		args := append([]string{"__complete"}, strings.Fields(line)...)
-		if text := mustRun(t, append(args, "")...); !strings.Contains(text, want) {
-			t.Errorf("%s: %q, want %q", line, text, want)
-		}
-	}
-}

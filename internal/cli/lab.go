@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"context"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -38,9 +34,9 @@ func newExplore(s *session.Invocation) *cobra.Command {
 			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 				return cmd.Help()
 			}
-			program, err := findLab(cmd.Context())
-			if err != nil {
-				return err
+			program := session.InstalledLab()
+			if program == "" {
+				return exit.Usagef("%s is not installed: %s", session.LabName, session.WhereLab)
 			}
 			return runLab(s, cmd, program, append([]string{cmd.Name()}, args...))
 		},
@@ -62,21 +58,4 @@ func runLab(s *session.Invocation, cmd *cobra.Command, program string, args []st
 		return exit.WithCode(exit.ErrSaid, ended.ExitCode())
 	}
 	return err
-}
-
-// findLab returns volley-lab. Beside a program of go run there is none: it is built there.
-func findLab(ctx context.Context) (string, error) {
-	if path := session.InstalledLab(); path != "" {
-		return path, nil
-	}
-	executable, err := os.Executable()
-	_, missing := os.Stat("lab/cmd/volley-lab/main.go")
-	if err != nil || !strings.Contains(executable, "go-build") || missing != nil {
-		return "", exit.Usagef("%s is not installed: %s", session.LabName, session.WhereLab)
-	}
-	path := filepath.Join(filepath.Dir(executable), session.LabName)
-	if output, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./lab/cmd/volley-lab").CombinedOutput(); err != nil {
-		return "", exit.Usagef("go build ./lab/cmd/volley-lab: %w: %s", err, strings.TrimSpace(string(output)))
-	}
-	return path, nil
 }

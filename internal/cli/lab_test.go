@@ -32,9 +32,6 @@ func TestExploreElsewhere(t *testing.T) {
 			t.Errorf("%+v: want exit code %d, and what the program says", r, code)
 		}
 	}
-	if r := volleyRun("plan", "-k", "4", "-o", "a.svg"); strings.Contains(r.stderr, "go build") {
-		t.Errorf("it is installed: %+v", r)
-	}
 	if r := volleyRun("explore", "--help"); r.code != exit.OK || !strings.Contains(r.stdout, "volley-lab explore --help") {
 		t.Errorf("%+v", r)
 	}

@@ -614,17 +614,9 @@ func TestSecretShown(t *testing.T) {
 	pattern := strings.TrimSuffix(dirs[0], "0") + "{rank}"
 	told := filepath.Join(t.TempDir(), "told")
 	f.env = append(f.env, "VOLLEY_TEST_TEE="+told)
-	srun, self := newSrun(t), thisProgram(t)
-	saves := filepath.Join(t.TempDir(), "saves")
-	if err := testprogram.Write(saves, []byte("#!/bin/sh\nprintf '\"Secret\":\"%s\"' $VOLLEY_SECRET >"+told+"\nexec \"$@\"\n")); err != nil {
-		t.Fatal(err)
-	}
 	for name, run := range map[string]func(flags ...string) result{
 		"ssh": func(flags ...string) result {
 			return f.run(append(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2]), flags...)...)
-		},
-		"launch": func(flags ...string) result {
-			return f.run(append([]string{"protect", "--tolerate", "1", pattern, "--launch", saves + " " + srun + " -n3", "--remote-path", self, "--port", "7400-7463"}, flags...)...)
 		},
 		"flags": func(flags ...string) result {
 			codes, text := newRankProcesses(t, 3, func(_ int, c *exec.Cmd) {

@@ -131,7 +131,6 @@ func TestEvilNames(t *testing.T) {
 	do(2, "matrix", "-k", "3", "--matrix", "file:"+none)
 	do(2, "cost", "-k", evil)
 	do(2, "cost", "-k", "3", "--algorithm", evil)
-	do(2, "cost", "-k", "3", "-o", filepath.Join(table, "x.csv"))
 	do(2, "explore", "--listen", evil)
 	do(2, "algorithms", evil)
 	do(2, "fields", evil)

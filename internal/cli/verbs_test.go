@@ -148,7 +148,7 @@ func TestPlanText(t *testing.T) {
 		t.Errorf("processor 7 as JSON: %+v, %v", program, err)
 	}
 	for _, a := range algo.Parts() {
-		why := mustRun(t, append([]string{"plan", "--why"}, strings.Fields(a.Example)...)...)
+		why := mustRun(t, append([]string{"plan", "--model", "paper", "--why"}, strings.Fields(a.Example)...)...)
 		if !strings.Contains(why, a.Name) {
 			t.Errorf("--why %s does not name %s", a.Example, a.Name)
 		}

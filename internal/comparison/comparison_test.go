@@ -22,9 +22,7 @@ func compare(t *testing.T, args ...string) *comparison.Comparison {
 	s, f := new(selection.Selection), pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.AddMatrix(f)
 	s.AddProcessors(f)
-	s.AddPlan(f)
-	s.AddLimits(f)
-	s.AddModel(f, selection.PaperModel)
+	s.AddPlan(f, selection.PaperModel)
 	s.AddSize(f)
 	if !slices.Contains(args, "network") {
 		args = append([]string{"--beta", "20us", "--tau", "0.8ns"}, args...)

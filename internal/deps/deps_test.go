@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"internal/gauges":         {"group", "internal/disk", "internal/exit", "internal/grouptext", "internal/printable"},
 	"internal/groupfile":      {"internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
 	"internal/cli": {
-		"", "algo", "field", "group", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
+		"", "field", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
 		"matrix/matrices",
 	},
 	"internal/cli/session": {
@@ -108,7 +108,7 @@ var allowed = map[string][]string{
 		"transport", "transport/tcp",
 	},
 	"internal/cli/ranks": {
-		"", "collective", "engine", "internal/cli/session", "internal/delay", "internal/exit", "internal/groupfile", "internal/launch", "internal/printable", "internal/selection", "internal/ssh", "transport/local",
+		"", "collective", "engine", "internal/cli/session", "internal/delay", "internal/exit", "internal/groupfile", "internal/launch", "internal/selection", "internal/ssh", "transport/local",
 		"transport/mpi",
 	},
 	"internal/cli/schedules": {
@@ -121,7 +121,7 @@ var allowed = map[string][]string{
 	},
 	"cmd/volley":                {"internal/cli"},
 	"executor/internal/compile": {"executor/internal/cores", "field", "internal/poll", "plan"},
-	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/protection", "internal/delay", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi"},
+	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/protection", "internal/delay", "internal/exit", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi"},
 }
 
 // TestImports compares the table with the imports there are, without those of

@@ -52,47 +52,43 @@ func (x Saying) String() string {
 	return fmt.Sprintf("ranks %s: %s", strings.ReplaceAll(strings.Trim(fmt.Sprint(x.Ranks), "[]"), " ", ", "), x.Text)
 }
 
-// Sayings returns what failed, each once, of one set after the other.
+// Sayings returns what failed, each once, of one set after the other: what ranks only heard of, where nobody says it.
 func Sayings(endings []*Ending) (list []Saying) {
 	var sets []string
+	failed := map[string]bool{} // one of the set, by itself
 	for _, x := range endings {
-		if x != nil && !slices.Contains(sets, x.Set) {
+		if x == nil {
+			continue
+		}
+		if !slices.Contains(sets, x.Set) {
 			sets = append(sets, x.Set)
 		}
+		failed[x.Set] = failed[x.Set] || x.Text != "" && !x.Heard
 	}
 	for _, set := range sets {
-		list = append(list, sayingsOf(set, endings)...)
-	}
-	return list
-}
-
-func sayingsOf(set string, endings []*Ending) (list []Saying) {
-	foreign := 0 // ranks of other sets
-	for _, heard := range []bool{false, true} {
-		foreign = 0
+		var said []Saying
+		size := len(endings)
 		for r, x := range endings {
-			if x != nil && x.Set != set {
-				foreign++
+			switch {
+			case x == nil:
+			case x.Set != set:
+				size--
+			case x.Text != "" && !(x.Heard && failed[set]):
+				i := slices.IndexFunc(said, func(y Saying) bool { return y.Text == x.Text })
+				if i < 0 {
+					i, said = len(said), append(said, Saying{Text: x.Text, Host: x.Host})
+				}
+				said[i].Ranks = append(said[i].Ranks, r)
 			}
-			if x == nil || x.Set != set || x.Text == "" || x.Heard != heard {
-				continue
+		}
+		for _, x := range said {
+			if len(x.Ranks) == size {
+				x.Ranks = nil
 			}
-			i := slices.IndexFunc(list, func(y Saying) bool { return y.Text == x.Text })
-			if i < 0 {
-				i, list = len(list), append(list, Saying{Text: x.Text, Host: x.Host})
+			if set != "" {
+				x.Text = set + ": " + x.Text
 			}
-			list[i].Ranks = append(list[i].Ranks, r)
-		}
-		if len(list) > 0 {
-			break // what others only heard of has been said
-		}
-	}
-	for i := range list {
-		if len(list[i].Ranks) == len(endings)-foreign {
-			list[i].Ranks = nil
-		}
-		if set != "" {
-			list[i].Text = set + ": " + list[i].Text
+			list = append(list, x)
 		}
 	}
 	return list

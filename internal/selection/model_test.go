@@ -46,7 +46,7 @@ func TestModel(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--ports 1": "--ports belongs to --model paper", "--tau 1ns": "--tau belongs to --model paper", "--beta 1us": "--beta belongs to --model paper",
-		"--model paper --network wan": "--network belongs to --model network", "--model x": "want network or paper", "--network 0gbit/1us": "want a rate and a latency",
+		"--model paper --network wan": "--network belongs to --model network", "--network 0gbit/1us": "want a rate and a latency",
 		"--network 1gbit/2h": "want a rate and a latency",
 	} {
 		if _, err := modelOf(t, args).Model(fieldtest.Parse(t, "2^8"), 1); err == nil || !strings.Contains(err.Error(), want) {

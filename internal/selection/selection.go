@@ -8,7 +8,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,18 +96,6 @@ func Message(err error) string {
 	return printable.Text(packages.ReplaceAllString(text, ""))
 }
 
-// Wanted says what a flag takes that can be wrong by itself, such as "a whole number".
-func Wanted(flag *pflag.Flag) string {
-	wanted := map[string]string{"int": "a whole number", "int64": "a whole number", "duration": "a duration such as 30s", "bool": "true or false"}[flag.Value.Type()]
-	switch f := flag.Value.(type) {
-	case AtLeast:
-		wanted += fmt.Sprintf(", %d or more", f.Least)
-	case roundsOver, Interval:
-		wanted += ", 0 or more"
-	}
-	return wanted
-}
-
 // UsualField is that of a matrix that has no field of its own.
 const UsualField = "2^8"
 
@@ -125,7 +112,7 @@ func (s *Selection) AddMatrix(f *pflag.FlagSet) {
 	f.StringVar(&s.Alpha, "alpha", "", "`POINTS` α of a lagrange matrix, y of a cauchy matrix; here the words of --omega mean the points after ω")
 	f.StringVar(&s.Order, "order", "natural", "`ORDER` of the coded packets: natural, reversed (of digits, for dft; reversed:R with radices up to R), or any that is cheapest")
 	f.BoolVar(&s.Inverse, "inverse", false, "use the inverse of the matrix, after --order")
-	f.Var(AtLeast{&s.Sinks, 1, 0}, "sinks", "`R`, the processors that get a coded packet: the first ones or, with --separate, others (default: all)")
+	f.Var(Positive(&s.Sinks), "sinks", "`R`, the processors that get a coded packet: the first ones or, with --separate, others (default: all)")
 	f.BoolVar(&s.Separate, "separate", false, "the sinks hold no data: they come after the K processors that do")
 }
 
@@ -141,16 +128,18 @@ func (s *Selection) AddProcessors(f *pflag.FlagSet) {
 	f.IntVarP(&s.Processors, "processors", "k", 0, "`K`, the number of processors (default: of rows, with --matrix file:A.csv)")
 }
 
-// AddPlan adds the flag that selects a plan for a matrix.
-func (s *Selection) AddPlan(f *pflag.FlagSet) {
+// AddPlan adds the flags that select a plan for a matrix: by the model of that name unless --model says another.
+func (s *Selection) AddPlan(f *pflag.FlagSet, usual string) {
 	f.StringVar(&s.Algorithm, "algorithm", algo.Auto, "`NAME` that volley algorithms lists, with parameters or without, as in exchange:8,8; or auto for the cheapest")
+	s.AddModel(f, usual)
+	s.AddLimits(f)
 }
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	f.Var(roundsOver{&s.Limits.Rounds}, "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
-	f.Var(AtLeast{&s.Limits.Memory, 1, 0}, "max-memory", "at most `N` packets held by a processor (default: any number)")
-	f.Var(AtLeast{&s.Limits.Compute, 1, 0}, "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
+	f.Var(roundsOver(&s.Limits.Rounds), "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
+	f.Var(Positive(&s.Limits.Memory), "max-memory", "at most `N` packets held by a processor (default: any number)")
+	f.Var(Positive(&s.Limits.Compute), "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
 	f.BoolVar(&s.WholePackets, "whole", false, "keep packets whole: no plan cuts them into pieces")
 }
 
@@ -175,7 +164,8 @@ const (
 
 // AddModel adds the flags of the cost model, which is the one of that name unless --model says another.
 func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
-	f.StringVar(&s.ByModel, "model", usual, "`MODEL` of costs: network, or that of the paper: paper")
+	s.ByModel = usual
+	f.Var(Choice(&s.ByModel, NetworkModel, PaperModel), "model", "`MODEL` of costs: network, or that of the paper: paper")
 	s.modelFlags = f
 	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: "+usualNetwork+", or process in one process)")
 	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: 0, or 0.1ns in one process)")
@@ -202,12 +192,8 @@ func MakeList(f *pflag.FlagSet, name string, list *string) {
 // checkModel returns an *Error where given flags are those of another model than --model says.
 func (s *Selection) checkModel() error {
 	unfit, model := []string{"ports", "beta", "tau"}, PaperModel
-	switch s.ByModel {
-	case NetworkModel, "": // which verbs have that know no other
-	case PaperModel:
+	if s.ByModel == PaperModel {
 		unfit, model = []string{"network"}, NetworkModel
-	default:
-		return Markf("model", "--model %q: want %s or %s", s.ByModel, NetworkModel, PaperModel)
 	}
 	for _, name := range unfit {
 		if s.modelFlags != nil && s.modelFlags.Changed(name) {
@@ -337,13 +323,6 @@ func (s *Selection) inProcess() bool {
 	return s.Process && s.Network == "" && s.ByModel != PaperModel
 }
 
-// Paper returns the selection by the model of the paper, with the defaults of its flags.
-func (s *Selection) Paper() *Selection {
-	paper := *s
-	paper.ByModel, paper.modelFlags = PaperModel, nil
-	return &paper
-}
-
 // Bytes returns the bytes of a packet of --size. The error is an *Error.
 func (s *Selection) Bytes() (int64, error) {
 	n, err := ParseSize(s.Size)
@@ -385,77 +364,3 @@ func (s *Selection) PlanOrder() algo.Order {
 	}
 	return algo.Natural // of the matrix, which may be reversed
 }
-
-// AtLeast is a flag that takes a number with a lower bound; unset shows as nothing.
-type AtLeast struct {
-	Value        *int
-	Least, Unset int
-}
-
-// Set takes a number, Least or more.
-func (f AtLeast) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < f.Least {
-		return fmt.Errorf("want a number, %d or more", f.Least)
-	}
-	*f.Value = n
-	return nil
-}
-
-// String returns the number.
-func (f AtLeast) String() string {
-	if f.Value == nil || *f.Value == f.Unset {
-		return ""
-	}
-	return fmt.Sprint(*f.Value)
-}
-
-// Type returns "int".
-func (f AtLeast) Type() string { return "int" }
-
-// Interval is a flag that takes a time, 0 or more; 0 shows as nothing.
-type Interval struct{ Value *time.Duration }
-
-// Set takes a time, 0 or more.
-func (f Interval) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return errors.New("want a time, 0 or more")
-	}
-	*f.Value = d
-	return nil
-}
-
-// String returns the time.
-func (f Interval) String() string {
-	if f.Value == nil || *f.Value == 0 {
-		return "0"
-	}
-	return f.Value.String()
-}
-
-// Type returns "duration".
-func (f Interval) Type() string { return "duration" }
-
-// roundsOver is a flag that takes a number of rounds over the fewest; unset shows as nothing.
-type roundsOver struct{ limit *algo.RoundLimit }
-
-// Set takes a number, 0 or more.
-func (f roundsOver) Set(text string) error {
-	n := -1
-	err := AtLeast{&n, 0, -1}.Set(text)
-	if err == nil {
-		*f.limit = algo.FewestPlus(n)
-	}
-	return err
-}
-
-func (f roundsOver) String() string {
-	if f.limit == nil {
-		return ""
-	}
-	n := f.limit.Excess()
-	return AtLeast{&n, 0, -1}.String()
-}
-
-func (roundsOver) Type() string { return "int" }

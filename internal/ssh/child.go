@@ -79,18 +79,15 @@ type Child struct {
 // greeting comes before all messages: what a shell says at login comes before that.
 const greeting = "volley: messages follow"
 
-// Bounds of a line, and of the time between two messages: a beat is an empty one.
+// Bounds of a line, of a part of a program that is copied, and of the time between two messages: a beat is an empty one.
 const (
-	mostLine = 1 << 20
-	Beat     = 2 * time.Second
+	mostLine  = 1 << 20
+	copyBytes = 256 << 10
+	Beat      = 2 * time.Second
 )
 
 // silence is how long a side that says nothing, not even a beat, counts as there.
 const silence = time.Minute
-
-const (
-	copyBytes = 256 << 10 // of a program that is copied
-)
 
 // connects is how long ssh may take to connect.
 func (c *Client) connects() time.Duration {

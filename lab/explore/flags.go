@@ -25,9 +25,7 @@ func newFlagSet() (*pflag.FlagSet, *selection.Selection) {
 	s, set := new(selection.Selection), pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.AddMatrix(set)
 	s.AddProcessors(set)
-	s.AddPlan(set)
-	s.AddLimits(set)
-	s.AddModel(set, selection.PaperModel) // whose figures the page shows
+	s.AddPlan(set, selection.PaperModel) // whose figures the page shows
 	s.AddSize(set)
 	return set, s
 }

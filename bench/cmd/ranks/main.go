@@ -55,11 +55,10 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	f.SortFlags, f.Usage = false, func() {}
 	s.AddMatrix(f)
 	s.AddProcessors(f)
-	s.AddPlan(f)
-	s.AddModel(f, selection.NetworkModel)
+	s.AddPlan(f, selection.NetworkModel)
 	s.AddSize(f)
 	runs := 1
-	f.VarP(selection.AtLeast{Value: &runs, Least: 1, Unset: 0}, "runs", "n", "`N`, the runs, one after the other")
+	f.VarP(selection.Positive(&runs), "runs", "n", "`N`, the runs, one after the other")
 	switch err := f.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		_, err := fmt.Fprint(stdout, usage, f.FlagUsagesWrapped(80))

@@ -96,7 +96,7 @@ func speed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.StringVarP(&o.processors, "processors", "k", "", "`K`, the numbers of processors: a list such as 4,8,16..20 (default: those of each case)")
 	f.StringVar(&o.size, "size", "", "`BYTES` of a packet (default: that of each case)")
 	f.StringVar(&o.algorithms, "algorithm", algo.Auto, "`NAMES` that volley algorithms lists, or auto, with commas")
-	f.VarP(selection.AtLeast{Value: &o.iterations, Least: 1, Unset: 0}, "iterations", "n", fmt.Sprintf("`N`, how often each is run after a first time; fewer, but %d, where a row takes over %v", bench.LeastIterations, bench.MostTime))
+	f.VarP(selection.Positive(&o.iterations), "iterations", "n", fmt.Sprintf("`N`, how often each is run after a first time; fewer, but %d, where a row takes over %v", bench.LeastIterations, bench.MostTime))
 	f.StringVar(&o.sets, "instructions", "", "`SETS` of instructions to keep to, with commas: "+strings.Join(instructions.Sets, ", "))
 	f.StringVar(&o.profiles, "profiles", "", "`DIR` for profiles of the CPU, one of each row, for go tool pprof")
 	f.StringVar(&o.format, "format", "text", "`FORMAT`: "+strings.Join(report.Formats, ", "))

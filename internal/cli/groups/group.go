@@ -38,14 +38,14 @@ type groupOptions struct {
 	believe  string
 	meta     string
 	step     step
-	reads    string                          // bytes a second of each node; "": no limit
-	dirs     []string                        // that this process is given: its own, or those of all
-	rank     int                             // of all, where that of the party is one of a set
-	dir      string                          // of the one node that this process has; empty: none, or several
-	roots    bool                            // directories are roots of snapshots
-	orders   map[string]*launch.NodeCommands // by directory: commands of nodes
-	resizing *group.ResizeOptions            // nil: a group stays as large as it is
-	removed  []string                        // directories of the nodes that a resize has removed
+	reads    string               // bytes a second of each node; "": no limit
+	dirs     []string             // that this process is given: its own, or those of all
+	rank     int                  // of all, where that of the party is one of a set
+	dir      string               // of the one node that this process has; empty: none, or several
+	roots    bool                 // directories are roots of snapshots
+	commands bool                 // of nodes run
+	resizing *group.ResizeOptions // nil: a group stays as large as it is
+	removed  []string             // directories of the nodes that a resize has removed
 }
 
 func newOptions(s *session.Invocation) *groupOptions {
@@ -100,22 +100,17 @@ func (s *step) addStep(f *pflag.FlagSet, taken string) {
 const recoverable = "the newest that is in force or can be recovered"
 
 func (o *groupOptions) add(cmd *cobra.Command) {
-	session.ForOperators(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.String("metrics", "", "`FILE` for metrics of the run as OpenMetrics, such as in a node exporter's textfile directory")
 	f.StringVar(&o.key, "key", "", "`FILE` with the key of the group; none: do not check keys, and protect without one")
 	f.StringVar(&o.meta, "meta", "", "`DIR` in which everything of Volley's lies, in place of the .volley of each node: that of node 3 in DIR/node.3")
-	end := session.FlagGroup(cmd, "Override")
 	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
-	end()
-	end = session.FlagGroup(cmd, "Run")
 	o.sets.add(f)
 	o.Joining.Add(f, "node")
 	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
-	end()
 	o.AddElsewhere(cmd)
-	o.AddFile(cmd)
+	f.StringVar(&o.FileName, ranks.GroupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
 }
 
 // begin joins the others, and returns the directories of the nodes here and the options of all verbs.
@@ -206,8 +201,20 @@ func wayOn(err error) error {
 	return err
 }
 
+// A part is the nodes here of a group, or of one set of the nodes.
+type part struct {
+	*group.Group
+	dirs  []string
+	index protection.SetIndex
+}
+
 // A groupVerb is what a verb does on the nodes here of a group.
-type groupVerb[R any] func(g *group.Group, ctx context.Context) (R, error)
+type groupVerb[R any] func(g part, ctx context.Context) (R, error)
+
+// An afterError is what a verb has to say once its report is printed.
+type afterError struct{ error }
+
+func (e afterError) Unwrap() error { return e.error }
 
 // onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
 // It prints the reports. verdict, unless nil, says after that what a report comes to.
@@ -221,12 +228,12 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 		if err != nil {
 			return err
 		}
-		return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, _ protection.SetIndex, w io.Writer) error {
-			r, err := verb(group.Join(t, dirs, options), cmd.Context())
-			if err != nil {
+		return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, index protection.SetIndex, w io.Writer) error {
+			r, err := verb(part{group.Join(t, dirs, options), dirs, index}, cmd.Context())
+			if err != nil && !errors.As(err, new(afterError)) {
 				return wayOn(err)
 			}
-			if err := finish(o, cmd, w, r, print); err != nil || verdict == nil {
+			if err := cmp.Or(finish(o, cmd, w, r, print), err); err != nil || verdict == nil {
 				return err
 			}
 			return verdict(r)
@@ -260,17 +267,6 @@ func newProtect(s *session.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protect [--tolerate R] [flags] DIR...",
 		Short: "Protect the files of a group of nodes by parity at each of them",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dirs, err := o.directories(cmd, args)
-			if err != nil {
-				return err
-			}
-			o.sets.forget = p.Force
-			if !p.DryRun { // the other verbs read what was protected
-				o.ordered()
-			}
-			return o.Spread(cmd, dirs, func() error { return o.protect(cmd, dirs, p, oneFileSystem) })
-		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&p.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
@@ -280,51 +276,46 @@ func newProtect(s *session.Invocation) *cobra.Command {
 	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
 	f.BoolVar(&p.Strict, "strict", false, strictHelp)
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
-	o.step.addStep(f, "the newest that all roots have")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
-	end := session.FlagGroup(cmd, "Override")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
 	addAccept(f, &p)
-	end()
-	o.add(cmd)
+	newVerb(o, cmd, "the newest that all roots have", func(g part, ctx context.Context) (r *group.ProtectReport, err error) {
+		switch {
+		case len(o.commanders(o.File.Dirs)) > 0 && o.Party.Job():
+			return nil, exit.Usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", ranks.GroupFlag)
+		case p.Retain < 0 || p.Retain > 0 && !o.roots:
+			return nil, exit.Usagef("--retain %d: want how many snapshots of roots stay, with --step", p.Retain)
+		}
+		p := p
+		p.Part = g.index
+		if f.Changed("exclude") { // or else nil
+			p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
+		}
+		if f.Changed("one-file-system") {
+			p.OneFileSystem = &oneFileSystem
+		}
+		err = launch.Between(ctx, o.commanders(g.dirs), func() (string, error) {
+			r, err = g.Protect(ctx, p)
+			return o.cameTo(r != nil, err), err
+		})
+		return r, reported(r != nil, err)
+	}, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
+		return grouptext.Protect(w, r, p.DryRun, verbose)
+	}, nil)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.sets.forget, o.commands = p.Force, !p.DryRun // the other verbs read what was protected
+		return run(cmd, args)
+	}
 	return cmd
 }
 
-// protect protects the nodes here.
-func (o *groupOptions) protect(cmd *cobra.Command, args []string, p group.ProtectOptions, oneFileSystem bool) error {
-	dirs, options, err := o.begin(cmd, args)
-	if err != nil {
-		return err
+// reported returns the error of a run that may have protected the group all the same, but not as strictly as asked.
+func reported(protected bool, err error) error {
+	if protected && err != nil {
+		return afterError{err}
 	}
-	switch {
-	case len(o.commanders(o.File.Dirs)) > 0 && o.Party.Job():
-		return exit.Usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", ranks.GroupFlag)
-	case p.Retain < 0 || p.Retain > 0 && !o.roots:
-		return exit.Usagef("--retain %d: want how many snapshots of roots stay, with --step", p.Retain)
-	}
-	if cmd.Flags().Changed("exclude") { // or else nil
-		p.Exclude = slices.DeleteFunc(append([]string{}, p.Exclude...), func(pattern string) bool { return pattern == "" })
-	}
-	if cmd.Flags().Changed("one-file-system") {
-		p.OneFileSystem = &oneFileSystem
-	}
-	return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, part protection.SetIndex, w io.Writer) error {
-		p := p
-		p.Part = part
-		var r *group.ProtectReport
-		err := launch.Between(cmd.Context(), o.commanders(dirs), func() (string, error) {
-			var err error
-			r, err = group.Join(t, dirs, options).Protect(cmd.Context(), p)
-			return o.cameTo(r != nil, err), err
-		})
-		if r == nil {
-			return wayOn(err)
-		}
-		printed := finish(o, cmd, w, r, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
-			return grouptext.Protect(w, r, p.DryRun, verbose)
-		})
-		return cmp.Or(printed, err) // the group is protected, but not as strictly as asked
-	})
+	return err
 }
 
 func newVerify(s *session.Invocation) *cobra.Command {
@@ -333,17 +324,17 @@ func newVerify(s *session.Invocation) *cobra.Command {
 		Use:   "verify [flags] DIR...",
 		Short: "Say which nodes and files of a protected group are whole",
 	}
-	cmd.Flags().TextVar((*part)(&x), "part", part{}, "`PART` of each node to read: 3/30, or today/30 for another one each day")
-	return newVerb(newOptions(s), cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.VerifyReport, error) {
+	cmd.Flags().TextVar((*portion)(&x), "part", portion{}, "`PART` of each node to read: 3/30, or today/30 for another one each day")
+	return newVerb(newOptions(s), cmd, recoverable, func(g part, ctx context.Context) (*group.VerifyReport, error) {
 		return g.Verify(ctx, x)
 	}, grouptext.Verify, grouptext.Broken)
 }
 
-// A part is a flag. Its text is the part of one day, which hosts get in place of today.
-type part group.VerifyOptions
+// A portion is a flag. Its text is the part of one day, which hosts get in place of today.
+type portion group.VerifyOptions
 
 // UnmarshalText takes 3/30 or, for the day since 1970 by UTC modulo 30, plus 1, today/30.
-func (p *part) UnmarshalText(text []byte) error {
+func (p *portion) UnmarshalText(text []byte) error {
 	number, parts, _ := strings.Cut(string(text), "/")
 	n, err := strconv.Atoi(parts)
 	i := 0
@@ -355,12 +346,12 @@ func (p *part) UnmarshalText(text []byte) error {
 	if err != nil || i < 1 || i > n {
 		return fmt.Errorf("part %q: want one such as 3/30 or today/30", text)
 	}
-	*p = part{Part: i, Parts: n}
+	*p = portion{Part: i, Parts: n}
 	return nil
 }
 
 // MarshalText returns what UnmarshalText takes.
-func (p part) MarshalText() ([]byte, error) {
+func (p portion) MarshalText() ([]byte, error) {
 	if p.Parts == 0 {
 		return nil, nil
 	}
@@ -381,7 +372,7 @@ func newStatus(s *session.Invocation) *cobra.Command {
 	return newVerb(newOptions(s), &cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
-	}, recoverable, (*group.Group).Status, grouptext.Status, grouptext.Broken)
+	}, recoverable, part.Status, grouptext.Status, grouptext.Broken)
 }
 
 func newRecover(s *session.Invocation) *cobra.Command {
@@ -389,19 +380,13 @@ func newRecover(s *session.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover [flags] DIR...",
 		Short: "Recover lost nodes and damaged files of a protected group",
-		PreRunE: func(*cobra.Command, []string) error {
-			if slices.Contains(x.Files, "") {
-				return exit.Usagef("--file '': want a file as it lies below a node's directory, or a pattern as in .gitignore")
-			}
-			return nil
-		},
 	}
 	f := cmd.Flags()
 	f.TextVar((*edits)(&x.Revert), "revert", edits{}, "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
-	f.StringArrayVar(&x.Files, "file", nil, "`PATTERN` of what alone comes back, as in .gitignore, once for each; deleted files, too")
+	f.StringArrayVar(&x.Files, "file", nil, "`FILE` that alone comes back, or a pattern as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.OutDir, "to", "", "`DIR` that gets the files of lost nodes, with --file those of all, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
-	return newVerb(newOptions(s), cmd, recoverable, func(g *group.Group, ctx context.Context) (*group.RecoverReport, error) {
+	return newVerb(newOptions(s), cmd, recoverable, func(g part, ctx context.Context) (*group.RecoverReport, error) {
 		return g.Recover(ctx, x)
 	}, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
 		return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
@@ -416,18 +401,19 @@ func Verbs(s *session.Invocation) []*cobra.Command {
 // Nodes are what a rank of any verb tells others of the nodes that it has none of.
 func Nodes(s *session.Invocation) ranks.Nodes { return newOptions(s) }
 
-// ordered settles which commands run at nodes: of this verb, those of the group file.
-func (o *groupOptions) ordered() {
-	o.orders = map[string]*launch.NodeCommands{}
-	for dir, c := range o.File.Commands {
-		o.orders[dir] = &launch.NodeCommands{Commands: c, Name: dir, Meta: o.meta, Quiet: o.Quiet}
+// orders returns which commands run at a node: of this verb, those of the group file.
+func (o *groupOptions) orders(dir string) *launch.NodeCommands {
+	c, ordered := o.File.Commands[dir]
+	if !ordered || !o.commands {
+		return nil
 	}
+	return &launch.NodeCommands{Commands: c, Name: dir, Meta: o.meta, Quiet: o.Quiet}
 }
 
 // commanders returns those of directories here that have commands.
 func (o *groupOptions) commanders(dirs []string) (list []*launch.Commander) {
 	for _, dir := range dirs {
-		if order := o.orders[dir]; order != nil {
+		if order := o.orders(dir); order != nil {
 			list = append(list, &launch.Commander{NodeCommands: *order, Dir: dir, Environ: o.Session.Environ, Say: o.Session.CommandSays})
 		}
 	}
@@ -486,7 +472,7 @@ func newSnapshots(s *session.Invocation) *cobra.Command {
 	cmd := newVerb(newOptions(s), &cobra.Command{
 		Use:   "snapshots [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
-	}, "", (*group.Group).Snapshots, grouptext.Snapshots, nil)
+	}, "", part.Snapshots, grouptext.Snapshots, nil)
 	for _, name := range []string{"group-size", "domain", "believe"} { // which are for one snapshot, or none
 		cmd.Flags().MarkHidden(name)
 	}
@@ -500,10 +486,8 @@ func newUnprotect(s *session.Invocation) *cobra.Command {
 	}
 	var yes, force bool
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
-	end := session.FlagGroup(cmd, "Override")
 	cmd.Flags().BoolVar(&force, "force", false, "also where something is lost or damaged, which then never comes back")
-	end()
-	return newVerb(newOptions(s), cmd, "", func(g *group.Group, ctx context.Context) (*group.UnprotectReport, error) {
+	return newVerb(newOptions(s), cmd, "", func(g part, ctx context.Context) (*group.UnprotectReport, error) {
 		return g.Unprotect(ctx, group.UnprotectOptions{Force: force, DryRun: !yes})
 	}, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
 		return grouptext.Unprotect(w, r, yes, verbose)

@@ -39,11 +39,9 @@ func newGroup(s *session.Invocation) *cobra.Command {
 	verb := newProtect(s)
 	for _, key := range groupfile.Keys {
 		if f := verb.Flags().Lookup(key); f != nil {
-			f.Annotations = nil
 			init.Flags().AddFlag(f)
 		}
 	}
-	session.ForOperators(init)
 	init.Flags().StringVarP(&output, "output", "o", "", "`FILE` that is written; - is stdout")
 	cmd := &cobra.Command{Use: "group", Short: "Write the file that names the nodes of a group", Args: session.NoArguments, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(init)

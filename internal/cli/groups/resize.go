@@ -31,21 +31,17 @@ func newResize(s *session.Invocation) *cobra.Command {
 	f.IntVar(&x.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
 	f.BoolVar(&x.Strict, "strict", false, strictHelp)
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
-	end := session.FlagGroup(cmd, "Override")
 	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
 	addAccept(f, &x.ProtectOptions)
-	end()
-	var strict error // of a group that is resized, as the report tells, too
-	newVerb(o, cmd, "", func(g *group.Group, ctx context.Context) (*group.ResizeReport, error) {
+	newVerb(o, cmd, "", func(g part, ctx context.Context) (*group.ResizeReport, error) {
 		r, err := g.Resize(ctx, x)
-		if r == nil {
-			return nil, err
+		if r != nil {
+			o.removed = r.Removed
 		}
-		strict, o.removed = err, r.Removed
-		return r, nil
+		return r, reported(r != nil, err)
 	}, func(w io.Writer, r *group.ResizeReport, verbose bool) error {
 		return grouptext.Resize(w, r, x.DryRun, verbose)
-	}, func(*group.ResizeReport) error { return strict })
+	}, nil)
 	resize := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		end := resize(cmd, args)

@@ -25,32 +25,29 @@ import (
 // A comm is a way for processors to talk.
 type comm struct {
 	name string // as --comm takes it
-	doc  string
 
 	// join returns this process's party, or an error where the others do not come within the time of the flags.
 	join func(ctx context.Context, o *Joining) (*session.Party, error)
 }
 
-// AutoComm takes the comm that the environment and the flags call for.
-const AutoComm = "auto"
+// autoComm takes the comm that the environment and the flags call for.
+const autoComm = "auto"
 
 // comms are the values of --comm, the default first.
 var comms = []comm{
-	{AutoComm, "what started this process decides", nil},
-	{"local", "in this process", func(context.Context, *Joining) (*session.Party, error) {
+	{autoComm, nil},
+	{"local", func(context.Context, *Joining) (*session.Party, error) {
 		return &session.Party{Transport: local.New(1)[0]}, nil
 	}},
-	{"tcp", "by TCP, in processes on any machines", joinTCP},
+	{"tcp", joinTCP},
 }
 
 // noMPI says why a program has not got --comm mpi.
 const noMPI = "this volley was built without MPI: build it with go build -tags mpi ./cmd/volley"
 
 func findComm(name string) (comm, error) {
-	for _, c := range comms {
-		if c.name == name {
-			return c, nil
-		}
+	if i := slices.IndexFunc(comms, func(c comm) bool { return c.name == name }); i >= 0 {
+		return comms[i], nil
 	}
 	if name == "mpi" {
 		return comm{}, exit.Usagef("--comm mpi: %s", noMPI)
@@ -64,14 +61,6 @@ func Names() (list []string) {
 		list = append(list, c.name)
 	}
 	return list
-}
-
-func commUsage() string {
-	var list []string
-	for _, c := range comms {
-		list = append(list, c.name+", "+c.doc)
-	}
-	return "how processors talk: " + strings.Join(list, "; ")
 }
 
 // RankWord stands for a number in the names of files: of a processor, or of a process.
@@ -101,7 +90,7 @@ func (o *Joining) enter(ctx context.Context) (err error) {
 	if s.LaunchRank != nil {
 		c.join = joinLaunch
 	} else {
-		if o.Comm == AutoComm {
+		if o.Comm == autoComm {
 			if o.Comm, err = o.engine(s.Getenv); err != nil {
 				return err
 			}
@@ -137,7 +126,6 @@ type Joining struct {
 	Timeout  time.Duration
 	ssh      string // --ssh
 	program  string // --remote-path
-	step     string // --launch
 
 	FileName string             // of a group
 	File     groupfile.Document // of that name
@@ -161,14 +149,14 @@ type Nodes interface {
 
 // Add adds the flags; the help names the owner of the memory.
 func (o *Joining) Add(f *pflag.FlagSet, owner string) {
-	f.StringVar(&o.Comm, "comm", AutoComm, commUsage())
+	f.StringVar(&o.Comm, "comm", autoComm, "how processors talk: auto, what started this process decides; local, in this process; tcp, by TCP, in processes on any machines; mpi, by MPI, where it is built in, in the processes that mpirun starts")
 	o.Timeout = volley.DefaultTimeout
-	f.Var(selection.Interval{Value: &o.Timeout}, "timeout", "give up when no message comes for this long; 0: never")
+	f.Var(selection.Interval(&o.Timeout), "timeout", "give up when no message comes for this long; 0: never")
 	o.Ranks.Add(f)
 	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+owner)
 	f.StringVar(&o.sends, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
-	f.Var(selection.Interval{Value: &o.interval}, "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
+	f.Var(selection.Interval(&o.interval), "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
 }
 
 // MemoryBytes returns what --memory says.
@@ -194,11 +182,6 @@ func (o *Joining) Progress() func(finished, added int64) {
 
 // GroupFlag is the flag that names a group file: what a user would type for a group in every run.
 const GroupFlag = "group"
-
-// AddFile adds the flag of a group file.
-func (o *Joining) AddFile(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.FileName, GroupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
-}
 
 // FromFile returns the directories of the group file, if one is named, or else the arguments. Flags of the file count
 // where the command line has none of them.

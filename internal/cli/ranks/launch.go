@@ -28,28 +28,28 @@ const copied = "copy"
 
 // AddElsewhere adds the flags by which ranks start elsewhere.
 func (o *Joining) AddElsewhere(cmd *cobra.Command) {
-	defer session.FlagGroup(cmd, "Run")()
 	f := cmd.Flags()
 	f.StringVar(&o.ssh, "ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
 	f.StringVar(&o.program, "remote-path", "volley", "`FILE` of volley on these hosts; "+copied+": this volley, copied there for the run")
-	if f.Lookup("comm") != nil {
-		f.StringVar(&o.step, "launch", "", "`CMD` that starts the processes of the run, such as 'srun -N8 --ntasks-per-node=1': it gets this command without --launch, and a secret in the environment")
-	}
 }
 
-// Spread runs a verb on what arguments name: here, or by ranks at the hosts of the arguments, or in processes that
-// --launch starts.
+// Spread runs a verb on what arguments name: here, or by ranks at the hosts of the arguments.
 func (o *Joining) Spread(cmd *cobra.Command, args []string, local func() error) error {
 	l, err := o.launchOf(cmd, args)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case l != nil:
-		return o.atHosts(l, cmd)
-	case o.step != "" && o.Session.LaunchRank == nil:
-		return o.runStep(cmd, words(o.step), o.program, args)
 	}
-	return local()
+	if l == nil {
+		return local()
+	}
+	defer l.End()
+	if err := l.Begin(cmd.Context()); err != nil {
+		return err
+	}
+	if o.Nodes != nil {
+		return o.Nodes.Meet(l, cmd)
+	}
+	return l.Meet(cmd.Context())
 }
 
 // launchOf returns the launch of the ranks at the hosts of the arguments; nil: all are here. A rank starts no others,
@@ -67,8 +67,6 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 		return nil, exit.Usagef("-o %s: name the packets as HOST:FILE", output.Value)
 	case hosts == nil:
 		return nil, nil
-	case o.step != "":
-		return nil, exit.Usagef("--launch: %s is reached by ssh, which starts the processes: leave one of both out", hosts[0])
 	}
 	for _, name := range []string{"comm", "rank", "size", "meet", "secret", "advertise"} {
 		if cmd.Flags().Changed(name) {
@@ -100,15 +98,15 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 	if len(l.Command) == 0 {
 		return nil, exit.Usagef("--ssh %q: want a command, and what has blanks in quotes", o.ssh)
 	}
-	l.Terms = engine.Run{Bind: o.Ranks.Bind, Certificate: o.Ranks.Certificate, Key: o.Ranks.Key, Authority: o.Ranks.Authority}
+	l.Terms = o.Ranks.Run
 	if l.Terms.Certificate+l.Terms.Key+l.Terms.Authority == "" {
 		l.Terms.Secret = engine.NewSecret()
 	}
-	if cmd.Flags().Changed("port") {
-		l.Terms.Ports = o.Ranks.Ports
+	if !cmd.Flags().Changed("port") {
+		l.Terms.Ports = engine.Ports{}
 	}
 	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
-		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, rankFlagNames)...)}
+		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, FlagNames)...)}
 	start.LaunchHost, _ = os.Hostname()
 	if o.Nodes != nil {
 		return l, o.Nodes.Deal(l, cmd, start, hosts)
@@ -220,16 +218,4 @@ func deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, addresses []
 		return exit.Usagef("%s: name the hosts", HostWord)
 	}
 	return nil
-}
-
-// atHosts starts the ranks, and has them meet.
-func (o *Joining) atHosts(l *launch.Launch, cmd *cobra.Command) error {
-	defer l.End()
-	if err := l.Begin(cmd.Context()); err != nil {
-		return err
-	}
-	if o.Nodes != nil {
-		return o.Nodes.Meet(l, cmd)
-	}
-	return l.Meet(cmd.Context())
 }

@@ -19,35 +19,27 @@ import (
 	"volley/internal/launch"
 )
 
-// rankFlags is the flags that make this process a rank of --comm tcp.
+// Flags is the flags that make this process a rank of --comm tcp.
 type Flags struct {
-	Rank, Size int
-	Meet       string
-	Secret     string // a file
-	Bind       string
-	Advertise  string
-	Ports      engine.Ports
-
-	Certificate, Key, Authority string
+	engine.Run
+	secret string // the file of that of the run
 }
 
-var rankFlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
+// FlagNames are those of [Flags].
+var FlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
 
 // Add adds the flags, which topic ranks lists.
 func (o *Flags) Add(f *pflag.FlagSet) {
 	f.IntVar(&o.Rank, "rank", -1, "`R`, the rank of this process, from 0")
 	f.IntVar(&o.Size, "size", 0, "`K`, the number of processes of the run")
 	f.StringVar(&o.Meet, "meet", "", "`HOST:PORT` at which rank 0 listens and all meet")
-	f.StringVar(&o.Secret, "secret", "", "`FILE` with the secret of the run: 64 hexadecimal digits, as openssl rand -hex 32 prints; - is standard input, fd:N a descriptor (default: "+engine.SecretVariable+")")
+	f.StringVar(&o.secret, "secret", "", "`FILE` with the secret of the run: 64 hexadecimal digits, as openssl rand -hex 32 prints; - is standard input, fd:N a descriptor (default: "+engine.SecretVariable+")")
 	f.StringVar(&o.Bind, "bind", "", "`HOST` to listen at (default: all interfaces, or loopback where --meet is)")
 	f.StringVar(&o.Advertise, "advertise", "", "`HOST` or HOST:PORT at which others reach this process (default: that of the route to --meet)")
 	f.TextVar(&o.Ports, "port", engine.UsualPorts, "`PORTS` to listen at")
 	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
 	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
 	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
-	for _, name := range rankFlagNames {
-		f.Lookup(name).Annotations = map[string][]string{session.GroupKey: {session.RankGroup}}
-	}
 }
 
 // launchers are the variables that tell each process how many there are in its step, not in a whole allocation.
@@ -64,28 +56,27 @@ func (o *Joining) engine(getenv func(string) string) (string, error) {
 	if o.Ranks.Meet != "" || o.Ranks.Rank >= 0 || o.Ranks.Size > 0 {
 		return "tcp", nil
 	}
-	several := map[string]bool{} // the launchers that have started several processes
-	for _, name := range launchers {
+	several := func(name string) bool { // it has started several processes
 		n, err := strconv.Atoi(getenv(name))
-		several[name] = err == nil && n > 1
+		return err == nil && n > 1
 	}
 	say := func(name, ways string) error {
 		return exit.Usagef("this is one of several processes that would do the same (%s=%s): %s; --comm local lets each run by itself", name, getenv(name), ways)
 	}
-	mpirun := ofOpenMPI
-	if !several[ofOpenMPI] {
-		mpirun = ofPMI
+	mpirun, byMPI := ofOpenMPI, several(ofOpenMPI)
+	if !byMPI {
+		mpirun, byMPI = ofPMI, several(ofPMI) && !several(ofSlurm)
 	}
 	switch built := slices.Contains(Names(), "mpi"); {
-	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]) && built:
+	case byMPI && built:
 		return "mpi", nil
-	case several[mpirun] && (mpirun == ofOpenMPI || !several[ofSlurm]):
+	case byMPI:
 		return "", say(mpirun, "--comm mpi would make them one run, but "+noMPI)
-	case several[mpirun] && built:
+	case several(ofPMI) && built:
 		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm tcp without it")
-	case several[ofSlurm] && o.Ranks.Secret == "" && getenv(engine.SecretVariable) == "" && o.Ranks.Certificate == "":
+	case several(ofSlurm) && o.Ranks.secret == "" && getenv(engine.SecretVariable) == "" && o.Ranks.Certificate == "":
 		return "", say(ofSlurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
-	case several[ofSlurm]:
+	case several(ofSlurm):
 		return "tcp", nil
 	}
 	if _, pod := engine.Pod(getenv); pod {
@@ -96,28 +87,27 @@ func (o *Joining) engine(getenv func(string) string) (string, error) {
 
 // run returns the place of this process: flags count before what launchers say.
 func (o *Flags) run(getenv func(string) string) (run engine.Run, err error) {
-	run, slurm, err := engine.Slurm(getenv, cmp.Or(o.Ports, engine.UsualPorts))
+	step, slurm, err := engine.Slurm(getenv, cmp.Or(o.Ports, engine.UsualPorts))
 	if err != nil {
 		return run, err
 	}
+	run = o.Run
 	rank, pod := engine.Pod(getenv)
 	switch {
-	case o.Rank >= 0:
-		run.Rank = o.Rank
+	case run.Rank >= 0:
 	case slurm:
+		run.Rank = step.Rank
 	case pod:
 		run.Rank = rank
 	default:
 		return run, exit.Usagef("--comm tcp: no rank: start the processes with srun, or give each --rank, --size and --meet")
 	}
-	run.Size, run.Meet = cmp.Or(o.Size, run.Size), cmp.Or(o.Meet, run.Meet)
+	run.Size, run.Meet = cmp.Or(run.Size, step.Size), cmp.Or(run.Meet, step.Meet)
 	if run.Meet == "" || run.Size == 0 {
 		return run, exit.Usagef("--comm tcp: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
 	}
-	run.Ports, run.Bind, run.Advertise = o.Ports, o.Bind, o.Advertise
-	run.Certificate, run.Key, run.Authority = o.Certificate, o.Key, o.Authority
 	if run.Certificate+run.Key+run.Authority == "" {
-		if run.Secret, err = engine.ReadSecret(o.Secret); err != nil {
+		if run.Secret, err = engine.ReadSecret(o.secret); err != nil {
 			return run, exit.AsUsage(err)
 		}
 	}

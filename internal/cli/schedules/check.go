@@ -20,8 +20,8 @@ import (
 )
 
 type checkOptions struct {
-	selectionFlags // of which only the flags of a matrix are used
-	json           bool
+	selection.Selection // of which only the flags of a matrix are used
+	json                bool
 }
 
 func newCheck(s *session.Invocation) *cobra.Command {
@@ -35,10 +35,11 @@ func newCheck(s *session.Invocation) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: s.Stoppable(func(cmd *cobra.Command, args []string) error { return runCheck(s, cmd, o, args[0]) }),
+		RunE: session.Stoppable(func(cmd *cobra.Command, args []string) error { return runCheck(s, cmd, o, args[0]) }),
 	}
-	o.addMatrix(cmd, s)
 	f := cmd.Flags()
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
 	f.Lookup("matrix").DefValue = "" // none: the rules only
 	f.Lookup("field").Usage = "finite field (default: that of the plan)"
 	for _, name := range []string{"sinks", "separate"} { // which the plan says
@@ -210,7 +211,7 @@ func readPlan(s *session.Invocation, name string) (*plan.Materialized, error) {
 	if errors.As(err, new(*plan.ValidationError)) {
 		return nil, exit.AsUsage(&planError{name, err})
 	}
-	return nil, exit.Usagef("%w: want a file as volley plan -o plan.json writes it", &planError{name, err})
+	return nil, exit.Usagef("%w: want a file as volley plan --json prints it", &planError{name, err})
 }
 
 // A planError says what is wrong with a plan, and in which file.

@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -16,8 +15,8 @@ import (
 )
 
 type costOptions struct {
-	selectionFlags
-	session.OutputFlags
+	selection.Selection
+	format     string
 	comparison comparison.Comparison
 	processors string
 	portList   string
@@ -25,26 +24,26 @@ type costOptions struct {
 }
 
 func newCost(s *session.Invocation) *cobra.Command {
-	o := &costOptions{OutputFlags: session.OutputFlags{Session: s}}
+	o := &costOptions{}
 	cmd := &cobra.Command{
 		Use:   "cost [flags] [-k K]",
 		Short: "Compare the costs of the algorithms, for many K",
 		Args:  session.NoArguments,
-		RunE:  s.Stoppable(o.run),
+		RunE:  session.Stoppable(o.run),
 	}
-	o.addMatrix(cmd, s)
 	f := cmd.Flags()
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
 	f.Lookup("matrix").DefValue = "any matrix"
 	f.StringVarP(&o.processors, "processors", "k", "2..64", "`K`, the numbers of processors: a list such as 4,8,16..20")
 	f.StringVar(&o.Algorithm, "algorithm", "", "only these `NAMES` that volley algorithms lists, with commas")
-	o.addModel(cmd, selection.PaperModel)
-	o.addLimits(cmd)
+	o.AddModel(f, selection.PaperModel)
+	o.AddLimits(f)
 	o.portList = "1"
 	selection.MakeList(f, "ports", &o.portList)
 	selection.MakeList(f, "rounds-over", &o.overList)
 	o.AddSize(f)
-	o.OutputFlags.Add(f, report.Formats...)
-	o.Pictures = "volley-lab chart -o FILE, with the same flags"
+	session.AddFormat(f, &o.format, report.Formats...)
 	return cmd
 }
 
@@ -57,17 +56,14 @@ func (o *costOptions) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return o.Write(cmd, func(w io.Writer) error { return report.Write(w, o.Format, o.columns(), rows) })
+	return report.Write(session.Stdout(cmd), o.format, o.columns(), rows)
 }
 
 // prepare checks all arguments.
 func (o *costOptions) prepare(cmd *cobra.Command) error {
 	c := &o.comparison
 	c.Selection, c.HasMatrix = &o.Selection, cmd.Flags().Changed("matrix")
-	err := o.Settle(cmd.Flags())
-	if err != nil {
-		return err
-	}
+	var err error
 	if c.Processors, err = selection.ParseProcessors(o.processors); err != nil {
 		return exit.Usagef("-k %q: %w", o.processors, err)
 	}

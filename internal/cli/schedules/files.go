@@ -41,16 +41,15 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.force, "force", false, force)
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
-	end := session.FlagGroup(cmd, "Run")
 	o.Joining.Add(f, "processor")
-	f.Var(selection.AtLeast{Value: &o.perRank, Least: 1, Unset: 0}, "per-rank", "processors in each process of several (default: 1)")
-	f.StringVar(&o.check, "check", "full", "check of the result: full or off")
-	end()
+	f.Var(selection.Positive(&o.perRank), "per-rank", "processors in each process of several (default: 1)")
+	o.check = "full"
+	f.Var(selection.Choice(&o.check, "full", "off"), "check", "check of the result: full or off")
 	o.AddElsewhere(cmd)
 }
 
 // prepare checks the flags and joins the others. It returns what package coded is to know.
-func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.Options, err error) {
+func (o *runOptions) prepare(cmd *cobra.Command, plan *selection.Selection) (c coded.Options, err error) {
 	if err := o.Join(cmd.Context()); err != nil {
 		return c, err
 	}
@@ -59,8 +58,6 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selectionFlags) (c coded.
 		return c, exit.Usagef("--per-rank %d: all processors are in this process with --comm %s: leave it out", o.perRank, o.Comm)
 	case o.output == "" && !o.dryRun:
 		return c, exit.Usagef("no output directory: say where with -o DIR")
-	case o.check != "full" && o.check != "off":
-		return c, exit.Usagef("--check %q: want full or off", o.check)
 	}
 	memory, err := o.MemoryBytes()
 	if err != nil {
@@ -160,7 +157,7 @@ func packetsOf(r *volley.Report) (amount, bound string) {
 }
 
 type encodeOptions struct {
-	selectionFlags
+	selection.Selection
 	runOptions
 	symbols bool
 	plan    string // file
@@ -180,15 +177,13 @@ func newEncode(s *session.Invocation) *cobra.Command {
 			return o.Spread(cmd, args, func() error { return runEncode(cmd, o, args) })
 		},
 	}
-	session.ForOperators(cmd)
-	o.addMatrix(cmd, s)
-	o.AddProcessors(cmd.Flags())
-	o.addPlan(cmd)
-	o.addRun(cmd, "`DIR` for the coded files; made if need be", "replace the result that DIR holds")
 	f := cmd.Flags()
-	end := session.FlagGroup(cmd, "Plan")
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
+	o.AddProcessors(f)
+	o.AddPlan(f, selection.NetworkModel)
+	o.addRun(cmd, "`DIR` for the coded files; made if need be", "replace the result that DIR holds")
 	f.StringVar(&o.plan, "plan", "", "`FILE`, or - for stdin, with a plan of your own, which volley check checks, to run instead of one that Volley chooses")
-	end()
 	f.Lookup("processors").Usage = "`K`, the number of processors (default: of packets)"
 	f.BoolVar(&o.symbols, "symbols", false, "the bytes of the files are symbols already; do not pack them")
 	return cmd
@@ -208,7 +203,7 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 
 func (o *encodeOptions) encoding(cmd *cobra.Command, args []string) (e coded.Encoding, err error) {
 	o.SetDefaults()
-	options, err := o.prepare(cmd, &o.selectionFlags)
+	options, err := o.prepare(cmd, &o.Selection)
 	if err != nil {
 		return e, err
 	}
@@ -252,7 +247,7 @@ func (o *encodeOptions) usePlan(cmd *cobra.Command, options *coded.Options) erro
 }
 
 type decodeOptions struct {
-	selectionFlags // of which only the flags of a plan are used
+	selection.Selection // of which only the flags of a plan are used
 	runOptions
 }
 
@@ -265,14 +260,13 @@ func newDecode(s *session.Invocation) *cobra.Command {
 			return o.Spread(cmd, args, func() error { return runDecode(cmd, o, args) })
 		},
 	}
-	session.ForOperators(cmd)
-	o.addPlan(cmd)
+	o.AddPlan(cmd.Flags(), selection.NetworkModel)
 	o.addRun(cmd, "`DIR` for the inputs; made if need be", "replace files in DIR2 that have the names of inputs")
 	return cmd
 }
 
 func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
-	options, err := o.prepare(cmd, &o.selectionFlags)
+	options, err := o.prepare(cmd, &o.Selection)
 	if err != nil {
 		return err
 	}

@@ -12,35 +12,34 @@ import (
 	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/printable"
+	"volley/internal/selection"
 	"volley/matrix"
 	"volley/matrix/matrices"
 )
 
 type matrixOptions struct {
-	selectionFlags
-	session.OutputFlags
+	selection.Selection
+	format string
 }
 
 func newMatrix(s *session.Invocation) *cobra.Command {
-	o := &matrixOptions{OutputFlags: session.OutputFlags{Session: s}}
+	o := &matrixOptions{}
 	cmd := &cobra.Command{
 		Use:   "matrix [flags] -k K",
 		Short: "Print the matrix that encode uses",
 		Args:  session.NoArguments,
-		RunE:  s.Stoppable(o.run),
+		RunE:  session.Stoppable(o.run),
 	}
-	o.addMatrix(cmd, s)
-	o.AddProcessors(cmd.Flags())
-	o.OutputFlags.Add(cmd.Flags(), "csv", "json")
-	o.Pictures = "volley matrix … --json | volley-lab draw - -o FILE"
+	f := cmd.Flags()
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
+	o.AddProcessors(f)
+	session.AddFormat(f, &o.format, "csv", "json")
 	return cmd
 }
 
 func (o *matrixOptions) run(cmd *cobra.Command, _ []string) error {
 	o.SetDefaults()
-	if err := o.Settle(cmd.Flags()); err != nil {
-		return err
-	}
 	inverse := o.Inverse // which is printed with the points of the matrix itself
 	o.Inverse = false
 	plain, err := o.Build()
@@ -54,13 +53,13 @@ func (o *matrixOptions) run(cmd *cobra.Command, _ []string) error {
 			return exit.AsUsage(err)
 		}
 	}
-	return o.Write(cmd, func(w io.Writer) error { return o.print(w, a, matrix.StructureOf(plain).Points) })
+	return o.print(session.Stdout(cmd), a, matrix.StructureOf(plain).Points)
 }
 
 // print prints the matrix in the format of the flags.
 func (o *matrixOptions) print(stdout io.Writer, a matrix.Matrix, points []matrix.PointSet) error {
 	w := bufio.NewWriter(stdout)
-	if o.Format == "json" {
+	if o.format == "json" {
 		writeMatrixJSON(w, o, a, points)
 	} else {
 		if o.Inverse {

@@ -24,8 +24,8 @@ import (
 )
 
 type planOptions struct {
-	selectionFlags
-	session.OutputFlags
+	selection.Selection
+	format    string
 	processor int
 	explain   bool
 }
@@ -35,19 +35,19 @@ type planOptions struct {
 const mostShown = 64
 
 func newPlan(s *session.Invocation) *cobra.Command {
-	o := &planOptions{OutputFlags: session.OutputFlags{Session: s}}
+	o := &planOptions{}
 	cmd := &cobra.Command{
 		Use:   "plan [flags] -k K",
 		Short: "Show a schedule: per round who sends what to whom",
 		Args:  session.NoArguments,
-		RunE:  s.Stoppable(o.run),
+		RunE:  session.Stoppable(o.run),
 	}
-	o.addMatrix(cmd, s)
-	o.AddProcessors(cmd.Flags())
-	o.addPlan(cmd)
 	f := cmd.Flags()
-	o.OutputFlags.Add(f, "text", "csv", "json")
-	o.Pictures = "volley plan … --json | volley-lab draw - -o FILE"
+	o.AddMatrix(f)
+	o.Open = s.OpenInput
+	o.AddProcessors(f)
+	o.AddPlan(f, selection.NetworkModel)
+	session.AddFormat(f, &o.format, "text", "csv", "json")
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.explain, "why", false, "show the table that auto chooses from")
@@ -56,11 +56,8 @@ func newPlan(s *session.Invocation) *cobra.Command {
 
 func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 	o.SetDefaults()
-	if err := o.Settle(cmd.Flags()); err != nil {
-		return err
-	}
 	single := cmd.Flags().Changed("processor")
-	if o.explain && (single || o.Format != "text") {
+	if o.explain && (single || o.format != "text") {
 		return exit.Usagef("--why prints a table as text: leave --processor and other formats out")
 	}
 	a, err := o.Build()
@@ -82,17 +79,10 @@ func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return exit.AsUsage(err)
 	}
-	if !o.explain {
-		if _, err := encoder.Plan(cmd.Context(), nil, symbols); err != nil { // before there is a file
-			return err
-		}
+	if o.explain {
+		return writeFronts(session.Stdout(cmd), encoder.Problem(), model)
 	}
-	return o.Write(cmd, func(w io.Writer) error {
-		if o.explain {
-			return o.writeFronts(cmd.Context(), w, encoder, model)
-		}
-		return o.print(cmd.Context(), w, encoder, symbols, model)
-	})
+	return o.print(cmd.Context(), session.Stdout(cmd), encoder, symbols, model)
 }
 
 // print prints the plan for packets of so many symbols, and as text what it costs.
@@ -102,7 +92,7 @@ func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.En
 	if err != nil {
 		return err
 	}
-	if len(p.Info().Notes) == 0 && o.Format == "text" {
+	if len(p.Info().Notes) == 0 && o.format == "text" {
 		text, found := encoder.Problem().Structure()
 		if found {
 			text += "; not used"
@@ -112,11 +102,11 @@ func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.En
 		}
 	}
 	switch {
-	case o.Format == "csv":
+	case o.format == "csv":
 		return o.writeMessages(w, p)
-	case o.Format == "json" && single:
+	case o.format == "json" && single:
 		return plan.EncodeProgram(w, p, o.processor)
-	case o.Format == "json":
+	case o.format == "json":
 		return plan.Encode(w, p)
 	case single:
 		return plan.DescribeProgram(w, p, o.processor)
@@ -199,29 +189,15 @@ time = %s = %s for packets of %s
 		formula, report.Seconds(r.Seconds), printable.Count(int(r.SymbolsPerPacket), "symbol"))
 }
 
-// writeFronts prints what auto chooses from by the model; after that of a network also by that
-// of the paper.
-func (o *planOptions) writeFronts(ctx context.Context, stdout io.Writer, encoder *volley.Encoder, model sim.Model) error {
+// writeFronts prints what auto chooses from, and the structure that was found.
+func writeFronts(stdout io.Writer, p *algo.Problem, model sim.Model) error {
 	w := bufio.NewWriter(stdout) // keeps its first error
-	structure, _ := encoder.Problem().Structure()
+	structure, _ := p.Structure()
 	printable.Fprintf(w, "structure: %s\n", structure)
-	if model.Paper() {
-		writeCandidates(w, encoder.Problem(), model)
-		return w.Flush()
+	if !model.Paper() {
+		printable.Fprintf(w, "network: %v\n", model.Network)
 	}
-	printable.Fprintf(w, "\nnetwork: %v\n", model.Network)
-	writeCandidates(w, encoder.Problem(), model)
-	paper := o.Paper()
-	a := encoder.Problem().Matrix
-	model, err := paper.Model(a.Field(), model.Symbols())
-	if err != nil {
-		return err
-	}
-	if encoder, err = volley.NewEncoder(ctx, a, paper.Options(model)...); err != nil {
-		return exit.AsUsage(err)
-	}
-	printable.Fprintf(w, "\npaper: p = %d, β = %v, τ = %v\n", paper.Ports, model.Beta, model.Tau)
-	writeCandidates(w, encoder.Problem(), model)
+	writeCandidates(w, p, model)
 	return w.Flush()
 }
 
@@ -275,5 +251,5 @@ func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 
 // Verbs returns those that only read and print.
 func Verbs(s *session.Invocation) []*cobra.Command {
-	return []*cobra.Command{newPlan(s), newCheck(s), newCost(s), newMatrix(s), newAlgorithms(s), newFields(s)}
+	return []*cobra.Command{newPlan(s), newCheck(s), newCost(s), newMatrix(s), newAlgorithms(), newFields()}
 }

@@ -13,7 +13,7 @@ import (
 	"volley/internal/report"
 )
 
-func newAlgorithms(s *session.Invocation) *cobra.Command {
+func newAlgorithms() *cobra.Command {
 	columns := []report.Column[algo.Algorithm]{
 		{Name: "name", Value: func(a algo.Algorithm) any { return a.Name }},
 		{Name: "parts", Value: func(a algo.Algorithm) any {
@@ -40,42 +40,38 @@ C1 counts rounds, C2 packets, for K processors with p ports; clog(n) is the leas
 t with (p+1)^t >= n, and Psi(n) is C2 of universal. --algorithm auto takes the plan
 of least C1·β + C2·W·τ + C3·W·γ.
 `
-	return registry(s, "algorithms", "List the algorithms and what they cost", report.Paragraphs, columns, algo.Algorithms, note)
+	return registry("algorithms", "List the algorithms and what they cost", report.Paragraphs, columns, algo.Algorithms, note)
 }
 
-func newFields(s *session.Invocation) *cobra.Command {
+func newFields() *cobra.Command {
 	columns := []report.Column[field.Kind]{
 		{Name: "name", Value: func(k field.Kind) any { return k.Pattern }},
 		{Name: "example", Value: func(k field.Kind) any { return k.Example }},
 		{Name: "field", Value: func(k field.Kind) any { return k.Doc }},
 	}
-	return registry(s, "fields", "List the finite fields", report.Text, columns, field.Kinds, "")
+	return registry("fields", "List the finite fields", report.Text, columns, field.Kinds, "")
 }
 
 // registry makes a verb that prints a table of what there is; text writes its text form, and the note comes after that.
-func registry[R any](s *session.Invocation, name, short string, text func(io.Writer, []report.Column[R], []R) error,
+func registry[R any](name, short string, text func(io.Writer, []report.Column[R], []R) error,
 	columns []report.Column[R], rows func() []R, note string) *cobra.Command {
-	o := session.OutputFlags{Session: s}
+	var format string
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: short,
 		Args:  session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Settle(cmd.Flags()); err != nil {
+			w := session.Stdout(cmd)
+			if format != "text" {
+				return report.Write(w, format, columns, rows())
+			}
+			if err := text(w, columns, rows()); err != nil {
 				return err
 			}
-			return o.Write(cmd, func(w io.Writer) error {
-				if o.Format != "text" {
-					return report.Write(w, o.Format, columns, rows())
-				}
-				if err := text(w, columns, rows()); err != nil {
-					return err
-				}
-				_, err := fmt.Fprint(w, note)
-				return err
-			})
+			_, err := fmt.Fprint(w, note)
+			return err
 		},
 	}
-	o.Add(cmd.Flags(), report.Formats...)
+	session.AddFormat(cmd.Flags(), &format, report.Formats...)
 	return cmd
 }

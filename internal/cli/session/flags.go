@@ -11,31 +11,6 @@ import (
 	"volley/internal/selection"
 )
 
-// RankGroup is the group of flags that the topic ranks lists, and no verb.
-const RankGroup = "Rank"
-
-// GroupKey is the annotation that names the group of a flag.
-const GroupKey = "group"
-
-// FlagGroup puts the flags that are added until the function it returns is called into a group.
-func FlagGroup(cmd *cobra.Command, name string) (end func()) {
-	cmd.Flags().SortFlags = false // the usual ones first
-	earlier := map[string]bool{}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { earlier[f.Name] = true })
-	return func() {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !earlier[f.Name] && f.Annotations[GroupKey] == nil {
-				f.Annotations = map[string][]string{GroupKey: {name}}
-			}
-		})
-	}
-}
-
-// ForOperators leaves the flags of tuning out of the verb's help.
-func ForOperators(cmd *cobra.Command) {
-	cmd.Annotations = map[string]string{GroupKey: "operators"}
-}
-
 // NoArguments refuses arguments behind the flags.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,15 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/poll"
+	"volley/internal/selection"
 )
 
 // Standard names standard input, or output.
@@ -40,84 +37,17 @@ func (s *Invocation) OpenInput(name string) (io.ReadCloser, error) {
 	return io.NopCloser(s.Stdin), nil
 }
 
-// OutputFlags are the flags of a verb that prints one stream: its format, and the file for it.
-type OutputFlags struct {
-	Session      *Invocation
-	Format, file string
-	formats      []string
-	Pictures     string // command that makes pictures of what is printed; "": there is none
+// AddFormat adds the flags of the format of what a verb prints, with --json as another name of --format json. The first
+// format is the usual one.
+func AddFormat(f *pflag.FlagSet, format *string, formats ...string) {
+	*format = formats[0]
+	f.Var(selection.Choice(format, formats...), "format", "`FORMAT`: "+strings.Join(formats, ", "))
+	f.BoolFunc("json", "the same as --format json", func(string) error { *format = "json"; return nil })
 }
 
-// Add adds the flags, with --json as another name of --format json. The first format is the usual one.
-func (o *OutputFlags) Add(f *pflag.FlagSet, formats ...string) {
-	o.formats = formats
-	f.StringVar(&o.Format, "format", formats[0], "`FORMAT`: "+strings.Join(formats, ", "))
-	f.BoolFunc("json", "the same as --format json", func(string) error { o.Format = "json"; return nil })
-	f.StringVarP(&o.file, "output", "o", "", "`FILE` to write instead of stdout; its suffix is the format: "+strings.Join(o.suffixes(), ", "))
-}
-
-// suffixes returns what the name of a file in each format ends in.
-func (o *OutputFlags) suffixes() (list []string) {
-	for _, format := range o.formats {
-		list = append(list, strings.Replace("."+format, ".text", ".txt", 1))
-	}
-	return list
-}
-
-// Settle settles the format and checks the file. A format that a flag names counts more than the suffix.
-func (o *OutputFlags) Settle(f *pflag.FlagSet) error {
-	if o.file == Standard {
-		o.file = ""
-	}
-	suffix := filepath.Ext(o.file)
-	if len(suffix) > 1 && !f.Changed("format") && !f.Changed("json") {
-		i := slices.Index(o.suffixes(), strings.ToLower(suffix))
-		if err := o.refusePicture("-o "+o.file, strings.ToLower(suffix[1:])); err != nil {
-			return err
-		}
-		if i < 0 {
-			return exit.Usagef("-o %s: unknown suffix %s: want %s, or name the format with --format", o.file, suffix, strings.Join(o.suffixes(), ", "))
-		}
-		o.Format = o.formats[i]
-	}
-	if err := o.refusePicture("--format "+o.Format, o.Format); err != nil {
-		return err
-	}
-	if err := checkFormat("--format", o.Format, o.formats...); err != nil {
-		return err
-	}
-	return checkOutputFile("-o", o.file, ", or leave -o out to print")
-}
-
-// refusePicture says which command draws, where the format that an argument asks for is that of a picture.
-func (o *OutputFlags) refusePicture(argument, format string) error {
-	if o.Pictures == "" || slices.Contains(o.formats, format) || !slices.Contains([]string{"svg", "png", "pdf", "tex"}, format) {
-		return nil
-	}
-	return exit.Usagef("%s: pictures are made by %s%s", argument, o.Pictures, labAt())
-}
-
-// Write writes what a verb prints: to the file, whole or not at all, or to stdout.
-func (o *OutputFlags) Write(cmd *cobra.Command, print func(io.Writer) error) error {
-	ctx := cmd.Context()
-	if o.file == "" {
-		return print(poll.Writer{Context: ctx, Writer: cmd.OutOrStdout()})
-	}
-	file := &o.Session.file
-	file.Lock()
-	defer file.Unlock()
-	return Placed("-o", disk.WriteStream(disk.OS, o.file, 0o666, false, func(f io.Writer) error {
-		w := bufio.NewWriter(f)
-		return cmp.Or(print(poll.Writer{Context: ctx, Writer: w}), w.Flush())
-	}))
-}
-
-// checkFormat refuses the value of a flag that is none of those.
-func checkFormat(flag, format string, formats ...string) error {
-	if !slices.Contains(formats, format) {
-		return exit.Usagef("%s %q: want one of %s", flag, format, strings.Join(formats, ", "))
-	}
-	return nil
+// Stdout returns where a verb prints until it is interrupted.
+func Stdout(cmd *cobra.Command) io.Writer {
+	return poll.Writer{Context: cmd.Context(), Writer: cmd.OutOrStdout()}
 }
 
 // WriteJSON writes a value over lines.
@@ -135,24 +65,25 @@ func Placed(flag string, err error) error {
 	return err
 }
 
-// checkOutputFile refuses a name, unless empty, that is no place for a file. Instead says what else may be done.
-func checkOutputFile(flag, name, instead string) error {
-	if name == "" {
+// checkMetrics refuses a name, unless empty, that is no place for a file of metrics.
+func checkMetrics(name string) error {
+	switch name {
+	case "":
 		return nil
+	case Standard:
+		return exit.Usagef("--metrics -: stdout has the report: name a file")
 	}
-	if name == Standard {
-		return exit.Usagef("%s -: stdout has the report: name a file", flag)
-	}
-	switch info, err := os.Stat(name); {
+	info, err := os.Stat(name)
+	dir, missing := os.Stat(filepath.Dir(name))
+	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return exit.Usagef("%s %s: it is there and no regular file: choose another name%s", flag, name, instead)
+		return exit.Usagef("--metrics %s: it is there and no regular file: choose another name", name)
+	case missing != nil:
+		return exit.Usagef("--metrics %s: its directory: %w", name, missing)
+	case !dir.IsDir():
+		return exit.Usagef("--metrics %s: %s is no directory", name, filepath.Dir(name))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return exit.Usagef("%s: %w", flag, err)
-	}
-	if info, err := os.Stat(filepath.Dir(name)); err != nil {
-		return exit.Usagef("%s %s: its directory: %w", flag, name, err)
-	} else if !info.IsDir() {
-		return exit.Usagef("%s %s: %s is no directory", flag, name, filepath.Dir(name))
+		return exit.Usagef("--metrics: %w", err)
 	}
 	return nil
 }

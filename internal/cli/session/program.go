@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 )
 
 // LabName is the command with all verbs here and those of volley/lab.
@@ -21,26 +20,14 @@ func CommandName() string {
 // WhereLab says where volley-lab comes from.
 const WhereLab = "the archives and packages of a release have it, and in a clone go build ./lab/cmd/volley-lab makes it"
 
-// labAt returns what an error that names volley-lab ends with: where to get it, unless it is here.
-func labAt() string {
-	if Extended || InstalledLab() != "" {
-		return ""
-	}
-	return "; " + WhereLab
-}
-
 // InstalledLab returns the program beside this one or on PATH; "" where there is none.
 func InstalledLab() string {
-	file := LabName
-	if runtime.GOOS == "windows" {
-		file += ".exe"
-	}
 	if executable, err := os.Executable(); err == nil {
-		if path, err := exec.LookPath(filepath.Join(filepath.Dir(executable), file)); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(executable), LabName)); err == nil {
 			return path
 		}
 	}
-	path, _ := exec.LookPath(file)
+	path, _ := exec.LookPath(LabName)
 	return path
 }
 

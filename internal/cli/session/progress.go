@@ -107,9 +107,8 @@ func (w *clearing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Stoppable has an interrupt end what computes and prints. Where that writes a file, its next write fails, and nothing is
-// left of that.
-func (s *Invocation) Stoppable(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
+// Stoppable has an interrupt end what computes and prints.
+func Stoppable(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ended := make(chan error, 1)
 		go func() { ended <- run(cmd, args) }()
@@ -117,7 +116,6 @@ func (s *Invocation) Stoppable(run func(cmd *cobra.Command, args []string) error
 		case err := <-ended:
 			return err
 		case <-cmd.Context().Done():
-			s.file.Lock() // for good
 			return context.Cause(cmd.Context())
 		}
 	}

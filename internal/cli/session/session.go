@@ -49,7 +49,6 @@ type Invocation struct {
 	leads      bool         // it has heard how all processes ended
 
 	read   atomic.Bool // stdin is, or is being
-	file   sync.Mutex  // is held by what writes the file of -o
 	saying sync.Mutex  // is held while a line of a command is printed
 	stdout *clearing   // stdout
 	stderr io.Writer
@@ -130,9 +129,6 @@ func (s *Invocation) Settle(cmd *cobra.Command) error {
 	if dry := cmd.Flags().Lookup("dry-run"); dry != nil && dry.Value.String() == "true" {
 		s.Verb += " --dry-run"
 	}
-	if err := checkFormat("--log-format", s.Format, "text", "json"); err != nil {
-		return err
-	}
 	s.JSON = s.Format == "json"
 	s.LogTo(Verbose(cmd), s.JSON)
 	quiet, _ := cmd.Flags().GetBool("quiet")
@@ -143,7 +139,7 @@ func (s *Invocation) Settle(cmd *cobra.Command) error {
 		if f.Changed && s.Verb != cmd.Name() {
 			return exit.Usagef("--metrics: a dry run has no metrics: leave --dry-run or --metrics out")
 		}
-		if err := checkOutputFile("--metrics", f.Value.String(), ""); err != nil {
+		if err := checkMetrics(f.Value.String()); err != nil {
 			return err
 		}
 		s.Metrics = f.Value.String()
@@ -203,27 +199,21 @@ func (s *Invocation) rank() int {
 	return s.Party.Rank()
 }
 
-// Pass has the log get a line of a host, as it is where it is a record.
-func (s *Invocation) Pass(host, line string) {
-	if text := printable.Text(line); strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
-		printable.Fprintf(s.stderr, "%s\n", text)
-	} else {
-		s.Log.Warn(line, "host", host)
-	}
-}
-
 // Fails says what failed.
 func (s *Invocation) Fails(x launch.Saying) { s.Say(slog.LevelError, x) }
 
-// Hears prints what a host has on its stderr.
+// Hears prints what a host has on its stderr. A log of JSON gets a record as it is.
 func (s *Invocation) Hears(host, line string) {
 	s.saying.Lock()
 	defer s.saying.Unlock()
 	s.meter.clear()
-	if s.JSON {
-		s.Pass(host, line)
-	} else {
+	switch text := printable.Text(line); {
+	case !s.JSON:
 		printable.Fprintf(s.stderr, "%s: %s\n", host, line)
+	case strings.HasPrefix(text, "{") && json.Valid([]byte(text)):
+		printable.Fprintf(s.stderr, "%s\n", text)
+	default:
+		s.Log.Warn(line, "host", host)
 	}
 }
 
