@@ -125,9 +125,13 @@ func shifted(name string, first int) string {
 	return fmt.Sprintf("%s+%d", name, first)
 }
 
-// CosetSize returns gcd(n, q-1).
-func CosetSize(f field.Field, n int) int {
-	return int(new(big.Int).GCD(nil, nil, UnitCount(f), big.NewInt(int64(n))).Int64())
+// CosetSize returns the greatest common divisor of sizes and q-1.
+func CosetSize(f field.Field, sizes ...int) int {
+	z := UnitCount(f)
+	for _, n := range sizes {
+		z.GCD(nil, nil, z, big.NewInt(int64(n)))
+	}
+	return int(z.Int64())
 }
 
 // CosetsFrom returns n points on the cosets of z elements from number first on, cyclically; z divides n and q-1. Rev
@@ -180,13 +184,6 @@ func ReverseDigits(j int, radices []int) int {
 		j /= r
 	}
 	return rev
-}
-
-func GCD(a, b int) int {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // Radices says in which order the primes whose product is z are the radices of a mixed-radix number, the least digit
@@ -327,12 +324,4 @@ func ElementsOf(p *poll.Poller, points Points) []field.Element {
 		p.Steps(1)
 	}
 	return list
-}
-
-// Count writes a number of things.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return fmt.Sprintf("%d %s", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
