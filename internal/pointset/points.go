@@ -13,11 +13,18 @@ import (
 	"volley/internal/poll"
 )
 
-// Points is that of package matrix.
+// Points is a sequence of distinct field elements, safe for concurrent use: where polynomial codes evaluate.
 type Points interface {
+	// Field returns the field of the points.
 	Field() field.Field
+
+	// Len returns the number of points.
 	Len() int
+
+	// At returns point k; the same one at every call. It panics when k is outside [0, Len()).
 	At(k int) field.Element
+
+	// ID names the points: two sequences over the same field with equal lengths and IDs are equal.
 	ID() string
 }
 
@@ -314,10 +321,8 @@ func Product(list []int) string {
 	return strings.Join(s, "·")
 }
 
-// Elements lists the points.
-func Elements(points Points) []field.Element { return ElementsOf(nil, points) }
-
-func ElementsOf(p *poll.Poller, points Points) []field.Element {
+// Elements lists the points; each is a step of the poller, or of none.
+func Elements(p *poll.Poller, points Points) []field.Element {
 	list := make([]field.Element, points.Len())
 	for k := range list {
 		list[k] = points.At(k)
