@@ -37,10 +37,18 @@ func TestControl(t *testing.T) {
 		}
 	}
 	err = local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
-		r, err := encoders[tr.Rank()].Run(ctx, tr, Packet{Result: new([]byte)})
+		b, err := encoders[tr.Rank()].Bind(ctx, tr, []Packet{{Result: new([]byte)}})
 		if err != nil {
 			return err
 		}
+		defer b.Close()
+		if by := b.carrier.(*messages).model; by.Beta != 1 || by.Tau != 2 || by.Gamma != 3 {
+			t.Errorf("processor %d chose by %+v", tr.Rank(), by)
+		}
+		if err := b.Run(); err != nil {
+			return err
+		}
+		r := b.Report()
 		// A greeting goes to all other ranks, and a header of 32 bytes to each of three partners.
 		if want := int64((k-1)*152 + 3*32); r.ControlBytes != want {
 			t.Errorf("processor %d: %d bytes of control, want %d", tr.Rank(), r.ControlBytes, want)
@@ -49,11 +57,6 @@ func TestControl(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for i, e := range encoders {
-		if by := e.plans[0].model; by.Beta != 1 || by.Tau != 2 || by.Gamma != 3 {
-			t.Errorf("processor %d chose by %+v", i, by)
-		}
 	}
 }
 

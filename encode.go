@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,10 +30,9 @@ type Encoder struct {
 	key     *problemKey       // nil: plans are the encoder's own
 	checker *runcheck.Checker
 
-	pending memo.Cache // of plans in the making, where key is nil: it keeps none
+	plans *memo.Cache // the last ones, which later runs mostly use again
 
 	mu         sync.Mutex           // guards what follows
-	plans      []*chosenPlan        // the last ones first, which later runs mostly use again
 	agreements map[int][]*agreement // by rank, the last ones first
 }
 
@@ -51,11 +49,10 @@ type chosenPlan struct {
 
 	mu          sync.Mutex // guards what follows
 	executables map[executableKey]*executor.Executable
-	last        *executor.Executable // of these
-	agreed      settings             // in the last run, without the seed
-	report      Report               // of that, as far as it is known before a run
-	hosts       [][]int              // of which stage.pays was asked last: their ranks
-	slower      bool                 // what stage.pays has answered: this plan takes no less time than their exchange
+	agreed      settings // in the last run, without the seed
+	report      Report   // of that, as far as it is known before a run
+	hosts       [][]int  // of which stage.pays was asked last: their ranks
+	slower      bool     // what stage.pays has answered: this plan takes no less time than their exchange
 }
 
 // reportOf returns the report of a run, as far as it is known before it.
@@ -89,19 +86,19 @@ func (c *chosenPlan) executable(ctx context.Context, rank, ranks int) (x *execut
 	}
 	ended := executor.OnCore(ctx, func() {
 		c.mu.Lock()
-		ready, template := len(c.executables) < mostReady, c.last
+		ready := len(c.executables) < mostReady
 		c.mu.Unlock()
 		if ready {
 			x, err = executor.Prepare(ctx, c.Plan, rank, ranks)
 		} else {
-			x, err = executor.PrepareCompact(ctx, c.Plan, rank, ranks, template)
+			x, err = executor.PrepareCompact(ctx, c.Plan, rank, ranks)
 		}
 	})
 	if err = cmp.Or(ended, err); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
-	c.executables[key], c.last = x, x
+	c.executables[key] = x
 	c.mu.Unlock()
 	if kept := c.kept.Load(); kept != nil {
 		planned.Grow(kept, x.Bytes())
@@ -124,7 +121,7 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
 	}
-	e := &Encoder{matrix: a, agreements: map[int][]*agreement{}}
+	e := &Encoder{matrix: a, plans: memo.New(mostPlans), agreements: map[int][]*agreement{}}
 	if key, shared := keyOf(problem); shared {
 		e.key = &key
 		known, _, err := memo.Get(ctx, planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })
@@ -202,34 +199,12 @@ func (e *Encoder) carried(tags transport.Limits) error {
 // choose returns the plan by the model that a transport with those tags carries, an earlier one where there is one; a
 // plan that is given is the same by all models.
 func (e *Encoder) choose(ctx context.Context, m sim.Model, tags transport.Limits) (*chosenPlan, error) {
-	if c := e.chosen(m, tags, nil); c != nil {
-		return c, nil
+	key := chosenKey{model: m, tags: tags}
+	if e.options.plan != nil {
+		key.model = sim.Model{}
 	}
-	c, err := e.newPlan(ctx, m, tags) // without the lock: others may have plans, or contexts that end
-	if err != nil {
-		return nil, err
-	}
-	return e.chosen(m, tags, c), nil
-}
-
-// chosen returns such a plan and moves it to the front, the fresh one where there is none.
-func (e *Encoder) chosen(m sim.Model, tags transport.Limits, fresh *chosenPlan) *chosenPlan {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.plans, func(c *chosenPlan) bool {
-		return c.tags == tags && (c.model == m || e.options.plan != nil)
-	})
-	if i < 0 {
-		if fresh == nil {
-			return nil
-		}
-		i = len(e.plans)
-		e.plans = append(e.plans, fresh)
-	}
-	c := e.plans[i]
-	e.plans = slices.Insert(slices.Delete(e.plans, i, i+1), 0, c)
-	e.plans = e.plans[:min(len(e.plans), mostPlans)]
-	return c
+	c, _, err := memo.Get(ctx, e.plans, key, 1, func() (*chosenPlan, error) { return e.newPlan(ctx, m, tags) })
+	return c, err
 }
 
 // newPlan returns a plan that is chosen, which is that of an earlier encoder where there is one.
@@ -249,29 +224,17 @@ func (e *Encoder) newPlan(ctx context.Context, m sim.Model, tags transport.Limit
 				return nil, err
 			}
 		}
-		return &chosenPlan{Plan: p, model: m, tags: tags, slots: memorySlots(ctx, p), executables: map[executableKey]*executor.Executable{}}, nil
+		slots := plan.MemorySlots(poll.WithContext(ctx, p))
+		return &chosenPlan{Plan: p, model: m, tags: tags, slots: slots, executables: map[executableKey]*executor.Executable{}}, nil
 	}
 	if e.key == nil || e.options.plan != nil {
-		c, _, err := memo.Get(ctx, &e.pending, chosenKey{model: m, tags: tags}, problemBytes, choose)
-		return c, err
+		return choose()
 	}
 	c, kept, err := memo.Get(ctx, planned, chosenKey{*e.key, e.options.algorithm, m, tags}, problemBytes, choose)
 	if err == nil {
 		c.kept.Store(kept)
 	}
 	return c, err
-}
-
-// memorySlots is [plan.MemorySlots] as a part of planning.
-func memorySlots(ctx context.Context, p plan.Plan) int {
-	p = poll.WithContext(ctx, p)
-	largest, steps := 0, poll.New(ctx)
-	for _, class := range p.Classes() {
-		s := p.Schedule(class.Representative)
-		steps.Steps(1 + s.Slots)
-		largest = max(largest, s.Slots)
-	}
-	return largest
 }
 
 // Encode runs an all-to-all encode as the processor with the transport's rank and returns its coded packet: with x_i

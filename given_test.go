@@ -186,16 +186,15 @@ func TestWithPlanOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	chosen := map[*chosenPlan]bool{}
 	for size := range 3 {
 		packets := make([]Packet, 4)
 		for k := range packets {
 			packets[k] = Packet{Data: make([]byte, size), Result: new([]byte)}
 		}
-		if _, err := e.Run(t.Context(), local.New(1)[0], packets...); err != nil {
-			t.Fatal(err)
+		c := bindAndRun(t, e, packets)
+		if chosen[c] = true; len(chosen) != 1 || len(c.executables) != 1 {
+			t.Errorf("%d choices: want one, with one executable", len(chosen))
 		}
-	}
-	if len(e.plans) != 1 || len(e.plans[0].executables) != 1 {
-		t.Errorf("%d choices: want one, with one executable", len(e.plans))
 	}
 }

@@ -33,10 +33,7 @@ func TestAlternatingSizes(t *testing.T) {
 		for k := range packets {
 			packets[k] = Packet{Data: bytes.Repeat([]byte{byte(k)}, size), Result: new([]byte)}
 		}
-		if _, err := e.Run(t.Context(), local.New(1)[0], packets...); err != nil {
-			t.Fatal(err)
-		}
-		return e.plans[0]
+		return bindAndRun(t, e, packets)
 	}
 	first := map[int]*chosenPlan{}
 	for turn := range 3 {
@@ -50,12 +47,20 @@ func TestAlternatingSizes(t *testing.T) {
 			}
 		}
 	}
-	for size := range 3 * mostPlans {
-		run(1000 + size)
+}
+
+// bindAndRun runs an encoder on all packets, and returns the plan that it has chosen.
+func bindAndRun(t *testing.T, e *Encoder, packets []Packet) *chosenPlan {
+	t.Helper()
+	b, err := e.Bind(t.Context(), local.New(1)[0], packets)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(e.plans) != mostPlans {
-		t.Errorf("%d choices kept, want %d", len(e.plans), mostPlans)
+	defer b.Close()
+	if err := b.Run(); err != nil {
+		t.Fatal(err)
 	}
+	return b.carrier.(*messages).chosenPlan
 }
 
 // TestPacketInPlace checks that a packet in memory is computed from where it lies to where

@@ -154,7 +154,7 @@ func TestPolls(t *testing.T) {
 						ctx := newPolled(t, 0)
 						var err error
 						if compact {
-							_, err = executor.PrepareCompact(ctx, q, ranks/2, ranks, nil)
+							_, err = executor.PrepareCompact(ctx, q, ranks/2, ranks)
 						} else {
 							_, err = executor.Prepare(ctx, q, ranks/2, ranks)
 						}
@@ -278,7 +278,11 @@ func stopRun(t *testing.T, what string, e *Encoder) {
 	if err := run(ended); !errors.Is(err, errStopped) {
 		t.Fatalf("%s: a run whose context has ended: %v, want %v", what, err, errStopped)
 	}
-	if len(e.plans) > 0 && len(e.plans[0].executables) > 0 {
+	c, err := e.choose(t.Context(), e.model(32*bytes/int64(e.matrix.Field().SymbolBytes())), transport.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.executables) > 0 {
 		t.Errorf("%s: a run whose context has ended has compiled", what)
 	}
 	if err := run(t.Context()); err != nil {

@@ -117,7 +117,7 @@ func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candida
 	c.Memory = (c.Cost.Slots + pieces - 1) / pieces
 	l := p.Limits
 	uncarried := p.carry(q)
-	switch limit := p.limitRounds(); {
+	switch limit := p.MostRounds(); {
 	case uncarried != nil:
 		c.Broken = uncarried.Error()
 	case limit >= 0 && c.Cost.C1 > limit:
@@ -177,7 +177,7 @@ func (e *LimitError) Error() string {
 func (p *Problem) limitError(list []Candidate) *LimitError {
 	e := &LimitError{Limits: p.Limits, WholePackets: true, RoundsOver: -1, Memory: -1, Compute: -1}
 	fewest := p.fewest()
-	limit := p.limitRounds()
+	limit := p.MostRounds()
 	for _, c := range list {
 		if p.cuts(c.Plan) {
 			continue

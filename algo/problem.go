@@ -293,23 +293,9 @@ func (p *Problem) Ended() error { return p.Task().Ended() }
 // Hopeless reports whether a plan of C1 and C2 packets is of no use any more, as one that is as cheap is known.
 func (p *Problem) Hopeless(c sim.Cost) bool { return p.hopeless != nil && p.hopeless(c) }
 
-// MostRounds returns the largest number of rounds that the limits allow, and -1 where they allow any, or where the
-// problem's context has ended.
+// MostRounds returns the largest number of rounds that the limits allow, and -1 where they allow any. Where
+// the problem's context ends, it unwinds to the function of algo that plans.
 func (p *Problem) MostRounds() int {
-	rounds, err := p.mostRounds()
-	if err != nil {
-		return -1
-	}
-	return rounds
-}
-
-func (p *Problem) mostRounds() (rounds int, err error) {
-	defer poll.Catch(&err)
-	return p.limitRounds(), nil
-}
-
-// limitRounds is MostRounds as a part of planning.
-func (p *Problem) limitRounds() int {
 	excess := p.Limits.Rounds.Excess()
 	if excess < 0 {
 		return -1

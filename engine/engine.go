@@ -57,24 +57,18 @@ func (p Ports) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText reads a range such as 7000-7063, or one port. Empty is any port.
 func (p *Ports) UnmarshalText(text []byte) (err error) {
-	*p, err = parsePorts(string(text))
-	return err
-}
-
-// parsePorts reads a range such as 7000-7063, or one port. Empty is any port.
-func parsePorts(text string) (p Ports, err error) {
-	if text == "" {
-		return p, nil
+	if *p = (Ports{}); len(text) == 0 {
+		return nil
 	}
-	first, last, isRange := strings.Cut(text, "-")
+	first, last, isRange := strings.Cut(string(text), "-")
 	p.First, err = strconv.Atoi(first)
 	if p.Last = p.First; err == nil && isRange {
 		p.Last, err = strconv.Atoi(last)
 	}
 	if err != nil || p.First < 1 || p.Last < p.First || p.Last > 1<<16-1 {
-		return p, fmt.Errorf("ports %q: want a range such as 7000-7063", text)
+		return fmt.Errorf("ports %q: want a range such as 7000-7063", text)
 	}
-	return p, nil
+	return nil
 }
 
 // ErrOpen is wrapped by the error of a run that would let everybody connect.

@@ -268,12 +268,12 @@ func FuzzFirstHost(f *testing.F) {
 func TestPorts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Ports{"7000-7063": {7000, 7063}, "7000": {7000, 7000}, "": {}} {
-		if got, err := parsePorts(text); got != want || err != nil {
+		if got, err := portsOf(text); got != want || err != nil {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
 	for _, bad := range []string{"x", "0", "7-6", "1-65536", "1-", "-1", "1-2-3"} {
-		if _, err := parsePorts(bad); err == nil {
+		if _, err := portsOf(bad); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}
@@ -284,7 +284,7 @@ func TestOnePort(t *testing.T) {
 	t.Parallel()
 	meet := transporttest.Free(t)
 	_, text, _ := net.SplitHostPort(meet)
-	ports, err := parsePorts(text)
+	ports, err := portsOf(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,4 +410,9 @@ func TestPlaceSets(t *testing.T) {
 		})
 	}
 	ranks.Wait()
+}
+
+func portsOf(text string) (p Ports, err error) {
+	err = p.UnmarshalText([]byte(text))
+	return p, err
 }

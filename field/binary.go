@@ -1,6 +1,9 @@
 package field
 
-import "github.com/klauspost/reedsolomon"
+import (
+	"crypto/subtle"
+	"sync"
+)
 
 // blockBytes is how much of dst a kernel keeps in the cache while it goes
 // through the sources.
@@ -22,36 +25,25 @@ func newBinary(name string, r *ring) Field {
 		f.affine, f.nibbles = newCoefTable(f, true), newCoefTable(f, false)
 	}
 	f.block, f.row = blockBytes, f.tableRow
-	switch {
-	case r.m > 8:
-		f.mulAdd = f.mulAdd16
-		return &binary16{f}
-	case f.vectors():
-		f.row = libraryRow
-	default:
-		table := f.products()
-		f.mulAdd = func(dst, src []byte, c uint64) { mulAdd8(dst, src, &table[c]) }
+	if r.m <= 8 {
+		table := sync.OnceValue(f.products)
+		f.mulAdd = func(dst, src []byte, c uint64) { mulAdd8(dst, src, &table()[c]) }
+		return f
 	}
-	return f
+	f.mulAdd = f.mulAdd16
+	if len(kernelPaths) == 0 {
+		return f
+	}
+	return &binary16{f}
 }
-
-// vectors reports whether the field is that of klauspost/reedsolomon, F_{2^8} by 0x11d.
-// Where there are no kernels here, the library may have some, as for ppc64le.
-func (f *binaryField) vectors() bool { return libraryVectors && f.poly == 0x11d }
 
 func (f *binaryField) Map(rows [][]Element) Map { return f.stepwiseMap(rows, false, noSteps) }
 
 func (f *binaryField) stepwiseMap(rows [][]Element, planar bool, steps func(int)) Map {
-	if currentKernels != nil {
-		return f.kernelMap(rows, planar, steps)
+	if currentKernels == nil {
+		return f.newRowMap(rows, steps)
 	}
-	if planar {
-		return f.packedMap(rows, steps)
-	}
-	if f.symbolBytes == 1 && len(rows) > 2 && !f.vectors() {
-		return f.packedMap(rows, steps)
-	}
-	return f.newRowMap(rows, steps)
+	return f.kernelMap(rows, planar, steps)
 }
 
 func (f *binaryField) Combine(dst []byte, coef []Element, src [][]byte) {
@@ -71,28 +63,6 @@ func (f *binaryField) times(a uint64) uint64 {
 	return a<<1 ^ a>>(f.m-1)*f.poly
 }
 
-var lowLevel reedsolomon.LowLevel
-
-// xor sets dst = dst + src.
-func xor(dst, src []byte) { lowLevel.GalMulSliceXor(1, src, dst) }
-
-// libraryRow is the row by the library.
-func libraryRow(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
-	for j, s := range src {
-		switch c := byte(coef[j][0]); {
-		case c == 0:
-		case add:
-			lowLevel.GalMulSliceXor(c, s[lo:hi], dst)
-		default:
-			lowLevel.GalMulSlice(c, s[lo:hi], dst)
-			add = true
-		}
-	}
-	if !add {
-		clear(dst)
-	}
-}
-
 // tableRow is the row by mulAdd.
 func (f *binaryField) tableRow(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
 	if !add {
@@ -102,7 +72,7 @@ func (f *binaryField) tableRow(dst []byte, coef []Element, src [][]byte, lo, hi 
 		switch c := coef[j][0]; c {
 		case 0:
 		case 1:
-			xor(dst, s[lo:hi])
+			subtle.XORBytes(dst, dst, s[lo:hi])
 		default:
 			f.mulAdd(dst, s[lo:hi], c)
 		}
@@ -138,7 +108,7 @@ func mulAdd8(dst, src []byte, row *[256]byte) {
 	}
 }
 
-// binary16 is F_{2^w}, 8 < w <= 16: it is [Planar].
+// binary16 is F_{2^w}, 8 < w <= 16, where there are kernels: it is [Planar].
 type binary16 struct{ *binaryField }
 
 // minTable is the number of bytes from which making tables for a coefficient pays.

@@ -30,9 +30,8 @@
 //
 //   - F_{2^w}: on amd64, kernels in assembly for whole maps, of which Combine is one:
 //     products by matrices of bits (GFNI, with AVX-512 or AVX) or by tables of nibbles
-//     (AVX-512 or AVX2). Elsewhere, and with the build tag purego, F_{2^8} by 0x11d has the vector
-//     instructions of klauspost/reedsolomon, unless the tag is noasm. Maps of other
-//     fields look up 8 bytes of outputs at once, and Combine has products by table.
+//     (AVX-512 or AVX2), and on arm64 by NEON. Elsewhere, and with the build tag purego, products
+//     by table.
 //   - primes below 2^31: 64-bit sums of products, reduced when the next could
 //     overflow.
 //   - F_{p^m}, p odd: by logarithms, symbol by symbol; no code in use has such a field
@@ -43,7 +42,7 @@
 //     reduced once, in Montgomery's way. For sums and differences, scalars use the
 //     vectors of consensys/gnark-crypto.
 //
-// F_{2^w}, 8 < w <= 16, is [Planar]: with the low bytes of 64 symbols before their high
+// F_{2^w}, 8 < w <= 16, is [Planar] where there are kernels: with the low bytes of 64 symbols before their high
 // ones, kernels need not part them.
 //
 // The package fieldtest holds the suite that every implementation passes.

@@ -65,31 +65,18 @@ func (f *extension) minus(a uint64) uint64 {
 	return uint64(f.exp[int(f.log[a])+len(f.zech)/2])
 }
 
-func (f *extension) addRow(dst []byte, coef []Element, src [][]byte, lo, hi int, add bool) {
+// addRow takes codes that are no element for zero.
+func (f *extension) addRow(dst []byte, coef []Element, src [][]byte, lo, _ int, add bool) {
 	if !add {
 		clear(dst)
 	}
-	for j, s := range src {
-		if c := coef[j][0]; c != 0 {
-			f.mulAdd(dst, s[lo:hi], c)
-		}
-	}
-}
-
-// mulAdd sets dst = dst + c·src, c not zero; codes that are no element count as zero.
-func (f *extension) mulAdd(dst, src []byte, c uint64) {
-	factor := int(f.log[c])
-	if f.symbolBytes == 1 {
-		for k, x := range src {
-			if x != 0 && uint64(x) < f.q {
-				dst[k] = byte(f.addPower(uint64(dst[k]), factor+int(f.log[x])))
+	for k := 0; k < len(dst); k += f.symbolBytes {
+		sum := Symbol(f, dst[k:])[0]
+		for j, s := range src {
+			if c, x := coef[j][0], Symbol(f, s[lo+k:])[0]; c != 0 && x != 0 && x < f.q {
+				sum = f.addPower(sum, int(f.log[c])+int(f.log[x]))
 			}
 		}
-		return
-	}
-	for k := 0; k < len(dst); k += 2 {
-		if x := uint64(le.Uint16(src[k:])); x != 0 && x < f.q {
-			le.PutUint16(dst[k:], uint16(f.addPower(uint64(le.Uint16(dst[k:])), factor+int(f.log[x]))))
-		}
+		PutSymbol(f, dst[k:], Code(sum))
 	}
 }

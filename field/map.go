@@ -26,8 +26,7 @@ type Streamer interface {
 }
 
 // A Planar is a field with a second layout of packets, in which its maps are faster.
-// Changing the layout pays where packets go through several maps. The layout depends
-// on the field alone, not on the machine.
+// Changing the layout pays where packets go through several maps.
 type Planar interface {
 	Field
 	ToPlanes(dst, src []byte)   // sets dst to the packet src, in planes

@@ -129,9 +129,9 @@ func TestParseErrors(t *testing.T) {
 		{"2^8:0", "0 is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
 		{"3^2:19", "19 is no monic polynomial of degree 2; want a code from 0x9 to 0x11"},
 		{"257:1000", "1000 is no monic polynomial of degree 1; want a code from 0x101 to 0x201"},
-		{"2^8:0x11a", "the polynomial 0x11a = X^8+X^4+X^3+X is reducible: X (0x2) divides it; want an irreducible one such as 0x11d"},
-		{"2^4:0x15", "the polynomial 0x15 = X^4+X^2+1 is reducible: X^2+X+1 (0x7) divides it; want an irreducible one such as 0x13"},
-		{"3^2:16", "the polynomial 0x10 = X^2+2X+1 is reducible: X+1 (0x4) divides it; want an irreducible one such as 0xe"},
+		{"2^8:0x11a", "the polynomial 0x11a is reducible: 0x2 divides it; want an irreducible one such as 0x11d"},
+		{"2^4:0x15", "the polynomial 0x15 is reducible: 0x7 divides it; want an irreducible one such as 0x13"},
+		{"3^2:16", "the polynomial 0x10 is reducible: 0x4 divides it; want an irreducible one such as 0xe"},
 	} {
 		f, err := field.Parse(c.name)
 		if err == nil {

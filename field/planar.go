@@ -10,46 +10,20 @@ import (
 // group lie in the usual layout.
 const planesGroup = 128
 
-func (f *binary16) ToPlanes(dst, src []byte) {
-	n := f.checkPlanes("ToPlanes", dst, src)
-	if currentKernels != nil {
-		planesKernel(currentKernels.path, 1, unsafe.SliceData(dst), unsafe.SliceData(src), n)
-	} else {
-		for start := 0; start < n; start += planesGroup {
-			d, s := dst[start:start+planesGroup], src[start:start+planesGroup]
-			for k := range planesGroup / 2 {
-				d[k], d[planesGroup/2+k] = s[2*k], s[2*k+1]
-			}
-		}
-	}
-	copy(dst[n:], src[n:])
-}
+func (f *binary16) ToPlanes(dst, src []byte)   { f.change("ToPlanes", 1, dst, src) }
+func (f *binary16) FromPlanes(dst, src []byte) { f.change("FromPlanes", 0, dst, src) }
 
-func (f *binary16) FromPlanes(dst, src []byte) {
-	n := f.checkPlanes("FromPlanes", dst, src)
-	if currentKernels != nil {
-		planesKernel(currentKernels.path, 0, unsafe.SliceData(dst), unsafe.SliceData(src), n)
-	} else {
-		for start := 0; start < n; start += planesGroup {
-			d, s := dst[start:start+planesGroup], src[start:start+planesGroup]
-			for k := range planesGroup / 2 {
-				d[2*k], d[2*k+1] = s[k], s[planesGroup/2+k]
-			}
-		}
-	}
-	copy(dst[n:], src[n:])
-}
-
-// checkPlanes panics unless the packets are whole and equally long, and returns the
-// bytes of their groups.
-func (f *binary16) checkPlanes(op string, dst, src []byte) int {
+// change changes the layout, in a direction of planesKernel.
+func (f *binary16) change(op string, direction int, dst, src []byte) {
 	if len(dst) != len(src) {
 		panic(fmt.Sprintf("field %s: %s: len(dst)=%d, len(src)=%d", f.name, op, len(dst), len(src)))
 	}
 	if len(src)%f.symbolBytes != 0 {
 		panic(fmt.Sprintf("field %s: %s: len(src)=%d is no multiple of the %d bytes of a symbol", f.name, op, len(src), f.symbolBytes))
 	}
-	return len(src) &^ (planesGroup - 1)
+	n := len(src) &^ (planesGroup - 1)
+	planesKernel(currentKernels.path, direction, unsafe.SliceData(dst), unsafe.SliceData(src), n)
+	copy(dst[n:], src[n:])
 }
 
 func (f *binary16) PlanarMap(rows [][]Element) Map {

@@ -1,10 +1,6 @@
 package field
 
-import (
-	"fmt"
-	"math/bits"
-	"strings"
-)
+import "math/bits"
 
 // maxDegree is the largest degree over a prime field: 2^16 has it.
 const maxDegree = 16
@@ -39,30 +35,6 @@ func (v *vector) degree() int {
 		d--
 	}
 	return d
-}
-
-// String returns, for example, "X^2+2X+1".
-func (v vector) String() string {
-	var terms []string
-	for i := v.degree(); i >= 0; i-- {
-		c, x := "", ""
-		if v[i] > 1 || i == 0 {
-			c = fmt.Sprint(v[i])
-		}
-		switch {
-		case i == 1:
-			x = "X"
-		case i > 1:
-			x = fmt.Sprintf("X^%d", i)
-		}
-		if v[i] != 0 {
-			terms = append(terms, c+x)
-		}
-	}
-	if terms == nil {
-		return "0"
-	}
-	return strings.Join(terms, "+")
 }
 
 // A ring is F_p[X]/f for a monic f of degree m, with p^m <= 2^16.

@@ -8,6 +8,7 @@ import (
 	"volley/field"
 	"volley/internal/pointset"
 	"volley/internal/poll"
+	"volley/internal/printable"
 )
 
 // ErrSingular is wrapped by the errors of [Inverse] and [Dense.Inverse] without an inverse; the text gives the rank.
@@ -107,7 +108,7 @@ func checkSquare(m Matrix) error {
 func CheckDense(f field.Field, rows, cols int) error {
 	limit := uint64(maxDenseBytes) / uint64(f.SymbolBytes())
 	if uint64(rows) > limit/max(1, uint64(cols)) {
-		return fmt.Errorf("storing %d×%d entries of %s takes more than %d GiB", rows, cols, pointset.Count(f.SymbolBytes(), "byte"), maxDenseBytes>>30)
+		return fmt.Errorf("storing %d×%d entries of %s takes more than %d GiB", rows, cols, printable.Count(f.SymbolBytes(), "byte"), maxDenseBytes>>30)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"volley/field"
 	"volley/internal/poll"
+	"volley/internal/printable"
 )
 
 // A Layer is a K×K matrix that is block-diagonal but for the order of its rows and columns: a partition of the indexes
@@ -266,28 +267,21 @@ func Fuse(layers []Layer) Layer {
 // String describes the partition, such as "4 groups of 2: {0 4} {1 5} …".
 func (p Partition) String() string {
 	const limit = 4 // groups shown, and labels
-	n := p.Size()
-	s := fmt.Sprintf("%d groups of %d:", p.K/n, n)
-	if p.K == n {
-		s = fmt.Sprintf("1 group of %d:", n)
-	}
-	shown := 0
+	n, shown := p.Size(), 0
+	s := fmt.Sprintf("%s of %d:", printable.Count(p.K/n, "group"), n)
 	for k := 0; k < p.K && shown < limit; k++ {
-		if p.Group(k) != k {
-			continue
-		}
-		s += " {"
-		for i := range min(n, limit) {
-			if i > 0 {
-				s += " "
+		if p.Group(k) == k {
+			var labels []int
+			for i := range min(n, limit) {
+				labels = append(labels, p.Label(k, i))
 			}
-			s += fmt.Sprint(p.Label(k, i))
+			s += " {" + strings.Trim(fmt.Sprint(labels), "[]")
+			if n > limit {
+				s += " …"
+			}
+			s += "}"
+			shown++
 		}
-		if n > limit {
-			s += " …"
-		}
-		s += "}"
-		shown++
 	}
 	if p.K/n > shown {
 		s += " …"

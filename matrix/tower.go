@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"volley/field"
-	"volley/internal/pointset"
 	"volley/internal/poll"
+	"volley/internal/printable"
 )
 
 // A fold is the polynomial map π(z) = z^r + b·z, r a prime. It takes the r points of a full fibre to one:
@@ -197,7 +197,7 @@ func (w *tower) String() string {
 	case w.additive():
 		return fmt.Sprintf("%s an additive subgroup of order %d", cosets, z)
 	}
-	return fmt.Sprintf("%s of a composition of degree %d: %s", pointset.Count(w.n/z, "full fibre"), z, strings.Join(folds, ", "))
+	return fmt.Sprintf("%s of a composition of degree %d: %s", printable.Count(w.n/z, "full fibre"), z, strings.Join(folds, ", "))
 }
 
 // cosetTower returns the tower of points on cosets in the order of labels, of monomial folds of these prime degrees.

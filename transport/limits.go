@@ -1,6 +1,10 @@
 package transport
 
-import "fmt"
+import (
+	"fmt"
+
+	"volley/internal/printable"
+)
 
 // Limits say for which tags a transport has room: those of either block. A plan keeps to one of them. The zero value has
 // no limits.
@@ -59,15 +63,8 @@ type LimitsError struct {
 
 func (e *LimitsError) Error() string {
 	if e.MostRounds == 0 {
-		return fmt.Sprintf("it needs %s a round, and the messages of the transport have %d at most: take a plan with fewer ports", count(e.Ports, "port"), e.MostPorts)
+		return fmt.Sprintf("it needs %s a round, and the messages of the transport have %d at most: take a plan with fewer ports", printable.Count(e.Ports, "port"), e.MostPorts)
 	}
 	return fmt.Sprintf("it needs %s, and the messages of the transport have %d at most with %s: take a plan with fewer rounds",
-		count(e.Rounds, "round"), e.MostRounds, count(e.Ports, "port"))
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+		printable.Count(e.Rounds, "round"), e.MostRounds, printable.Count(e.Ports, "port"))
 }

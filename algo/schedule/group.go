@@ -84,7 +84,7 @@ func Compile(common plan.Info, layers ...Grouping) *Programs {
 			}
 			return slots
 		},
-		Kinds: func(ctx context.Context) []plan.Class { return kinds(ctx, common.Processors, layers) },
+		Kinds: func(context.Context) []plan.Class { return kinds(common.Processors, layers) },
 	}
 }
 
@@ -106,19 +106,11 @@ func least(layers []Grouping) sim.Cost {
 }
 
 // kinds returns the classes of the one layer with several schedules, if it spans all processors, and else nil.
-func kinds(ctx context.Context, processors int, layers []Grouping) []plan.Class {
+func kinds(processors int, layers []Grouping) []plan.Class {
 	classes := OneClass(processors)
 	differ := 0
 	for _, l := range layers {
-		var layerClasses []plan.Class
-		if step, ok := l.Step.(interface {
-			ClassesUnder(context.Context) []plan.Class
-		}); ok {
-			layerClasses = step.ClassesUnder(ctx) // there are many processors to look at
-		} else {
-			layerClasses = l.Step.Classes()
-		}
-		switch {
+		switch layerClasses := l.Step.Classes(); {
 		case l.Uniform && len(layerClasses) == 1:
 		case l.Single:
 			classes = layerClasses

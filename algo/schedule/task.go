@@ -86,10 +86,5 @@ func (e Misfit) Error() string { return string(e) }
 // Is reports whether the target is [ErrStructure].
 func (e Misfit) Is(target error) bool { return target == ErrStructure }
 
-// An Unmet says why a matrix does not meet the condition of an algorithm that takes most. It is an [ErrStructure].
-type Unmet string
-
-func (e Unmet) Error() string { return string(e) }
-
-// Is reports whether the target is [ErrStructure].
-func (e Unmet) Is(target error) bool { return target == ErrStructure }
+// An Unmet is a [Misfit] for a matrix that does not meet the condition of an algorithm that takes most.
+type Unmet struct{ Misfit }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // A Cache keeps values, up to so many bytes: what was used least recently goes first. The zero Cache keeps none, but has one
@@ -32,8 +34,8 @@ func (c *Cache) SetMost(n int64) {
 type Kept struct {
 	key      any
 	bytes    int64
-	making   chan struct{} // closed once the one who makes the value has ended; nil while nobody does
-	complete bool          // or an error
+	turn     *semaphore.Weighted // of who makes or looks at what follows
+	complete bool
 	value    any
 	err      error
 }
@@ -42,30 +44,28 @@ type Kept struct {
 // another one makes the value, Get waits until the context ends: the error is then its cause, as where the context ends
 // make.
 func Get[T any](ctx context.Context, c *Cache, key any, bytes int64, make func() (T, error)) (value T, x *Kept, err error) {
-	for {
-		x, pending := c.ask(key)
-		switch {
-		case pending != nil:
-			select {
-			case <-pending:
-			case <-ctx.Done():
-				return value, nil, context.Cause(ctx)
-			}
-			if !c.isMade(x) {
-				continue // its context has ended, not this one
-			}
-		case !c.isMade(x):
-			value, err = makeValue(ctx, c, x, bytes, make)
-			return value, x, err
-		}
+	x = c.entry(key)
+	if x.turn.Acquire(ctx, 1) != nil {
+		return value, nil, context.Cause(ctx)
+	}
+	defer x.turn.Release(1)
+	if x.complete {
 		value, _ = x.value.(T)
 		return value, x, x.err
 	}
+	x.err = errUnmade // unless make returns
+	defer func() {
+		if x.complete = x.err == nil || ctx.Err() == nil; x.complete {
+			c.Grow(x, bytes)
+		}
+	}()
+	value, err = make()
+	x.value, x.err = value, err
+	return value, x, err
 }
 
-// ask returns the entry of a key and, where another one makes its value, what is closed when that has ended. Else, unless
-// there is a value, the caller is to make it.
-func (c *Cache) ask(key any) (x *Kept, pending chan struct{}) {
+// entry returns that of a key, which is now the last used.
+func (c *Cache) entry(key any) *Kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	element, ok := c.entries[key]
@@ -73,37 +73,11 @@ func (c *Cache) ask(key any) (x *Kept, pending chan struct{}) {
 		if c.entries == nil {
 			c.entries = map[any]*list.Element{}
 		}
-		element = c.order.PushFront(&Kept{key: key})
+		element = c.order.PushFront(&Kept{key: key, turn: semaphore.NewWeighted(1)})
 		c.entries[key] = element
 	}
 	c.order.MoveToFront(element)
-	x = element.Value.(*Kept)
-	if pending = x.making; pending == nil && !x.complete {
-		x.making = make(chan struct{})
-	}
-	return x, pending
-}
-
-func (c *Cache) isMade(x *Kept) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return x.complete
-}
-
-// makeValue makes a value.
-func makeValue[T any](ctx context.Context, c *Cache, x *Kept, bytes int64, make func() (T, error)) (value T, err error) {
-	x.err = errUnmade // unless make returns
-	defer func() {
-		c.mu.Lock()
-		x.complete = x.err == nil || ctx.Err() == nil
-		close(x.making)
-		x.making = nil
-		c.add(x, bytes)
-		c.mu.Unlock()
-	}()
-	value, err = make()
-	x.value, x.err = value, err
-	return value, err
+	return element.Value.(*Kept)
 }
 
 var errUnmade = errors.New("memo: the making of a value has panicked")
@@ -112,11 +86,6 @@ var errUnmade = errors.New("memo: the making of a value has panicked")
 func (c *Cache) Grow(x *Kept, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.add(x, bytes)
-}
-
-// add is Grow for who has the lock.
-func (c *Cache) add(x *Kept, bytes int64) {
 	element, ok := c.entries[x.key]
 	if !ok || element.Value != x {
 		return // dropped

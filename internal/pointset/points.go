@@ -13,11 +13,18 @@ import (
 	"volley/internal/poll"
 )
 
-// Points is that of package matrix.
+// Points is a sequence of distinct field elements, safe for concurrent use: where polynomial codes evaluate.
 type Points interface {
+	// Field returns the field of the points.
 	Field() field.Field
+
+	// Len returns the number of points.
 	Len() int
+
+	// At returns point k; the same one at every call. It panics when k is outside [0, Len()).
 	At(k int) field.Element
+
+	// ID names the points: two sequences over the same field with equal lengths and IDs are equal.
 	ID() string
 }
 
@@ -125,9 +132,13 @@ func shifted(name string, first int) string {
 	return fmt.Sprintf("%s+%d", name, first)
 }
 
-// CosetSize returns gcd(n, q-1).
-func CosetSize(f field.Field, n int) int {
-	return int(new(big.Int).GCD(nil, nil, UnitCount(f), big.NewInt(int64(n))).Int64())
+// CosetSize returns the greatest common divisor of sizes and q-1.
+func CosetSize(f field.Field, sizes ...int) int {
+	z := UnitCount(f)
+	for _, n := range sizes {
+		z.GCD(nil, nil, z, big.NewInt(int64(n)))
+	}
+	return int(z.Int64())
 }
 
 // CosetsFrom returns n points on the cosets of z elements from number first on, cyclically; z divides n and q-1. Rev
@@ -180,13 +191,6 @@ func ReverseDigits(j int, radices []int) int {
 		j /= r
 	}
 	return rev
-}
-
-func GCD(a, b int) int {
-	for b > 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // Radices says in which order the primes whose product is z are the radices of a mixed-radix number, the least digit
@@ -317,22 +321,12 @@ func Product(list []int) string {
 	return strings.Join(s, "·")
 }
 
-// Elements lists the points.
-func Elements(points Points) []field.Element { return ElementsOf(nil, points) }
-
-func ElementsOf(p *poll.Poller, points Points) []field.Element {
+// Elements lists the points; each is a step of the poller, or of none.
+func Elements(p *poll.Poller, points Points) []field.Element {
 	list := make([]field.Element, points.Len())
 	for k := range list {
 		list[k] = points.At(k)
 		p.Steps(1)
 	}
 	return list
-}
-
-// Count writes a number of things.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return fmt.Sprintf("%d %s", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -9,6 +9,7 @@ import (
 
 	"volley/field"
 	"volley/internal/pointset"
+	"volley/internal/printable"
 	"volley/matrix"
 )
 
@@ -64,7 +65,7 @@ func (b *builder) points(set, name string, meaning func(word string) (matrix.Poi
 		return nil, err
 	}
 	if n, want := b.size(set); p.Len() != n {
-		return nil, fmt.Errorf("matrix: %s has %s, and %s", name, pointset.Count(p.Len(), "point"), want)
+		return nil, fmt.Errorf("matrix: %s has %s, and %s", name, printable.Count(p.Len(), "point"), want)
 	}
 	return p, nil
 }
@@ -91,10 +92,10 @@ func (b *builder) set(name string, meaning func(word string) (matrix.Points, err
 		return nil, fmt.Errorf("matrix: points %s over %s, and a matrix over %s: want one field", name, p.Field().Name(), b.f.Name())
 	}
 	if n, want := b.size(name); p.Len() != n {
-		return nil, fmt.Errorf("matrix: %s in %s, and %s", pointset.Count(p.Len(), "point"), name, want)
+		return nil, fmt.Errorf("matrix: %s in %s, and %s", printable.Count(p.Len(), "point"), name, want)
 	}
 	for _, word := range pointWords {
-		if known, err := meaning(word); err == nil && slices.Equal(pointset.Elements(known), pointset.Elements(p)) {
+		if known, err := meaning(word); err == nil && slices.Equal(pointset.Elements(nil, known), pointset.Elements(nil, p)) {
 			return known, nil
 		}
 	}
@@ -146,7 +147,7 @@ func (b *builder) nextPoints(word string, z int, apart bool) (matrix.Points, err
 
 // pair returns the points omega and alpha, as given or by the usual word; apart says that they may not share points.
 func (b *builder) pair(omega, alpha, usual string, apart bool) (matrix.Points, matrix.Points, error) {
-	z := pointset.CosetSize(b.f, pointset.GCD(b.k, b.r))
+	z := pointset.CosetSize(b.f, b.k, b.r)
 	x, err := b.points(omega, cmp.Or(b.Omega, usual), func(word string) (matrix.Points, error) {
 		return b.firstPoints(word, "K", b.k, z)
 	})

@@ -10,6 +10,7 @@ import (
 
 	"volley/field"
 	"volley/internal/pointset"
+	"volley/internal/printable"
 	"volley/matrix"
 )
 
@@ -60,7 +61,7 @@ func readCSV(f field.Field, r io.Reader, name string, keep int) (*matrix.Dense, 
 			cols, firstLine = len(cells), line
 		}
 		if len(cells) != cols {
-			return fail(line, "a row of %s, and line %d has %d: want rows of equal length", pointset.Count(len(cells), "value"), firstLine, cols)
+			return fail(line, "a row of %s, and line %d has %d: want rows of equal length", printable.Count(len(cells), "value"), firstLine, cols)
 		}
 		rows++
 		var row []byte

@@ -369,7 +369,7 @@ var formulas = []struct {
 	{spec: Spec{Family: "rs:par2"}, entry: func(f field.Field, q int64, k, r int) entry {
 		var exponents []int
 		for n := 1; int64(n) < q && len(exponents) < k; n++ {
-			if pointset.GCD(n, int(q-1)) == 1 {
+			if gcd(n, int(q-1)) == 1 {
 				exponents = append(exponents, n)
 			}
 		}
@@ -412,7 +412,7 @@ var formulas = []struct {
 		if int64(r) > q-1 {
 			return nil
 		}
-		return vandermondeEntry(f, q, wantCoset(f, q, r, pointset.GCD(r, int(q)-1), 0))
+		return vandermondeEntry(f, q, wantCoset(f, q, r, gcd(r, int(q)-1), 0))
 	}},
 	{spec: Spec{Family: "vandermonde", Points: "powers"}, entry: func(f field.Field, q int64, k, r int) entry {
 		return vandermondeEntry(f, q, wantPowers(f, q, 0, r))
@@ -439,7 +439,7 @@ func power(f field.Field, q int64, a field.Element, e *big.Int) field.Element {
 }
 
 // both returns the size of cosets that omega and alpha have.
-func both(q int64, k, r int) int { return pointset.GCD(pointset.GCD(k, r), int(q)-1) }
+func both(q int64, k, r int) int { return gcd(gcd(k, r), int(q)-1) }
 
 func wantCodes(q int64, first, k int) []field.Element {
 	if int64(first+k) > q {
@@ -550,4 +550,11 @@ func lchEntry(f field.Field, q int64, k, r int) entry {
 		}
 		return f.Mul(v, field.Exp(f, vanishing(t, j), uint64(i>>t)))
 	}
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
 }

@@ -15,12 +15,11 @@ const (
 	moreBit    = 1
 )
 
-// Streams are numbered: many rounds of up to fewPorts ports, and after those few rounds of more.
+// Streams are numbered: many rounds of up to fewPorts ports, and after those fewer rounds of more.
 const (
 	fewPorts   = 64
 	manyPorts  = 1 << 10
 	manyRounds = 1 << 13
-	fewRounds  = fewPorts * manyRounds / manyPorts
 	streams    = 2 * fewPorts * manyRounds
 )
 
@@ -39,10 +38,8 @@ func numberingOf(largest int) numbering {
 	return numbering{shift, min(streams, (largest-1<<shift+1)>>shift)}
 }
 
-// Limits returns for which tags there is room in a library whose largest tag is largest, MPI_TAG_UB: where that is 2^23-1
-// or more for 8,192 rounds of 64 ports, and 512 of 1,024.
-func Limits(largest int) transport.Limits { return numberingOf(largest).limits() }
-
+// limits says for which tags there is room: where the largest tag is 2^23-1 or more for 8,192 rounds of 64 ports, and 512
+// of 1,024.
 func (n numbering) limits() transport.Limits {
 	return transport.Limits{
 		{Rounds: min(manyRounds, n.count/fewPorts), Ports: fewPorts},

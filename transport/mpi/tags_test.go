@@ -22,7 +22,7 @@ func TestTags(t *testing.T) {
 		{1<<20 - 3, transport.Limits{{Rounds: 4095, Ports: 64}, {Rounds: 0, Ports: 1024}}},
 		{32767, transport.Limits{{Rounds: 127, Ports: 64}, {Rounds: 0, Ports: 1024}}}, // the standard
 	} {
-		if got := Limits(x.most); got != x.limits {
+		if got := numberingOf(x.most).limits(); got != x.limits {
 			t.Errorf("largest tag %d: %v, want %v", x.most, got, x.limits)
 		}
 		n := numberingOf(x.most)
@@ -62,7 +62,7 @@ func TestTags(t *testing.T) {
 
 // TestLimits has plans that the tags of Open MPI carry, and those of one round or port more.
 func TestLimits(t *testing.T) {
-	limits := Limits(1<<31 - 1)
+	limits := numberingOf(1<<31 - 1).limits()
 	for _, x := range []struct {
 		rounds, ports int
 		want          string

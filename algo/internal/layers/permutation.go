@@ -1,10 +1,7 @@
 package layers
 
 import (
-	"context"
-
 	"volley/algo/schedule"
-	"volley/internal/poll"
 	"volley/plan"
 	"volley/sim"
 )
@@ -20,14 +17,9 @@ func (s *permutation) Parameters() (string, []int) { return "", nil }
 
 func (s *permutation) Phases() []plan.Phase { return []plan.Phase{{Name: "permute", Rounds: 1}} }
 
-func (s *permutation) Classes() []plan.Class { return s.ClassesUnder(context.Background()) }
-
-// ClassesUnder is Classes until the context ends, unless that is nil.
-func (s *permutation) ClassesUnder(ctx context.Context) []plan.Class {
-	steps := poll.New(ctx)
+func (s *permutation) Classes() []plan.Class {
 	var moved, fixed plan.Class
 	for k := range s.size {
-		steps.Steps(1)
 		c := &moved
 		if s.target(k) == k {
 			c = &fixed

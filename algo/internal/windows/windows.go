@@ -316,7 +316,7 @@ func Plans(task schedule.Task, excess int, hopeless func(sim.Cost) bool) ([]plan
 	case zero == "":
 		return nil, schedule.Misfit(say("to look at the pivots of A is too much reckoning, or another plan is known to be cheaper"))
 	}
-	return nil, schedule.Unmet(zero)
+	return nil, schedule.Unmet{Misfit: schedule.Misfit(zero)}
 }
 
 // seededOrder returns the processors in an order that all know: the natural one for seed 0, else one drawn by rand.PCG

@@ -56,6 +56,9 @@ func TestCompiled(t *testing.T) {
 			"36 steps, 24 operations of 18 maps, 0 copies, 144 read, 36 written, 48 received, 36 kept, 0 blocks, widest 9"},
 	} {
 		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, c.k, c.ports)
+		if _, planar := p.Info().Field.(field.Planar); c.field == "2^16" && c.ranks == 1 && !planar {
+			continue // here nothing is converted
+		}
 		var steps, operations, reads, writes, copies, received, computed, scratch, widest int
 		maps := 0
 		for rank := range c.ranks {

@@ -1,5 +1,0 @@
-//go:build noasm
-
-package field
-
-const libraryVectors = false
