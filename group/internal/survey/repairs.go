@@ -24,40 +24,44 @@ type lostBlock struct {
 	row int
 }
 
+// A pattern is which symbols of a row are bad, and which of these are to come back.
+type pattern struct{ bad, wanted []content.Symbol }
+
+// patternsOf returns the patterns of all rows.
+func patternsOf(s *session.Session, conditions []*content.Condition, remake bool) []pattern {
+	patterns := make([]pattern, s.Manifest.Rows())
+	visit := func(chunks [][]int, x content.Symbol, add func(*pattern, content.Symbol)) {
+		for chunk, rows := range chunks {
+			x.Index = chunk
+			for _, row := range rows {
+				add(&patterns[row], x)
+			}
+		}
+	}
+	bad := func(p *pattern, x content.Symbol) { p.bad = append(p.bad, x) }
+	wanted := func(p *pattern, x content.Symbol) { p.wanted = append(p.wanted, x) }
+	for n, c := range conditions {
+		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
+		visit(c.Data, data, bad)
+		visit(c.Parity, parity, bad)
+		if c.Failing == "" && s.Restores(n) {
+			visit(c.Touched, data, wanted)
+			if remake {
+				visit(c.Parity, parity, wanted)
+			}
+		}
+	}
+	return patterns
+}
+
 // PlanRepairs returns the repairs, one for all rows with the same bad symbols, and the blocks that do not come back. With
 // remake, parity comes back too; else it only serves.
-func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.Condition, remake bool) ([]blockRepair, map[lostBlock]bool, error) {
-	m := s.Manifest
-	c, err := erasure.CodeOf(m)
+func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.Condition, remake bool) (list []blockRepair, beyond map[lostBlock]bool, err error) {
+	c, err := erasure.CodeOf(s.Manifest)
 	if err != nil {
 		return nil, nil, err
 	}
-	type pattern struct{ bad, wanted []content.Symbol }
-	patterns := make([]pattern, m.Rows())
-	mark := func(lists [][]int, x content.Symbol, wanted bool) {
-		for chunk, rows := range lists {
-			x.Index = chunk
-			for _, row := range rows {
-				p := &patterns[row]
-				if wanted {
-					p.wanted = append(p.wanted, x)
-				} else {
-					p.bad = append(p.bad, x)
-				}
-			}
-		}
-	}
-	for n, x := range conditions {
-		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
-		mark(x.Data, data, false)
-		mark(x.Parity, parity, false)
-		if x.Failing == "" && s.Restores(n) {
-			mark(x.Touched, data, true)
-			if remake {
-				mark(x.Parity, parity, true)
-			}
-		}
-	}
+	patterns := patternsOf(s, conditions, remake)
 	rowsOf := map[string][]int{}
 	var order []string
 	for row, p := range patterns {
@@ -70,8 +74,7 @@ func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.
 		}
 		rowsOf[key] = append(rowsOf[key], row)
 	}
-	var list []blockRepair
-	beyond := map[lostBlock]bool{}
+	beyond = map[lostBlock]bool{}
 	for _, key := range order {
 		rows := rowsOf[key]
 		p := patterns[rows[0]]
@@ -85,7 +88,7 @@ func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.
 			}
 		}
 		if len(r.Traffic.Codewords) > 0 {
-			list = append(list, blockRepair{r, content.Blocks{M: m, Rows: rows}})
+			list = append(list, blockRepair{r, content.Blocks{M: s.Manifest, Rows: rows}})
 		}
 	}
 	return list, beyond, nil
