@@ -11,7 +11,7 @@ type Evidence struct {
 	Moved     bool // what was protected lies under another name
 	Absent    bool // nothing has its name, as far as anybody can tell
 	Removed   bool // a user has removed it
-	Whole     bool // it holds what was protected, or has its length and time where nobody reads it
+	Intact    bool // it holds what was protected, or has its length and time where nobody reads it
 	Parted    bool // it was another name of a file that is there, and is a file of its own
 	OtherMeta bool // mode, owner, attributes or mtime
 	Failing   bool // the disk fails to read it
@@ -56,11 +56,11 @@ var fates = []row[Evidence, Fate]{
 		"gone, and its directory has another mtime"},
 	{"absent", func(x Evidence) bool { return x.Absent }, Fate{content.Missing, Always, ""},
 		"gone"},
-	{"parted", func(x Evidence) bool { return x.Whole && x.Parted }, Fate{content.Metadata, Stays, ""},
+	{"parted", func(x Evidence) bool { return x.Intact && x.Parted }, Fate{content.Metadata, Stays, ""},
 		"the same, and no hard link any more"},
-	{"other metadata", func(x Evidence) bool { return x.Whole && x.OtherMeta }, Fate{content.Metadata, Stays, ""},
+	{"other metadata", func(x Evidence) bool { return x.Intact && x.OtherMeta }, Fate{content.Metadata, Stays, ""},
 		"the same, with another mode, owner, attribute or mtime"},
-	{"whole", func(x Evidence) bool { return x.Whole }, Fate{"", Stays, ""},
+	{"intact", func(x Evidence) bool { return x.Intact }, Fate{"", Stays, ""},
 		"the same"},
 	{"failing", func(x Evidence) bool { return x.Failing }, Fate{content.Damaged, Always, ""},
 		"its disk fails"},

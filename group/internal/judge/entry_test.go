@@ -20,9 +20,9 @@ func TestFates(t *testing.T) {
 		"moved":          {Moved: true},
 		"removed":        {Absent: true, Removed: true},
 		"absent":         {Absent: true},
-		"parted":         {Whole: true, Parted: true, OtherMeta: true},
-		"other metadata": {Whole: true, OtherMeta: true},
-		"whole":          {Whole: true, Untouched: true},
+		"parted":         {Intact: true, Parted: true, OtherMeta: true},
+		"other metadata": {Intact: true, OtherMeta: true},
+		"intact":         {Intact: true, Untouched: true},
 		"failing":        {Failing: true, Earlier: true, Written: true},
 		"earlier":        {Earlier: true, Written: true},
 		"written":        {Written: true, Forbidden: true},
@@ -63,7 +63,7 @@ func TestFatesTogether(t *testing.T) {
 		}
 		r := rowOf(fates, x)
 		seen[r.name] = true
-		want := x.Absent || !x.Whole && (x.Failing || x.Earlier || x.Untouched && !x.Written && !x.Forbidden)
+		want := x.Absent || !x.Intact && (x.Failing || x.Earlier || x.Untouched && !x.Written && !x.Forbidden)
 		want = want && !x.New && !x.Moved && !x.Removed
 		if comes := r.verdict.Return.Brings(protection.Edits{}); comes != want {
 			t.Fatalf("%+v: %s comes back: %v", x, r.name, comes)

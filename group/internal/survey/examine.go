@@ -348,7 +348,7 @@ func (x *examination) evidenceOf(e *tree.Entry) (judge.Evidence, error) {
 		x.FirstUnsure = cmp.Or(x.FirstUnsure, e.Path)
 	}
 	if linked || x.intact[e.Path] || !isFile && listed.Type == e.Type && listed.Target == e.Target {
-		known := judge.Evidence{Whole: true, OtherMeta: !isLink && (!listed.SameMeta(e) || isFile && !listed.SameTime(e))}
+		known := judge.Evidence{Intact: true, OtherMeta: !isLink && (!listed.SameMeta(e) || isFile && !listed.SameTime(e))}
 		if isLink && !linked && x.Listing.Find(e.Target) != nil {
 			known.Parted = true
 			return known, fmt.Errorf("it is no longer another name of %q", string(e.Target))
