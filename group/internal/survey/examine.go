@@ -67,20 +67,20 @@ func newExamination(s *session.Session, n *store.Node, reads scope, edits protec
 }
 
 // run finds the condition of the node.
-func (x *examination) run(ctx context.Context) error {
+func (x *examination) run(ctx context.Context) (*content.Condition, error) {
 	if !x.list() {
-		return nil
+		return x.Condition, nil
 	}
-	x.isRead = x.scope.filesOf(x.record)
 	if err := x.compareEarlier(ctx); err != nil {
-		return err
+		return x.Condition, err
 	}
 	if x.state.Failing != "" { // nobody knows which files are stale
 		x.list()
-		return nil
+		return x.Condition, nil
 	}
+	x.isRead = x.scope.filesOf(x.record)
 	if err := x.compareFiles(ctx); err != nil {
-		return err
+		return x.Condition, err
 	}
 	x.findMoves()
 	x.judgeEntries()
@@ -89,13 +89,13 @@ func (x *examination) run(ctx context.Context) error {
 	x.noteNew()
 	x.findForeign()
 	if x.scope.patterns != nil {
-		return nil
+		return x.Condition, nil
 	}
 	if !x.scope.entire() {
 		x.Data = mergeRows(x.Data, rowsOf(x.manifest, x.differingUnread()))
 	}
 	x.markTouched()
-	return x.compareParity(ctx)
+	return x.Condition, x.compareParity(ctx)
 }
 
 // list lists the node. It reports whether there is something to compare.
@@ -532,12 +532,11 @@ func ExamineAll(ctx context.Context, s *session.Session, first int, part scrub.P
 		if n.Index < first {
 			return &content.Condition{Manifest: true}, nil
 		}
-		x := newExamination(s, n, scope{Part: part}, edits)
-		err := x.run(ctx)
+		c, err := newExamination(s, n, scope{Part: part}, edits).run(ctx)
 		if err == nil {
-			s.Log.DebugContext(ctx, "compared", "node", n.DirName, "status", x.Status())
+			s.Log.DebugContext(ctx, "compared", "node", n.DirName, "status", c.Status())
 		}
-		return x.Condition, err
+		return c, err
 	})
 }
 

@@ -93,8 +93,8 @@ func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits prot
 
 // examine finds the condition of a node as far as the files matter: what comes back, with missing directories above it.
 func (f *Files) examine(ctx context.Context, x *examination) (*content.Condition, error) {
-	if err := x.run(ctx); err != nil || x.record == nil {
-		return x.Condition, err
+	if c, err := x.run(ctx); err != nil || x.record == nil {
+		return c, err
 	}
 	x.Remake = false
 	if f.Export && x.Failing != "" {

@@ -41,13 +41,13 @@ type Rebuild struct {
 	Room    func(context.Context) error // is called before anything is written to targets
 	Traffic *protection.PlanTraffic
 
-	s        *session.Session
-	repairs  []blockRepair
-	readings map[int]*reading // by node here that is not lost
-	redo     map[int][]int    // rows with a wrong block, by lost node here
+	s       *session.Session
+	repairs []*blockRepair
+	nodes   map[int]*examination // of the nodes here
+	redo    map[int][]int        // rows with a wrong block, by lost node here
 }
 
-// A reading is what a rebuild has found of a node that is not lost.
+// A reading is what a rebuild has read of a node that is not lost.
 type reading struct {
 	data      *content.Comparer
 	parity    *content.Parity
@@ -56,14 +56,17 @@ type reading struct {
 
 // run returns the conditions of all nodes.
 func (x *Rebuild) run(ctx context.Context, s *session.Session, edits protection.Edits) ([]*content.Condition, error) {
-	x.s, x.readings, x.redo = s, map[int]*reading{}, map[int][]int{}
-	defer func() {
-		for _, r := range x.readings {
-			r.data.D.Close()
-			r.parity.Close()
+	x.s, x.nodes, x.redo = s, map[int]*examination{}, map[int][]int{}
+	for _, n := range s.Nodes {
+		e := newExamination(s, n, scope{Part: scrub.EntireNode}, edits)
+		if x.nodes[n.Index] = e; !e.state.Lost {
+			d := content.NewData(n.Dir, e.record.Entries, true)
+			e.reading = &reading{content.NewComparer(s.Manifest, d, e.record), content.ParityOf(n, s.Manifest), make([][]int, s.Manifest.ParityChunks)}
+			defer d.Close()
+			defer e.reading.parity.Close()
 		}
-	}()
-	if err := x.planLost(ctx, edits); err != nil {
+	}
+	if err := x.planLost(ctx); err != nil {
 		return nil, err
 	}
 	if err := x.Room(ctx); err != nil {
@@ -76,7 +79,9 @@ func (x *Rebuild) run(ctx context.Context, s *session.Session, edits protection.
 		return nil, err
 	}
 	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		return x.examine(ctx, n, edits)
+		c, err := x.nodes[n.Index].run(ctx)
+		c.Redo = x.redo[n.Index]
+		return c, err
 	})
 	if err == nil {
 		dropRestored(conditions)
@@ -84,37 +89,24 @@ func (x *Rebuild) run(ctx context.Context, s *session.Session, edits protection.
 	return conditions, err
 }
 
-func (x *Rebuild) examine(ctx context.Context, n *store.Node, edits protection.Edits) (*content.Condition, error) {
-	e := newExamination(x.s, n, scope{Part: scrub.EntireNode}, edits)
-	e.reading = x.readings[n.Index]
-	err := e.run(ctx)
-	e.Redo = x.redo[n.Index]
-	return e.Condition, err
-}
-
-// planLost plans the repairs of lost nodes, as if the others were whole. It makes targets of lost nodes, and readings of
-// the others.
-func (x *Rebuild) planLost(ctx context.Context, edits protection.Edits) error {
-	s, m := x.s, x.s.Manifest
-	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		if s.States[n.Index].Lost {
-			return x.examine(ctx, n, edits)
+// planLost plans the repairs of lost nodes, as if the others were whole, and makes their targets.
+func (x *Rebuild) planLost(ctx context.Context) error {
+	conditions, err := ConditionsOf(ctx, x.s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
+		if x.nodes[n.Index].state.Lost {
+			return x.nodes[n.Index].run(ctx)
 		}
 		return new(content.Condition), nil
 	})
 	if err != nil {
 		return err
 	}
-	if x.repairs, _, err = PlanRepairs(ctx, s, conditions, true); err != nil {
-		return s.SharedError(ctx, err)
+	if x.repairs, _, err = PlanRepairs(ctx, x.s, conditions, true); err != nil {
+		return x.s.SharedError(ctx, err)
 	}
-	for _, n := range s.Nodes {
-		if s.States[n.Index].Lost {
-			x.Targets[n.Index] = NewTarget(s, n, conditions[n.Index])
-			continue
+	for _, n := range x.s.Nodes {
+		if x.s.States[n.Index].Lost {
+			x.Targets[n.Index] = NewTarget(x.s, n, conditions[n.Index])
 		}
-		record := s.RecordOf[n.Index]
-		x.readings[n.Index] = &reading{content.NewComparer(m, content.NewData(n.Dir, record.Entries, true), record), content.ParityOf(n, m), make([][]int, m.ParityChunks)}
 	}
 	return nil
 }
@@ -140,7 +132,7 @@ func (x *Rebuild) readAndCode(ctx context.Context) error {
 		bytes += s.RecordOf[n.Index].Bytes
 	}
 	return pass.EachWindow(ctx, s, m, pass.CellsOf(m, content.AllRows(m)), bytes, func(ctx context.Context, i int, w *pass.Window) error {
-		if r := x.readings[s.Nodes[i].Index]; r != nil {
+		if r := x.nodes[s.Nodes[i].Index].reading; r != nil {
 			return r.read(ctx, w)
 		}
 		return nil

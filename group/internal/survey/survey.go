@@ -21,7 +21,7 @@ import (
 // A Survey is what nodes lack, and how it comes back.
 type Survey struct {
 	Conditions []*content.Condition
-	Repairs    []blockRepair      // to run
+	Repairs    []*blockRepair     // to run
 	Beyond     map[lostBlock]bool // blocks that repairs do not restore
 	Rows       map[int]bool       // rows with restored blocks, or blocks to restore
 }
@@ -64,7 +64,7 @@ func (found *Survey) plan(ctx context.Context, s *session.Session, remake bool) 
 	return nil
 }
 
-func (found *Survey) addRows(list []blockRepair) {
+func (found *Survey) addRows(list []*blockRepair) {
 	for _, r := range list {
 		for _, row := range r.blocks.Rows {
 			found.Rows[row] = true
@@ -145,13 +145,8 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 	unrecoverable := map[tree.Name]bool{}
 	files := tree.ExtentsOf(x.Entries)
 	for _, g := range m.FilePartsOf(files) {
-		if beyond[lostBlock{content.Symbol{Node: n.Index, Parity: false, Index: g.Chunk}, g.Row}] {
+		if beyond[lostBlock{content.Symbol{Node: n.Index, Index: g.Chunk}, g.Row}] {
 			unrecoverable[files[g.File].Path] = true
-		}
-	}
-	for i := range x.Entries {
-		if e := x.Entries[i]; e.Type == tree.TypeLink && unrecoverable[e.Target] {
-			unrecoverable[e.Path] = true
 		}
 	}
 	var messages []string
@@ -166,10 +161,10 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 		messages = append(messages, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again%s: protect what has changed, or bring it back, and recover again", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile))), stays))
 	}
 	c.Restore = slices.DeleteFunc(c.Restore, func(e *tree.Entry) bool {
-		if unrecoverable[e.Path] {
+		if unrecoverable[e.FileOf()] {
 			messages = append(messages, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.Path(e.Path)))
 		}
-		return unrecoverable[e.Path]
+		return unrecoverable[e.FileOf()]
 	})
 	return messages
 }
