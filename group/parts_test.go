@@ -7,10 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"volley/group/internal/content"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
-	"volley/group/internal/survey"
 	"volley/group/internal/tree"
 )
 
@@ -21,51 +19,6 @@ func TestHere(t *testing.T) {
 	for range 1000 {
 		if err := s.EachLocal(func(i int, _ *store.Node) error { return []error{nil, fs.ErrExist, fs.ErrClosed}[i] }); err != fs.ErrExist {
 			t.Fatalf("the error is %v", err)
-		}
-	}
-}
-
-// TestForeign checks when a directory in which nothing is Volley's is another node's.
-func TestForeign(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		there, match int
-		want         bool
-	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, false}, {3, 1, true}, {4, 2, false}, {5, 2, true}, {8, 4, false}, {9, 4, true}} {
-		c, m := &content.Condition{Listing: &tree.Listing{}}, &store.Record{Entries: []*tree.Entry{{Path: "a", Type: tree.TypeDir}, file("z", 3)}}
-		for i := range x.there {
-			e := file(fmt.Sprint("f", i), 3)
-			c.Listing.Entries = append(c.Listing.Entries, e)
-			switch {
-			case i < x.match:
-				m.Entries = append(m.Entries, e)
-			case i%2 == 0:
-				m.Entries = append(m.Entries, file(fmt.Sprint("f", i), 4))
-			}
-		}
-		is := &content.Compared{Files: map[tree.Name]bool{}}
-		for _, y := range []struct {
-			state *store.State
-			may   bool
-		}{
-			{&store.State{Dir: "/n0", Node: -1, Files: true}, true},
-			{&store.State{Dir: "/n0", Node: 0, Files: true}, false},
-			{&store.State{Dir: "/n0", Node: -1}, false},
-			{&store.State{Dir: "/n0", Node: -1, Files: true, Held: make([]store.Held, 1)}, false},
-		} {
-			s := &session.Session{States: []*store.State{y.state, {Dir: "/n1"}}}
-			c.Foreign = false
-			if survey.FindForeign(s, &store.Node{}, m, c, is); c.Foreign != (x.want && y.may) {
-				t.Errorf("%d files, %d of them the node's, %+v: foreign %v", x.there, x.match, y.state, c.Foreign)
-			}
-		}
-		// What has the length and another content does not count.
-		if x.match > 0 {
-			s := &session.Session{States: []*store.State{{Node: -1, Files: true}}}
-			is.Files["f0"] = true
-			if survey.FindForeign(s, &store.Node{}, m, c, is); c.Foreign != (2*(x.match-1) < x.there) {
-				t.Errorf("%d files, %d of them the node's but for one: foreign %v", x.there, x.match, c.Foreign)
-			}
 		}
 	}
 }
@@ -102,17 +55,6 @@ func TestModes(t *testing.T) {
 		if e := l.Find("plain"); e.Type != kind || len(l.Bad) != 0 {
 			t.Errorf("%v: %+v, %v", mode, e, l.Bad)
 		}
-	}
-}
-
-// TestEarlierMember looks for what a node had in a generation of fewer nodes: nothing.
-func TestEarlierMember(t *testing.T) {
-	t.Parallel()
-	n := &store.Node{Index: 3, Held: map[int64]*store.Loaded{1: {Node: -1, Manifest: &store.Manifest{Generation: 1, Nodes: 3}}}}
-	s := &session.Session{Current: store.Current{Generation: 2}, States: make([]*store.State, 4)}
-	s.States[3] = &store.State{Held: []store.Held{{Generation: 1, Committed: true}}}
-	if is, x, err := survey.CompareStale(t.Context(), s, n, nil); is != nil || x != nil || err != nil {
-		t.Errorf("%+v, %+v, %v", is, x, err)
 	}
 }
 

@@ -177,7 +177,11 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
 	targets := map[int]*restore.Target{} // of nodes here that can be read
 	defer restore.Discard(targets)
-	found, err := survey.Take(ctx, s, o.Revert, survey.Rebuildable(s) && !o.DryRun && o.OutDir == "", targets, func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, &r.Traffic)
+	var rebuild *survey.Rebuild
+	if survey.Rebuildable(s) && !o.DryRun && o.OutDir == "" {
+		rebuild = &survey.Rebuild{Targets: targets, Room: func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, Traffic: &r.Traffic}
+	}
+	found, err := survey.Take(ctx, s, o.Revert, rebuild)
 	if err != nil {
 		return nil, err
 	}

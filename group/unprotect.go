@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 
-	"volley/group/internal/content"
 	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -160,12 +159,11 @@ func checkLosses(ctx context.Context, s *session.Session, first int, force bool)
 	}); err != nil || s.Manifest == nil {
 		return nil, err
 	}
-	var conditions []*content.Condition
+	part := scrub.EntireNode
 	if force {
-		conditions, err = survey.GlanceAll(ctx, s, first, scrub.Part{})
-	} else {
-		conditions, err = survey.ExamineAll(ctx, s, first, protection.Edits{})
+		part = scrub.Part{}
 	}
+	conditions, err := survey.ExamineAll(ctx, s, first, part, protection.Edits{})
 	if err != nil {
 		return nil, err
 	}

@@ -177,14 +177,10 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		return r, nil
 	}
 	r.Tolerate, r.Digest = s.Manifest.Tolerate, s.Manifest.Digest
-	var conditions []*content.Condition
-	var err error
-	if part == scrub.EntireNode {
-		conditions, err = survey.ExamineAll(ctx, s, 0, protection.Edits{})
-	} else {
+	if part != scrub.EntireNode {
 		r.Part, r.Parts = part.Part, part.Parts
-		conditions, err = survey.GlanceAll(ctx, s, 0, part)
 	}
+	conditions, err := survey.ExamineAll(ctx, s, 0, part, protection.Edits{})
 	if err != nil {
 		return nil, err
 	}

@@ -134,31 +134,6 @@ func (c *Condition) Note(p tree.Name, kind string, reason error) {
 	c.Findings = append(c.Findings, f)
 }
 
-// Differing returns the entries of a record with findings that are not harmless.
-func (c *Condition) Differing(x *store.Record) (list []*tree.Entry) {
-	differs := map[tree.Name]bool{}
-	for _, f := range c.Findings {
-		differs[f.Path] = !Harmless(f)
-	}
-	for _, e := range x.Entries {
-		if differs[e.Path] {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
-// Rotten returns the files that have their protected length and time, but other content where they were read.
-func (c *Condition) Rotten(compared *Compared) map[tree.Name]bool {
-	files := map[tree.Name]bool{}
-	for _, f := range c.Findings {
-		if f.Kind == Damaged && compared.Files[f.Path] && compared.Failing[f.Path] == nil {
-			files[f.Path] = true
-		}
-	}
-	return files
-}
-
 // FilesOf returns the files that entries name.
 func FilesOf(x *store.Record, list []*tree.Entry) (files []*tree.Entry) {
 	paths := map[tree.Name]bool{}

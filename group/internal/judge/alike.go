@@ -124,21 +124,7 @@ func checkNumbers(states []*store.State) error {
 func whoHas(states []*store.State) string {
 	var list []string
 	for _, s := range states {
-		var generations []string
-		for _, h := range s.Held {
-			switch {
-			case h.Committed:
-				generations = append(generations, fmt.Sprint("generation ", h.Generation))
-				if h.Nodes != len(states) {
-					generations[len(generations)-1] += fmt.Sprintf(" of a group of %d nodes", h.Nodes)
-				}
-			case h.Complete:
-				generations = append(generations, fmt.Sprintf("generation %d, pending", h.Generation))
-			}
-		}
-		for _, u := range s.Unknown {
-			generations = append(generations, fmt.Sprintf("generation %d without a good manifest", u.Generation))
-		}
+		generations := generationsOf(s, len(states))
 		switch {
 		case s.Failing != "":
 			list = append(list, s.Dir+" cannot be read")
@@ -151,6 +137,26 @@ func whoHas(states []*store.State) string {
 		}
 	}
 	return strings.Join(list, "; ")
+}
+
+// generationsOf says which generations a node of so many has.
+func generationsOf(s *store.State, nodes int) (list []string) {
+	for _, h := range s.Held {
+		text := fmt.Sprint("generation ", h.Generation)
+		if h.Committed && h.Nodes != nodes {
+			text += fmt.Sprintf(" of a group of %d nodes", h.Nodes)
+		}
+		if !h.Committed {
+			text += ", pending"
+		}
+		if counts(h) {
+			list = append(list, text)
+		}
+	}
+	for _, u := range s.Unknown {
+		list = append(list, fmt.Sprintf("generation %d without a good manifest", u.Generation))
+	}
+	return list
 }
 
 func NodeNamed(states []*store.State, name string) (int, error) {

@@ -1,5 +1,6 @@
-// Package judge finds out which generation of a group is in force, from what is found at all nodes. It reads nothing. Its
-// rules are tables, of what nodes claim, of one claim, and of what cannot be read.
+// Package judge finds out which generation of a group is in force, from what is found at all nodes, what becomes of each
+// entry of a node, and how many more nodes may be lost. It reads nothing. Its rules are tables: of what nodes claim, of one
+// claim, of what cannot be read, and of an entry.
 package judge
 
 import (
@@ -10,12 +11,12 @@ import (
 	"volley/group/protection"
 )
 
-// A row of a table is a case of what nodes hold. Of those that apply the first one counts.
+// A row of a table is a case of what nodes hold, or of an entry. Of those that apply the first one counts.
 type row[Case, Verdict any] struct {
 	name    string
 	applies func(Case) bool // nil: in all cases
 	verdict Verdict
-	says    string // docs/format.md, of the case
+	says    string // docs/format.md of the case, or docs/protect.md of an entry
 }
 
 func rowOf[Case, Verdict any](table []row[Case, Verdict], x Case) row[Case, Verdict] {

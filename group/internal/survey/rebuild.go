@@ -10,18 +10,12 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/pass"
 	"volley/group/internal/restore"
+	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
 )
-
-// A reading is what a rebuild has found of a node that is not lost.
-type reading struct {
-	data      *content.Comparer
-	parity    *content.Parity
-	badParity [][]int // by chunk: rows
-}
 
 // Rebuildable reports whether nodes are lost, no more than may be, and the others can be read and hold the generation.
 func Rebuildable(s *session.Session) bool {
@@ -39,111 +33,151 @@ func Rebuildable(s *session.Session) bool {
 	return lost > 0 && lost <= s.Manifest.Tolerate && s.LostRecords == nil
 }
 
-// rebuild brings back lost nodes while it examines the others: it reads these once, takes digests, and codes the same
-// rows. It adds the lost nodes here to targets, and the rows it has coded to rows. In rows without fault, the conditions
-// of lost nodes are clean. In other rows, everything lost still has to come back.
-func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, targets map[int]*restore.Target, room func(context.Context) error, rows map[int]bool, traffic *protection.PlanTraffic) ([]*content.Condition, error) {
-	m := s.Manifest
+// A Rebuild brings back lost nodes while it examines the others: it reads these once, takes digests, and codes the same
+// rows. In rows without fault, the conditions of lost nodes are clean then. In other rows, everything lost still has to
+// come back.
+type Rebuild struct {
+	Targets map[int]*restore.Target     // of nodes here: it adds the lost ones
+	Room    func(context.Context) error // is called before anything is written to targets
+	Traffic *protection.PlanTraffic
+
+	s       *session.Session
+	repairs []*blockRepair
+	nodes   map[int]*examination // of the nodes here
+	redo    map[int][]int        // rows with a wrong block, by lost node here
+}
+
+// A reading is what a rebuild has read of a node that is not lost.
+type reading struct {
+	data      *content.Comparer
+	parity    *content.Parity
+	badParity [][]int // by chunk: rows
+}
+
+// run returns the conditions of all nodes.
+func (x *Rebuild) run(ctx context.Context, s *session.Session, edits protection.Edits) ([]*content.Condition, error) {
+	x.s, x.nodes, x.redo = s, map[int]*examination{}, map[int][]int{}
+	for _, n := range s.Nodes {
+		e := newExamination(s, n, scope{Part: scrub.EntireNode}, edits)
+		if x.nodes[n.Index] = e; !e.state.Lost {
+			d := content.NewData(n.Dir, e.record.Entries, true)
+			e.reading = &reading{content.NewComparer(s.Manifest, d, e.record), content.ParityOf(n, s.Manifest), make([][]int, s.Manifest.ParityChunks)}
+			defer d.Close()
+			defer e.reading.parity.Close()
+		}
+	}
+	if err := x.planLost(ctx); err != nil {
+		return nil, err
+	}
+	if err := x.Room(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.EachSteady(ctx, x.prepare); err != nil {
+		return nil, err
+	}
+	if err := x.readAndCode(ctx); err != nil {
+		return nil, err
+	}
 	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		if s.States[n.Index].Lost {
-			return examine(ctx, s, n, edits, nil)
+		c, err := x.nodes[n.Index].run(ctx)
+		c.Redo = x.redo[n.Index]
+		return c, err
+	})
+	if err == nil {
+		dropRestored(conditions)
+	}
+	return conditions, err
+}
+
+// planLost plans the repairs of lost nodes, as if the others were whole, and makes their targets.
+func (x *Rebuild) planLost(ctx context.Context) error {
+	conditions, err := ConditionsOf(ctx, x.s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
+		if x.nodes[n.Index].state.Lost {
+			return x.nodes[n.Index].run(ctx)
 		}
 		return new(content.Condition), nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	repairs, _, err := PlanRepairs(ctx, s, conditions, true)
+	if x.repairs, _, err = PlanRepairs(ctx, x.s, conditions, true); err != nil {
+		return x.s.SharedError(ctx, err)
+	}
+	for _, n := range x.s.Nodes {
+		if x.s.States[n.Index].Lost {
+			x.Targets[n.Index] = NewTarget(x.s, n, conditions[n.Index])
+		}
+	}
+	return nil
+}
+
+// prepare prepares the target of a lost node, and finds the files of another one.
+func (x *Rebuild) prepare(ctx context.Context, _ int, n *store.Node) error {
+	if target := x.Targets[n.Index]; target != nil {
+		return target.Try(ctx, func() error { return target.Prepare(ctx) })
+	}
+	m := x.s.Manifest
+	l, err := tree.Scan(n.Dir, false, m.Rules())
 	if err != nil {
-		return nil, s.SharedError(ctx, err)
+		l = &tree.Listing{} // the examination reports the error
 	}
+	return content.FindSources(ctx, m, n.Dir, l, x.s.RecordOf[n.Index], content.AllFiles)
+}
+
+// readAndCode reads the nodes that are not lost, window by window, and codes what is lost.
+func (x *Rebuild) readAndCode(ctx context.Context) error {
+	s, m := x.s, x.s.Manifest
 	bytes := int64(0)
-	readings, redo := make([]*reading, len(s.Nodes)), make([][]int, len(s.Nodes))
-	defer func() {
-		for _, x := range readings {
-			if x == nil {
-				continue
-			}
-			x.data.D.Close()
-			x.parity.Close()
-		}
-	}()
-	for i, n := range s.Nodes {
+	for _, n := range s.Nodes {
 		bytes += s.RecordOf[n.Index].Bytes
-		if s.States[n.Index].Lost {
-			targets[n.Index] = NewTarget(s, n, conditions[n.Index])
-			continue
-		}
-		x := s.RecordOf[n.Index]
-		readings[i] = &reading{content.NewComparer(m, content.NewData(n.Dir, x.Entries, true), x), content.ParityOf(n, m), make([][]int, m.ParityChunks)}
 	}
-	if err := room(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.EachSteady(ctx, func(ctx context.Context, _ int, n *store.Node) error {
-		if x := targets[n.Index]; x != nil {
-			return x.Try(ctx, func() error { return x.Prepare(ctx) })
-		}
-		l, err := tree.Scan(n.Dir, false, m.Rules())
-		if err != nil {
-			l = &tree.Listing{} // examine reports the error
-		}
-		return content.FindSources(ctx, m, n.Dir, l, s.RecordOf[n.Index], content.AllFiles)
-	}); err != nil {
-		return nil, err
-	}
-	firstNode := s.Nodes[0].Index
-	if err := pass.EachWindow(ctx, s, m, pass.CellsOf(m, content.AllRows(m)), bytes, func(ctx context.Context, i int, w *pass.Window) error {
-		if readings[i] == nil {
-			return nil
-		}
-		return readings[i].read(ctx, w)
-	}, func(ctx context.Context, windows []*pass.Window) error {
-		for _, r := range repairs {
-			b := r.blocks.RowRange(windows[0].Rows())
-			if len(b.Rows) == 0 {
-				continue
-			}
-			var parts []*pass.Window
-			for _, w := range windows {
-				parts = append(parts, w.Part(pass.CellsOf(m, b.Rows)))
-			}
-			t, err := r.Run(ctx, s.Setting(), b.Bytes(), func(x content.Symbol) executor.Input {
-				return executor.Input{Memory: parts[x.Node-firstNode].Chunk(x)}
-			}, func(x content.Symbol) executor.Output {
-				return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error {
-					target := targets[x.Node]
-					return target.Try(ctx, func() error {
-						err := target.Put(x, row, block)
-						if errors.As(err, new(*protection.CorruptError)) { // a source of the block has rotted
-							redo[x.Node-firstNode] = append(redo[x.Node-firstNode], row)
-							return nil
-						}
-						return err
-					})
-				}}}
-			})
-			if err != nil {
-				return err
-			}
-			erasure.Add(traffic, t)
-			for _, row := range b.Rows {
-				rows[row] = true
-			}
+	return pass.EachWindow(ctx, s, m, pass.CellsOf(m, content.AllRows(m)), bytes, func(ctx context.Context, i int, w *pass.Window) error {
+		if r := x.nodes[s.Nodes[i].Index].reading; r != nil {
+			return r.read(ctx, w)
 		}
 		return nil
-	}); err != nil {
-		return nil, err
-	}
-	if conditions, err = ConditionsOf(ctx, s, func(ctx context.Context, i int, n *store.Node) (*content.Condition, error) {
-		c, err := examine(ctx, s, n, edits, readings[i])
-		if err == nil {
-			c.Redo = redo[i]
+	}, x.code)
+}
+
+// code makes what is lost in the rows of windows, and puts it into the targets.
+func (x *Rebuild) code(ctx context.Context, windows []*pass.Window) error {
+	for _, r := range x.repairs {
+		b := r.blocks.RowRange(windows[0].Rows())
+		if len(b.Rows) == 0 {
+			continue
 		}
-		return c, err
-	}); err != nil {
-		return nil, err
+		parts := map[int]*pass.Window{} // by node
+		for i, n := range x.s.Nodes {
+			parts[n.Index] = windows[i].Part(pass.CellsOf(b.M, b.Rows))
+		}
+		t, err := r.Run(ctx, x.s.Setting(), b.Bytes(), func(symbol content.Symbol) executor.Input {
+			return executor.Input{Memory: parts[symbol.Node].Chunk(symbol)}
+		}, func(symbol content.Symbol) executor.Output {
+			return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error { return x.put(ctx, symbol, row, block) }}}
+		})
+		if err != nil {
+			return err
+		}
+		erasure.Add(x.Traffic, t)
 	}
+	return nil
+}
+
+// put gives a block to its target. One that is wrong, as a source of it has rotted, is to be made again.
+func (x *Rebuild) put(ctx context.Context, symbol content.Symbol, row int, block []byte) error {
+	target := x.Targets[symbol.Node]
+	return target.Try(ctx, func() error {
+		err := target.Put(symbol, row, block)
+		if errors.As(err, new(*protection.CorruptError)) {
+			x.redo[symbol.Node] = append(x.redo[symbol.Node], row)
+			return nil
+		}
+		return err
+	})
+}
+
+// dropRestored takes from the conditions of lost nodes the rows that are back: those in which nothing is wrong.
+func dropRestored(conditions []*content.Condition) {
 	wrong := map[int]bool{} // rows
 	for _, c := range conditions {
 		lists := [][]int{c.Redo}
@@ -155,15 +189,15 @@ func rebuild(ctx context.Context, s *session.Session, edits protection.Edits, ta
 		}
 	}
 	for _, c := range conditions {
-		if c.Lost && c.Failing == "" {
-			for _, chunks := range [][][]int{c.Data, c.Parity, c.Touched} {
-				for chunk, rows := range chunks {
-					chunks[chunk] = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return !wrong[row] })
-				}
+		if !c.Lost || c.Failing != "" {
+			continue
+		}
+		for _, chunks := range [][][]int{c.Data, c.Parity, c.Touched} {
+			for chunk, rows := range chunks {
+				chunks[chunk] = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return !wrong[row] })
 			}
 		}
 	}
-	return conditions, nil
 }
 
 // read reads the rows of a window, and compares them with the record.

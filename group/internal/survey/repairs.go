@@ -17,6 +17,7 @@ import (
 type blockRepair struct {
 	*erasure.Repair
 	blocks content.Blocks
+	lost   []content.Symbol // that it does not bring back
 }
 
 type lostBlock struct {
@@ -24,86 +25,74 @@ type lostBlock struct {
 	row int
 }
 
+// A pattern is which symbols of a row are bad, and which of these are to come back.
+type pattern struct{ bad, wanted []content.Symbol }
+
+// patternsOf returns the patterns of all rows.
+func patternsOf(s *session.Session, conditions []*content.Condition, remake bool) []pattern {
+	patterns := make([]pattern, s.Manifest.Rows())
+	visit := func(chunks [][]int, x content.Symbol, add func(*pattern, content.Symbol)) {
+		for chunk, rows := range chunks {
+			x.Index = chunk
+			for _, row := range rows {
+				add(&patterns[row], x)
+			}
+		}
+	}
+	bad := func(p *pattern, x content.Symbol) { p.bad = append(p.bad, x) }
+	wanted := func(p *pattern, x content.Symbol) { p.wanted = append(p.wanted, x) }
+	for n, c := range conditions {
+		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
+		visit(c.Data, data, bad)
+		visit(c.Parity, parity, bad)
+		if c.Failing == "" && s.Restores(n) {
+			visit(c.Touched, data, wanted)
+			if remake {
+				visit(c.Parity, parity, wanted)
+			}
+		}
+	}
+	return patterns
+}
+
 // PlanRepairs returns the repairs, one for all rows with the same bad symbols, and the blocks that do not come back. With
 // remake, parity comes back too; else it only serves.
-func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.Condition, remake bool) ([]blockRepair, map[lostBlock]bool, error) {
-	m := s.Manifest
-	c, err := erasure.CodeOf(m)
+func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.Condition, remake bool) (list []*blockRepair, beyond map[lostBlock]bool, err error) {
+	c, err := erasure.CodeOf(s.Manifest)
 	if err != nil {
 		return nil, nil, err
 	}
-	type pattern struct{ bad, wanted []content.Symbol }
-	patterns := make([]pattern, m.Rows())
-	mark := func(lists [][]int, x content.Symbol, wanted bool) {
-		for chunk, rows := range lists {
-			x.Index = chunk
-			for _, row := range rows {
-				p := &patterns[row]
-				if wanted {
-					p.wanted = append(p.wanted, x)
-				} else {
-					p.bad = append(p.bad, x)
-				}
-			}
-		}
-	}
-	for n, x := range conditions {
-		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
-		mark(x.Data, data, false)
-		mark(x.Parity, parity, false)
-		if x.Failing == "" && s.Restores(n) {
-			mark(x.Touched, data, true)
-			if remake {
-				mark(x.Parity, parity, true)
-			}
-		}
-	}
-	rowsOf := map[string][]int{}
-	var order []string
-	for row, p := range patterns {
+	repairs := map[string]*blockRepair{} // by pattern
+	beyond = map[lostBlock]bool{}
+	for row, p := range patternsOf(s, conditions, remake) {
 		if len(p.wanted) == 0 {
 			continue
 		}
-		key := fmt.Sprint(p)
-		if rowsOf[key] == nil {
-			order = append(order, key)
-		}
-		rowsOf[key] = append(rowsOf[key], row)
-	}
-	var list []blockRepair
-	beyond := map[lostBlock]bool{}
-	for _, key := range order {
-		rows := rowsOf[key]
-		p := patterns[rows[0]]
-		r, lost, err := c.Repairing(ctx, erasure.SetOf(p.bad), erasure.SetOf(p.wanted))
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, x := range lost {
-			for _, row := range rows {
-				beyond[lostBlock{x, row}] = true
+		r := repairs[fmt.Sprint(p)]
+		if r == nil {
+			r = &blockRepair{blocks: content.Blocks{M: s.Manifest}}
+			if r.Repair, r.lost, err = c.Repairing(ctx, erasure.SetOf(p.bad), erasure.SetOf(p.wanted)); err != nil {
+				return nil, nil, err
+			}
+			if repairs[fmt.Sprint(p)] = r; len(r.Traffic.Codewords) > 0 {
+				list = append(list, r)
 			}
 		}
-		if len(r.Traffic.Codewords) > 0 {
-			list = append(list, blockRepair{r, content.Blocks{M: m, Rows: rows}})
+		r.blocks.Rows = append(r.blocks.Rows, row)
+		for _, x := range r.lost {
+			beyond[lostBlock{x, row}] = true
 		}
 	}
 	return list, beyond, nil
 }
 
 // RunRepairs runs repairs, one after the other. It drops blocks that have no target.
-func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, targets map[int]*restore.Target, traffic *protection.PlanTraffic) error {
-	sources := map[int]*content.Data{}
-	parity := map[int]*content.Parity{}
-	defer func() {
-		for _, n := range s.Nodes {
-			sources[n.Index].Close()
-			parity[n.Index].Close()
-		}
-	}()
+func RunRepairs(ctx context.Context, s *session.Session, list []*blockRepair, targets map[int]*restore.Target, traffic *protection.PlanTraffic) error {
+	sources, parity := map[int]*content.Data{}, map[int]*content.Parity{}
 	for _, n := range s.Nodes {
-		sources[n.Index] = content.NewData(n.Dir, s.RecordOf[n.Index].Entries, true)
-		parity[n.Index] = content.ParityOf(n, s.Manifest)
+		sources[n.Index], parity[n.Index] = content.NewData(n.Dir, s.RecordOf[n.Index].Entries, true), content.ParityOf(n, s.Manifest)
+		defer sources[n.Index].Close()
+		defer parity[n.Index].Close()
 	}
 	return RunRepairsFrom(ctx, s, list, func(x content.Symbol) io.ReaderAt {
 		if x.Parity {
@@ -117,7 +106,7 @@ func RunRepairs(ctx context.Context, s *session.Session, list []blockRepair, tar
 }
 
 // RunRepairsFrom runs repairs. It reads symbols of nodes here by reader, and put takes the blocks that come back.
-func RunRepairsFrom(ctx context.Context, s *session.Session, list []blockRepair, reader func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *protection.PlanTraffic) error {
+func RunRepairsFrom(ctx context.Context, s *session.Session, list []*blockRepair, reader func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *protection.PlanTraffic) error {
 	m := s.Manifest
 	for _, r := range list {
 		for _, n := range s.Nodes {

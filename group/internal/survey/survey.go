@@ -10,6 +10,7 @@ import (
 
 	"volley/group/internal/content"
 	"volley/group/internal/restore"
+	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -20,20 +21,20 @@ import (
 // A Survey is what nodes lack, and how it comes back.
 type Survey struct {
 	Conditions []*content.Condition
-	Repairs    []blockRepair      // to run
+	Repairs    []*blockRepair     // to run
 	Beyond     map[lostBlock]bool // blocks that repairs do not restore
 	Rows       map[int]bool       // rows with restored blocks, or blocks to restore
 }
 
 // Take finds out what nodes lack. Users' edits come back as edits says. If it rebuilds and not everything can come back,
-// it starts over without rebuilding. It calls room before it writes to targets.
-func Take(ctx context.Context, s *session.Session, edits protection.Edits, rebuilds bool, targets map[int]*restore.Target, room func(context.Context) error, traffic *protection.PlanTraffic) (*Survey, error) {
-	var err error
-	found := &Survey{Rows: map[int]bool{}}
-	if rebuilds {
-		found.Conditions, err = rebuild(ctx, s, edits, targets, room, found.Rows, traffic)
+// it starts over without rebuilding: rebuild is nil where it does not.
+func Take(ctx context.Context, s *session.Session, edits protection.Edits, rebuild *Rebuild) (found *Survey, err error) {
+	found = &Survey{Rows: map[int]bool{}}
+	if rebuild != nil {
+		found.Conditions, err = rebuild.run(ctx, s, edits)
+		found.addRows(rebuild.repairs)
 	} else {
-		found.Conditions, err = ExamineAll(ctx, s, 0, edits)
+		found.Conditions, err = ExamineAll(ctx, s, 0, scrub.EntireNode, edits)
 	}
 	if err != nil {
 		return nil, err
@@ -41,22 +42,34 @@ func Take(ctx context.Context, s *session.Session, edits protection.Edits, rebui
 	if err := Recoverable(s, found.Conditions); err != nil {
 		return nil, s.SharedError(ctx, lossOf(s, found.Conditions, err))
 	}
-	if found.Repairs, found.Beyond, err = PlanRepairs(ctx, s, found.Conditions, true); err != nil {
-		return nil, s.SharedError(ctx, err)
+	if err := found.plan(ctx, s, true); err != nil {
+		return nil, err
 	}
-	if rebuilds && len(found.Beyond) > 0 {
-		restore.Discard(targets)
-		return Take(ctx, s, edits, false, targets, room, traffic)
+	if rebuild != nil && len(found.Beyond) > 0 {
+		restore.Discard(rebuild.Targets)
+		return Take(ctx, s, edits, nil)
 	}
 	if err := beyondError(s, found); err != nil {
 		return nil, s.SharedError(ctx, err)
 	}
-	for _, x := range found.Repairs {
-		for _, row := range x.blocks.Rows {
+	found.addRows(found.Repairs)
+	return found, nil
+}
+
+// plan finds the repairs. With remake, parity comes back too.
+func (found *Survey) plan(ctx context.Context, s *session.Session, remake bool) (err error) {
+	if found.Repairs, found.Beyond, err = PlanRepairs(ctx, s, found.Conditions, remake); err != nil {
+		return s.SharedError(ctx, err)
+	}
+	return nil
+}
+
+func (found *Survey) addRows(list []*blockRepair) {
+	for _, r := range list {
+		for _, row := range r.blocks.Rows {
 			found.Rows[row] = true
 		}
 	}
-	return found, nil
 }
 
 // Recoverable returns an error if a directory is not that of its node, or if too many nodes are lost.
@@ -132,13 +145,8 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 	unrecoverable := map[tree.Name]bool{}
 	files := tree.ExtentsOf(x.Entries)
 	for _, g := range m.FilePartsOf(files) {
-		if beyond[lostBlock{content.Symbol{Node: n.Index, Parity: false, Index: g.Chunk}, g.Row}] {
+		if beyond[lostBlock{content.Symbol{Node: n.Index, Index: g.Chunk}, g.Row}] {
 			unrecoverable[files[g.File].Path] = true
-		}
-	}
-	for i := range x.Entries {
-		if e := x.Entries[i]; e.Type == tree.TypeLink && unrecoverable[e.Target] {
-			unrecoverable[e.Path] = true
 		}
 	}
 	var messages []string
@@ -153,10 +161,10 @@ func GiveUp(s *session.Session, n *store.Node, c *content.Condition, beyond map[
 		messages = append(messages, fmt.Sprintf("%s: too many nodes are lost, damaged or changed to make all of it again%s: protect what has changed, or bring it back, and recover again", n.Path(tree.Name(n.Generation(s.Generation).Path(store.ParityFile))), stays))
 	}
 	c.Restore = slices.DeleteFunc(c.Restore, func(e *tree.Entry) bool {
-		if unrecoverable[e.Path] {
+		if unrecoverable[e.FileOf()] {
 			messages = append(messages, fmt.Sprintf("%s: too many nodes are lost, damaged or changed in some of its blocks", n.Path(e.Path)))
 		}
-		return unrecoverable[e.Path]
+		return unrecoverable[e.FileOf()]
 	})
 	return messages
 }
