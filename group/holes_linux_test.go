@@ -96,10 +96,13 @@ func TestHoles(t *testing.T) {
 		must(t, err)
 		must(t, f.Close())
 		lose(t, dirs, []int{i % 2, 2})
-		_, err = everywhere(ranks, dirs, func(ctx context.Context, tr transport.Transport, dirs []string) (*group.RecoverReport, error) {
+		back, err := everywhere(ranks, dirs, func(ctx context.Context, tr transport.Transport, dirs []string) (*group.RecoverReport, error) {
 			return group.Join(tr, dirs, protection.Settings{}).Recover(ctx, group.RecoverOptions{})
 		})
 		must(t, err)
+		if most := 12 * int64(unit); back.Traffic.MostSent > most {
+			t.Errorf("%d: recover sent %d bytes from the busiest node: want %d at most", i, back.Traffic.MostSent, most)
+		}
 		check("recovered")
 		if got, err := os.ReadFile(image); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%d: other content came back: %v", i, err)

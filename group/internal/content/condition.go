@@ -82,7 +82,9 @@ type Condition struct {
 	Chosen      []protection.Finding `json:",omitempty"` // of the findings, if some files alone come back: those of these files
 	Data        [][]int              // by chunk: the rows that differ from the record
 	Parity      [][]int
-	Touched     [][]int     // by chunk: rows that are to come back; not those of changed files
+	Touched     [][]int // by chunk: rows that are to come back; not those of changed files
+	Holes       [][]int // by chunk: rows of zeros, which files and parity made anew have without a repair
+	ParityHoles [][]int
 	Redo        []int       // rows of a rebuilt node with a wrong block
 	Torn        []tree.Name // see tree.Entry
 	Manifest    bool        // the manifest and all records are intact

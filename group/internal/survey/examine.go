@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -477,6 +478,30 @@ func (x *examination) markTouched() {
 			offset := m.OffsetOf(row, chunk, m.DataChunks)
 			if first := touched.FirstAfter(offset); first < len(touched) && touched[first].Offset < offset+length {
 				x.Touched[chunk] = append(x.Touched[chunk], row)
+			}
+		}
+	}
+	x.markHoles()
+}
+
+// markHoles notes the blocks of sparse files and of parity that are zeros by the record.
+func (x *examination) markHoles() {
+	m, files := x.manifest, tree.ExtentsOf(x.record.Entries)
+	_, zeros := m.Zeros()
+	x.Holes, x.ParityHoles = make([][]int, m.DataChunks), make([][]int, m.ParityChunks)
+	var parts []store.FilePart
+	if len(x.Restore) > 0 {
+		parts = m.FilePartsOf(files)
+	}
+	for i, g := range parts {
+		if files[g.File].Sparse && bytes.Equal(m.DigestOf(x.record.FileDigests, i), zeros) {
+			x.Holes[g.Chunk] = append(x.Holes[g.Chunk], g.Row)
+		}
+	}
+	for row := range m.Rows() {
+		for chunk := range m.ParityChunks {
+			if bytes.Equal(m.DigestOf(x.record.Parity, m.Number(row, chunk, m.ParityChunks)), zeros) {
+				x.ParityHoles[chunk] = append(x.ParityHoles[chunk], row)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"volley/executor"
 	"volley/group/internal/content"
@@ -31,10 +32,15 @@ type pattern struct{ bad, wanted []content.Symbol }
 // patternsOf returns the patterns of all rows.
 func patternsOf(s *session.Session, conditions []*content.Condition, remake bool) []pattern {
 	patterns := make([]pattern, s.Manifest.Rows())
-	visit := func(chunks [][]int, x content.Symbol, add func(*pattern, content.Symbol)) {
+	visit := func(chunks, holes [][]int, x content.Symbol, add func(*pattern, content.Symbol)) {
 		for chunk, rows := range chunks {
 			x.Index = chunk
 			for _, row := range rows {
+				if holes != nil {
+					if _, found := slices.BinarySearch(holes[chunk], row); found {
+						continue
+					}
+				}
 				add(&patterns[row], x)
 			}
 		}
@@ -43,12 +49,12 @@ func patternsOf(s *session.Session, conditions []*content.Condition, remake bool
 	wanted := func(p *pattern, x content.Symbol) { p.wanted = append(p.wanted, x) }
 	for n, c := range conditions {
 		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
-		visit(c.Data, data, bad)
-		visit(c.Parity, parity, bad)
+		visit(c.Data, nil, data, bad)
+		visit(c.Parity, nil, parity, bad)
 		if c.Failing == "" && s.Restores(n) {
-			visit(c.Touched, data, wanted)
+			visit(c.Touched, c.Holes, data, wanted)
 			if remake {
-				visit(c.Parity, parity, wanted)
+				visit(c.Parity, c.ParityHoles, parity, wanted)
 			}
 		}
 	}
