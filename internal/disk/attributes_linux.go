@@ -3,7 +3,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +12,7 @@ import (
 func byDescriptor(fd int, name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", fd, name) }
 
 // attributes returns the extended attributes of a name, of a symbolic link its own, if the file system has such.
-func attributes(dir *os.Root, name string) (map[string]string, error) {
+func attributes(dir *opened, name string) (map[string]string, error) {
 	list := map[string]string{}
 	return list, withDescriptor(dir, "listxattr", name, func(fd int) error {
 		file := byDescriptor(fd, name)
@@ -53,13 +52,13 @@ func filled(call func(buffer []byte) (int, error)) (string, error) {
 	return string(large[:max(n, 0)]), err
 }
 
-func removeAttribute(dir *os.Root, name, attribute string) error {
+func removeAttribute(dir *opened, name, attribute string) error {
 	return withDescriptor(dir, "removexattr", name, func(fd int) error {
 		return unix.Lremovexattr(byDescriptor(fd, name), attribute)
 	})
 }
 
-func setAttribute(dir *os.Root, name, attribute, value string) error {
+func setAttribute(dir *opened, name, attribute, value string) error {
 	return withDescriptor(dir, "setxattr", name, func(fd int) error {
 		return unix.Lsetxattr(byDescriptor(fd, name), attribute, []byte(value), 0)
 	})

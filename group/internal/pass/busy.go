@@ -114,7 +114,7 @@ func (n *Work) cellsToReread(ctx context.Context, m *store.Manifest, tries int) 
 // stays in the record as it was read. Else Rescan returns its cells, to be read again; a vanished file leaves the record.
 // After cells were reread, files that changed meanwhile are torn. It looks at the chosen files, or at all if chosen is nil.
 func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chosen map[tree.Name]bool) (again []int, err error) {
-	current, err := tree.Scan(n.Dir, false, n.Listing.Rules)
+	current, err := n.Listing.Again(n.Dir)
 	if err != nil {
 		return nil, err
 	}

@@ -198,7 +198,8 @@ type Listing struct {
 	Special []string // what a strict listing leaves out: neither file, directory nor symbolic link, or not to be listed; and why
 	Mounts  []Name   // directories in which another file system begins
 
-	root disk.FileID
+	root    disk.FileID
+	earlier *Listing // whose entries it takes over where nobody has touched the files since; nil: there is none
 }
 
 // Rules say what a listing leaves out.
@@ -256,10 +257,20 @@ func (e *Entry) Still(info fs.FileInfo) bool {
 // file, directory nor symbolic link, and directories that the user may not list; else the listing has both. What the rules
 // leave out, or goes meanwhile, it leaves out.
 func Scan(dir disk.Dir, strictly bool, rules Rules) (*Listing, error) {
-	l := &Listing{Bad: map[Name]error{}, Rules: rules}
-	if err := l.add(dir, ".", strictly); err != nil {
+	return (&Listing{Rules: rules}).scan(dir, strictly)
+}
+
+// Again lists the directory once more, not strictly. Files that nobody has touched since have the same entries.
+func (l *Listing) Again(dir disk.Dir) (*Listing, error) {
+	return (&Listing{Rules: l.Rules, earlier: l}).scan(dir, false)
+}
+
+func (l *Listing) scan(dir disk.Dir, strictly bool) (*Listing, error) {
+	l.Bad = map[Name]error{}
+	if err := l.add(dir, ".", func() (fs.FileInfo, error) { return dir.Lstat(".") }, strictly); err != nil {
 		return nil, err
 	}
+	l.earlier = nil
 	slices.SortFunc(l.Entries, func(a, b *Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	first := map[disk.FileID]Name{}
 	for _, e := range l.Entries {
@@ -289,7 +300,7 @@ const mostPath = 4096
 
 var ErrLong = fmt.Errorf("the path has more than %d bytes below the node", mostPath)
 
-func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
+func (l *Listing) add(dir disk.Dir, name string, stat func() (fs.FileInfo, error), strictly bool) error {
 	unless := func(err error) error {
 		switch missing := errors.Is(err, fs.ErrNotExist); {
 		case missing && name != ".": // meanwhile
@@ -303,9 +314,13 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 	if len(name) > mostPath {
 		return unless(fmt.Errorf("%s: %w: move it up", filepath.Join(dir.Path(), path.Dir(name)), ErrLong))
 	}
-	info, err := dir.Lstat(name)
+	info, err := stat()
 	if err != nil {
 		return unless(err)
+	}
+	if e := l.untouched(Name(name), info); e != nil {
+		l.Entries = append(l.Entries, e)
+		return nil
 	}
 	e, err := EntryOf(dir, name, info)
 	switch special := errors.Is(err, ErrSpecial); {
@@ -340,17 +355,29 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 		return unless(err)
 	}
 	for _, d := range below {
+		child := path.Join(name, d.Name())
 		switch {
 		case name == "." && d.Name() == MetaName && d.IsDir():
 			continue
 		case name == "." && d.Name() == MetaName:
 			return fmt.Errorf("%s: it is not a directory, and the name is Volley's own: move it away", filepath.Join(dir.Path(), MetaName))
-		case l.Rules.Exclude.Match(path.Join(name, d.Name()), d.IsDir()):
+		case l.Rules.Exclude.Match(child, d.IsDir()):
 			continue
 		}
-		if err := l.add(dir, path.Join(name, d.Name()), strictly); err != nil {
+		if err := l.add(dir, child, d.Info, strictly); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// untouched returns the earlier entry of a file with one name that nobody has touched since, or nil.
+func (l *Listing) untouched(p Name, info fs.FileInfo) *Entry {
+	if l.earlier == nil || disk.Linked(info) != (disk.FileID{}) {
+		return nil
+	}
+	if e := l.earlier.Find(p); e != nil && e.Type == TypeFile && e.file == (disk.FileID{}) && e.Still(info) && e.Touch == TouchOf(info) {
+		return e
 	}
 	return nil
 }
