@@ -55,7 +55,7 @@ func FuzzDecodeMember(f *testing.F) {
 	m := fuzzManifest()
 	digest := make([]byte, 32)
 	text, err := json.Marshal(&store.Record{Bytes: 3, FileDigests: digest, Parity: digest, Entries: []*tree.Entry{
-		{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "\xff", Type: tree.TypeFile, Size: 3}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
+		{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "l", Type: tree.TypeSymlink, Target: "x"}, {Path: "\xff", Type: tree.TypeFile, Size: 3},
 	}})
 	if err != nil {
 		f.Fatal(err)

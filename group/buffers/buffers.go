@@ -173,9 +173,9 @@ func parseParity(memory []byte) (*parityHeader, error) {
 
 func bufferEntries(sizes []int64) tree.Entries {
 	list := tree.Entries{{Path: ".", Type: tree.TypeDir}}
-	var offset int64
+	digits, offset := len(fmt.Sprint(len(sizes)-1)), int64(0)
 	for i, n := range sizes {
-		list = append(list, &tree.Entry{Path: tree.Name(fmt.Sprint(i)), Type: tree.TypeFile, Size: n, Offset: offset})
+		list = append(list, &tree.Entry{Path: tree.Name(fmt.Sprintf("%0*d", digits, i)), Type: tree.TypeFile, Size: n, Offset: offset})
 		offset += n
 	}
 	return list

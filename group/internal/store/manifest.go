@@ -276,11 +276,7 @@ func (m *Manifest) validateRecord(x *Record) error {
 	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(x.Parity)) || int64(len(x.Parity)) != int64(m.ParityChunks)*rows*int64(DigestBytes[m.Digest]) {
 		return fmt.Errorf("parity: %d bytes of digests of %d chunks of %d blocks", len(x.Parity), m.ParityChunks, rows)
 	}
-	seen := map[tree.Name]string{}
 	var end int64
-	for _, e := range x.Entries {
-		seen[e.Path] = e.Type
-	}
 	list := tree.ExtentsOf(x.Entries)
 	for _, e := range list {
 		if e.Offset < end || e.Offset+e.Size > x.Bytes {
@@ -288,14 +284,20 @@ func (m *Manifest) validateRecord(x *Record) error {
 		}
 		end = e.Offset + e.Size
 	}
+	missing := func(p tree.Name, kind string) bool {
+		e := tree.Find(x.Entries, p)
+		return e == nil || e.Type != kind
+	}
+	found := tree.Name("") // the directory of the last entry
 	for _, e := range x.Entries {
-		if e.Type == tree.TypeLink && seen[e.Target] != tree.TypeFile {
+		if e.Type == tree.TypeLink && missing(e.Target, tree.TypeFile) {
 			return fmt.Errorf("entries: %q: the file of which it is a name is not among them", string(e.Path))
 		}
-	}
-	for p := range seen {
-		if parent := tree.Name(path.Dir(string(p))); p != "." && seen[parent] != tree.TypeDir {
-			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
+		if parent := tree.Name(path.Dir(string(e.Path))); parent != found {
+			if missing(parent, tree.TypeDir) {
+				return fmt.Errorf("entries: %q: its directory is not among them", string(e.Path))
+			}
+			found = parent
 		}
 	}
 	if n, digestBytes := m.countFileParts(list), int64(DigestBytes[m.Digest]); int64(len(x.FileDigests))/digestBytes != n || int64(len(x.FileDigests))%digestBytes != 0 {

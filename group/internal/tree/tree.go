@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"path"
 	"path/filepath"
@@ -383,12 +384,35 @@ func (l *Listing) untouched(p Name, info fs.FileInfo) *Entry {
 }
 
 // Find returns the entry of a path, or nil.
-func (l *Listing) Find(p Name) *Entry {
-	i, ok := slices.BinarySearchFunc(l.Entries, p, func(e *Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
+func (l *Listing) Find(p Name) *Entry { return Find(l.Entries, p) }
+
+// Find returns the entry of a path, or nil, of a list in the order of paths.
+func Find(list []*Entry, p Name) *Entry {
+	i, ok := slices.BinarySearchFunc(list, p, func(e *Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
 	if !ok {
 		return nil
 	}
-	return l.Entries[i]
+	return list[i]
+}
+
+// Pairs returns the entries of two lists in the order of their paths: both of a path, or nil where one has none.
+func Pairs(first, second []*Entry) iter.Seq2[*Entry, *Entry] {
+	return func(yield func(a, b *Entry) bool) {
+		for i, j := 0, 0; i < len(first) || j < len(second); {
+			var a, b *Entry
+			if i < len(first) && (j == len(second) || first[i].Path <= second[j].Path) {
+				a = first[i]
+				i++
+			}
+			if j < len(second) && (a == nil || second[j].Path == a.Path) {
+				b = second[j]
+				j++
+			}
+			if !yield(a, b) {
+				return
+			}
+		}
+	}
 }
 
 // Directory returns the path of a directory that has the identity; "": there is none.
@@ -552,27 +576,27 @@ func (list *Entries) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("entries: %.20q: want a list", text)
 	}
 	*list = nil // of a key that is there twice the last one counts
-	for seen := map[Name]string{}; d.More(); {
+	for last := Name(""); d.More(); {
 		e := new(Entry)
 		if err := d.Decode(e); err != nil {
 			return fmt.Errorf("entries: %w", err)
 		}
-		if err := e.validate(seen); err != nil {
+		if err := e.validate(last); err != nil {
 			return fmt.Errorf("entries: %q: %w", string(e.Path), err)
 		}
-		*list = append(*list, e)
+		*list, last = append(*list, e), e.Path
 	}
 	return nil
 }
 
-// validate checks an entry by itself; those seen so far are by path.
-func (e *Entry) validate(seen map[Name]string) error {
+// validate checks an entry that comes after one with another path.
+func (e *Entry) validate(last Name) error {
 	p := string(e.Path)
 	switch {
 	case p != path.Clean(p) || !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, "\x00") || p == MetaName || strings.HasPrefix(p, MetaName+"/"):
 		return errors.New("want a path below the node's directory")
-	case seen[e.Path] != "":
-		return errors.New("is there twice")
+	case e.Path <= last:
+		return errors.New("is there twice, or not in the order of paths")
 	case e.Type != TypeFile && e.Type != TypeDir && e.Type != TypeSymlink && e.Type != TypeLink:
 		return fmt.Errorf("type %q: want %s, %s, %s or %s", e.Type, TypeFile, TypeDir, TypeSymlink, TypeLink)
 	case e.Mode > 0o7777:
@@ -586,7 +610,6 @@ func (e *Entry) validate(seen map[Name]string) error {
 	case e.Type == TypeFile && (min(e.Size, e.Offset, e.Room) < 0 || max(e.Size, e.Offset, e.Room) > mostBytes):
 		return errors.New("size, offset or room out of range")
 	}
-	seen[e.Path] = e.Type
 	return nil
 }
 
