@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -439,7 +438,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 			}
 		}
 		w.RecordTouches()
-		text, err := json.Marshal(&w.Record)
+		text, err := w.Record.Encode()
 		return store.Pack(text), err
 	})
 	if err != nil {

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -65,8 +68,8 @@ type RecordSum struct {
 
 // A Record is the record of a node: what its data is, and the digests of its data and parity.
 type Record struct {
-	Bytes   int64        `json:"bytes"` // of its data, with what is between files
-	Entries tree.Entries `json:"entries"`
+	Bytes   int64         `json:"bytes"` // of its data, with what is between files
+	Entries []*tree.Entry `json:"-"`     // in the order of their paths
 
 	// Digests of the parts of its files in blocks, in the order of their places, one after the other.
 	FileDigests []byte `json:"segments"`
@@ -252,6 +255,17 @@ func (m *Manifest) validateCode() error {
 	return nil
 }
 
+// Encode returns the text of a record: a line of JSON, and one for each entry.
+func (x *Record) Encode() ([]byte, error) {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	err := lines.Encode(x)
+	for _, e := range x.Entries {
+		err = cmp.Or(err, lines.Encode(e))
+	}
+	return text.Bytes(), err
+}
+
 func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
 	text, err := Unpack(record)
 	if err != nil {
@@ -261,11 +275,20 @@ func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
 }
 
 func (m *Manifest) ParseRecord(text []byte) (*Record, error) {
-	x := new(Record)
-	if err := json.Unmarshal(text, x); err != nil {
+	x, lines, last := new(Record), json.NewDecoder(bytes.NewReader(text)), tree.Name("")
+	if err := lines.Decode(x); err != nil {
 		return nil, err
 	}
-	return x, m.validateRecord(x)
+	for {
+		switch e, err := tree.Decode(lines, last); err {
+		case nil:
+			x.Entries, last = append(x.Entries, e), e.Path
+		case io.EOF:
+			return x, m.validateRecord(x)
+		default:
+			return nil, err
+		}
+	}
 }
 
 func (m *Manifest) validateRecord(x *Record) error {

@@ -567,26 +567,16 @@ func refused(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL)
 }
 
-type Entries []*Entry
-
-// UnmarshalJSON checks each entry as it comes: of a text of many empty ones it makes no long list.
-func (list *Entries) UnmarshalJSON(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if begin, err := d.Token(); err != nil || begin != nil && begin != json.Delim('[') {
-		return fmt.Errorf("entries: %.20q: want a list", text)
+// Decode reads the next entry of a record, the last one of which has another path.
+func Decode(d *json.Decoder, last Name) (*Entry, error) {
+	e := new(Entry)
+	if err := d.Decode(e); err != nil {
+		return nil, err
 	}
-	*list = nil // of a key that is there twice the last one counts
-	for last := Name(""); d.More(); {
-		e := new(Entry)
-		if err := d.Decode(e); err != nil {
-			return fmt.Errorf("entries: %w", err)
-		}
-		if err := e.validate(last); err != nil {
-			return fmt.Errorf("entries: %q: %w", string(e.Path), err)
-		}
-		*list, last = append(*list, e), e.Path
+	if err := e.validate(last); err != nil {
+		return nil, fmt.Errorf("entries: %q: %w", string(e.Path), err)
 	}
-	return nil
+	return e, nil
 }
 
 // validate checks an entry that comes after one with another path.
