@@ -274,8 +274,8 @@ func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
 	return m.ParseRecord(text)
 }
 
-func (m *Manifest) ParseRecord(text []byte) (*Record, error) {
-	x, lines, last := new(Record), json.NewDecoder(bytes.NewReader(text)), tree.Name("")
+func (m *Manifest) ParseRecord(text io.Reader) (*Record, error) {
+	x, lines, last := new(Record), json.NewDecoder(text), tree.Name("")
 	if err := lines.Decode(x); err != nil {
 		return nil, err
 	}

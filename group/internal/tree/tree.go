@@ -38,13 +38,15 @@ type Entry struct {
 	Path        Name   `json:"path"` // relative, by slashes; the node's directory itself is "."
 	Type        string `json:"type"`
 	Mode        uint32 `json:"mode"`               // permission bits, with setuid 04000, setgid 02000 and sticky 01000
+	Sparse      bool   `json:"sparse,omitempty"`   // a file that has holes
+	Torn        bool   `json:"torn,omitempty"`     // a program wrote to it each time it was read: it may be old and new content
+	Grown       bool   `json:"-"`                  // in a listing: since it was read, so its touch is that of more than what was protected
 	Seconds     int64  `json:"mtime"`              // of the last change, since 1970
 	Nanoseconds int64  `json:"mtime_ns,omitempty"` // beyond these seconds
 	Target      Name   `json:"target,omitempty"`
 
 	Owner      *Owner     `json:"owner,omitempty"`      // nil: not known
 	Attributes Attributes `json:"attributes,omitempty"` // extended ones
-	Sparse     bool       `json:"sparse,omitempty"`     // a file that has holes
 
 	// Of files:
 	Size   int64 `json:"size,omitempty"`   // bytes
@@ -57,9 +59,6 @@ type Entry struct {
 	// 0: it is not known, or the file may change once more without another one.
 	Changed int64 `json:"ctime,omitempty"`
 
-	// Torn says of a file that a program wrote to it each time it was read: what was protected may be old and new content.
-	Torn bool `json:"torn,omitempty"`
-
 	// Source is the name by which a file's bytes are read where its own name has gone, or is that of something else
 	// now; "": its own.
 	Source Name `json:"-"`
@@ -67,7 +66,6 @@ type Entry struct {
 	// Of entries of a listing:
 	Touch  Touch       `json:"-"`
 	Volume disk.FileID `json:"-"` // that it lies on
-	Grown  bool        `json:"-"` // since it was read: its touch is that of more than what was protected
 	file   disk.FileID // of a directory, or a file that has several names; else zero
 }
 
