@@ -9,7 +9,9 @@ import (
 )
 
 // byDescriptor names a file by the descriptor of its directory, as extended attributes have no calls that take one.
-func byDescriptor(fd int, name string) string { return "/proc/self/fd/" + strconv.Itoa(fd) + "/" + name }
+func byDescriptor(fd int, name string) string {
+	return "/proc/self/fd/" + strconv.Itoa(fd) + "/" + name
+}
 
 // attributes returns the extended attributes of a name, of a symbolic link its own, if the file system has such.
 func attributes(dir *opened, name string) (map[string]string, error) {

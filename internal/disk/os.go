@@ -75,12 +75,12 @@ type opened struct {
 func (o *opened) descriptor() (int, error) {
 	o.turn.Lock()
 	defer o.turn.Unlock()
+	var err error
 	if o.file == nil {
-		file, err := o.Open(".")
-		if err != nil {
-			return -1, err
-		}
-		o.file = file
+		o.file, err = o.Open(".")
+	}
+	if err != nil {
+		return -1, err
 	}
 	return int(o.file.Fd()), nil
 }

@@ -3,7 +3,6 @@ package content
 import (
 	"cmp"
 	"context"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -58,41 +57,36 @@ func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, listing *
 
 // findName finds out which of the names of a file hold what was protected, and reports whether any does.
 func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, listing *tree.Listing, record *store.Record, list func() []store.FilePart, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
-	type namedFile struct {
-		path tree.Name
-		fs.FileInfo
-	}
-	var found []namedFile // one name of each inode
+	var found []*tree.Entry // one name of each inode
 	for _, p := range slices.Concat([]tree.Name{e.Path}, links) {
-		info, err := dir.Lstat(string(p))
-		if err != nil || listing.Unreadable(p) != nil || !info.Mode().IsRegular() || info.Size() != e.Size {
+		listed := listing.Find(p)
+		if !IsFile(listed) || listing.Unreadable(p) != nil || listed.Size != e.Size {
 			continue
 		}
-		if !slices.ContainsFunc(found, func(o namedFile) bool { return disk.Linked(o) != disk.FileID{} && disk.Linked(o) == disk.Linked(info) }) {
-			found = append(found, namedFile{p, info})
+		if !slices.ContainsFunc(found, func(o *tree.Entry) bool { return listing.Linked(o.Path, p) }) {
+			found = append(found, listed)
 		}
 	}
-	sameTime := func(o namedFile) bool { return tree.Seen(o.path, o).SameTime(e) }
 	var holding []tree.Name
 	for _, o := range found {
-		holds := sameTime(o)
+		holds := o.SameTime(e)
 		if read && (len(found) > 1 || !holds) { // else a later reading tells
 			var err error
-			if holds, err = HoldsFile(ctx, m, dir, o.path, record, list(), e); err != nil && ctx.Err() != nil {
+			if holds, err = HoldsFile(ctx, m, dir, o.Path, record, list(), e); err != nil && ctx.Err() != nil {
 				return false, err
 			}
 		}
 		if holds {
-			holding = append(holding, o.path)
+			holding = append(holding, o.Path)
 		}
 	}
-	switch i := slices.IndexFunc(found, sameTime); {
+	switch i := slices.IndexFunc(found, e.SameTime); {
 	case holding != nil:
 		e.Source, record.Copies[e.Path] = holding[0], holding[1:]
 	case i >= 0: // it has rotted; most of its bytes may be right
-		e.Source = found[i].path
+		e.Source = found[i].Path
 	case read && len(found) > 0: // it was written to; some of its bytes may be right
-		e.Source = found[0].path
+		e.Source = found[0].Path
 	}
 	return holding != nil, nil
 }
@@ -188,29 +182,19 @@ func (c *strays) take(e *tree.Entry) {
 // names.
 func unclaimed(x *store.Record, l *tree.Listing) (list []*tree.Entry) {
 	for e, listed := range tree.Pairs(x.Entries, l.Entries) {
-		if f := fileOf(x, e); IsFile(listed) && (f == nil || !unmoved(listed, f)) {
+		if f := FileOf(x, e); IsFile(listed) && (f == nil || !unmoved(listed, f)) {
 			list = append(list, listed)
 		}
 	}
 	return list
 }
 
-// fileOf returns the file that an entry of a record is, or is another name of, or nil.
-func fileOf(x *store.Record, e *tree.Entry) *tree.Entry {
+// FileOf returns the file that an entry of a record is, or is another name of, or nil.
+func FileOf(x *store.Record, e *tree.Entry) *tree.Entry {
 	if e == nil || e.Type == tree.TypeFile {
 		return e
 	}
 	return tree.Find(x.Entries, e.FileOf())
-}
-
-func FilesByPath(x *store.Record) map[tree.Name]*tree.Entry {
-	files := map[tree.Name]*tree.Entry{}
-	for _, e := range x.Entries {
-		if e.Type == tree.TypeFile {
-			files[e.Path] = e
-		}
-	}
-	return files
 }
 
 func IsFile(listed *tree.Entry) bool {
@@ -229,14 +213,14 @@ func Moves(record *store.Record, listing *tree.Listing, wrong map[tree.Name]bool
 	movedTo, movedDirs := map[tree.Name]tree.Name{}, map[tree.Name]tree.Name{}
 	taken := map[tree.Name]bool{} // names whose bytes are read as another file
 	for _, f := range record.Entries {
-		if source := f.ReadAs(); f.Type == tree.TypeFile && source != f.Path && fileOf(record, tree.Find(record.Entries, source)) != f {
+		if source := f.ReadAs(); f.Type == tree.TypeFile && source != f.Path && FileOf(record, tree.Find(record.Entries, source)) != f {
 			taken[source] = true
 		}
 	}
 	var missing []*tree.Entry
 	kept := map[tree.Name]bool{} // names that still hold their file, and not one with its length and time
 	for e, listed := range tree.Pairs(record.Entries, listing.Entries) {
-		f := fileOf(record, e)
+		f := FileOf(record, e)
 		if f == nil || unmoved(listed, f) || listing.Unreadable(e.Path) != nil {
 			continue
 		}
@@ -256,7 +240,7 @@ func Moves(record *store.Record, listing *tree.Listing, wrong map[tree.Name]bool
 		}
 	}
 	for _, e := range missing {
-		source := listing.Find(fileOf(record, e).ReadAs())
+		source := listing.Find(FileOf(record, e).ReadAs())
 		if len(free[inode(source)]) == 0 {
 			continue
 		}
@@ -274,7 +258,7 @@ func Moves(record *store.Record, listing *tree.Listing, wrong map[tree.Name]bool
 	}
 	moved, stays := map[tree.Name]bool{}, map[tree.Name]bool{} // directories that entries have left, and where some stay
 	for _, e := range slices.Backward(record.Entries) {
-		if fileOf(record, e) == nil && listing.Find(e.Path) == nil && listing.Unreadable(e.Path) == nil && !stays[e.Path] {
+		if FileOf(record, e) == nil && listing.Find(e.Path) == nil && listing.Unreadable(e.Path) == nil && !stays[e.Path] {
 			movedParent, ok := movedDirs[Parent(e.Path)]
 			movedDir := listing.Find(tree.Name(path.Join(string(movedParent), string(base(e.Path)))))
 			switch {

@@ -118,13 +118,13 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 	if err != nil {
 		return nil, err
 	}
-	emptied := map[tree.Name]bool{}                            // directories out of which something has gone: the time that they had tells so
-	touched, cells := []*tree.Entry{}, map[*tree.Entry][]int{} // cells of these
+	emptied := map[tree.Name]bool{}  // directories out of which something has gone: the time that they had tells so
+	cells := map[*tree.Entry][]int{} // of what was touched, or is chosen
 	for e, found := range tree.Pairs(n.Listing.Entries, current.Entries) {
 		if e == nil || e == found && !chosen[e.Path] {
 			continue
 		}
-		touched, cells[e] = append(touched, e), nil
+		cells[e] = nil
 		for p := e.Path; p != "." && current.Find(p) == nil; p = content.Parent(p) {
 			emptied[content.Parent(p)] = true
 		}
@@ -132,14 +132,13 @@ func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chos
 	read, replaced := map[*tree.Entry]bool{}, map[tree.Name]bool{}
 	for _, g := range n.Sums.List {
 		e := n.Sums.Files[g.File]
-		if _, found := cells[e]; found {
+		if _, touched := cells[e]; touched {
 			cells[e] = append(cells[e], n.cell(m, g))
 			read[e] = read[e] || includes(reread, n.cell(m, g))
 		}
 	}
-	for _, e := range touched {
-		found := current.Find(e.Path)
-		if chosen != nil && !chosen[e.Path] {
+	for e, found := range tree.Pairs(n.Listing.Entries, current.Entries) {
+		if _, touched := cells[e]; !touched || chosen != nil && !chosen[e.Path] {
 			continue
 		}
 		if found == nil && current.Unreadable(e.Path) != nil {

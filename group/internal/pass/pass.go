@@ -532,10 +532,6 @@ func (p *Pass) Make(ctx context.Context, record func(*Work) ([]byte, error)) (te
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, n := range p.Works { // copies of records take as much
-		n.Listing, n.Data.Extents, n.Sums, n.earlier, n.Record = nil, nil, nil, nil, store.Record{}
-	}
-	s.RecordOf = nil
 	var folds [][]byte
 	m.Records = nil
 	for n, x := range results {

@@ -275,20 +275,19 @@ func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
 }
 
 func (m *Manifest) ParseRecord(text io.Reader) (*Record, error) {
-	x, lines, last := new(Record), json.NewDecoder(text), tree.Name("")
-	if err := lines.Decode(x); err != nil {
-		return nil, err
-	}
-	for {
-		switch e, err := tree.Decode(lines, last); err {
-		case nil:
-			x.Entries, last = append(x.Entries, e), e.Path
-		case io.EOF:
+	x, lines := new(Record), json.NewDecoder(text)
+	err := lines.Decode(x)
+	for last := tree.Name(""); err == nil; {
+		e := new(tree.Entry)
+		if err = lines.Decode(e); err == io.EOF {
 			return x, m.validateRecord(x)
-		default:
-			return nil, err
 		}
+		if wrong := e.Validate(last); err == nil && wrong != nil { // before the next one: of many wrong ones it makes no long list
+			err = fmt.Errorf("entries: %q: %w", string(e.Path), wrong)
+		}
+		x.Entries, last = append(x.Entries, e), e.Path
 	}
+	return nil, err
 }
 
 func (m *Manifest) validateRecord(x *Record) error {

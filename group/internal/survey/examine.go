@@ -264,7 +264,6 @@ func compareEntries(record *store.Record, condition *content.Condition, compared
 	if staleRecord != nil {
 		staleEntries = tree.ByPath(staleRecord.Entries)
 	}
-	files := content.FilesByPath(record)
 	known, intact := map[*tree.Entry]bool{}, map[tree.Name]bool{}
 	for _, newName := range moved {
 		known[condition.Listing.Find(newName)] = true
@@ -297,7 +296,7 @@ func compareEntries(record *store.Record, condition *content.Condition, compared
 			continue
 		}
 		known[listed] = true
-		recordedFile := cmp.Or(files[e.FileOf()], e)
+		recordedFile := cmp.Or(content.FileOf(record, e), e)
 		sameInode := func(p tree.Name) bool { return p == e.Path || condition.Listing.Linked(p, e.Path) }
 		isFile := content.IsFile(e) && content.IsFile(listed)
 		intact[e.Path] = isFile && (listed.Size == recordedFile.Size && (isRead(recordedFile) || listed.SameTime(recordedFile)) && sameInode(recordedFile.ReadAs()) && !compared.Files[recordedFile.Path] || slices.ContainsFunc(record.Copies[recordedFile.Path], sameInode))

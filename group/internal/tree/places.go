@@ -100,12 +100,8 @@ func placed(list, earlier []*Entry) []*Entry {
 	}
 	base := func(e *Entry) Name { return Name(path.Base(string(e.Path))) }
 	matched, taken, next := make([]*Entry, len(list)), make([]bool, len(earlier)), make([]int, len(earlier))
-	n := 0
-	for i, e := range list { // both are in the order of paths
-		for n < len(earlier) && earlier[n].Path < e.Path {
-			n++
-		}
-		if n < len(earlier) && earlier[n].Path == e.Path && earlier[n].Type == TypeFile && earlier[n].Stamp() == e.Stamp() {
+	for i, e := range list {
+		if n, found := index(earlier, e.Path); found && earlier[n].Type == TypeFile && earlier[n].Stamp() == e.Stamp() {
 			matched[i], taken[n] = earlier[n], true
 		}
 	}

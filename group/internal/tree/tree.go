@@ -198,7 +198,7 @@ type Listing struct {
 	Mounts  []Name   // directories in which another file system begins
 
 	root    disk.FileID
-	earlier *Listing // whose entries it takes over where nobody has touched the files since; nil: there is none
+	earlier []*Entry // that it takes over where nobody has touched the files since
 }
 
 // Rules say what a listing leaves out.
@@ -261,7 +261,7 @@ func Scan(dir disk.Dir, strictly bool, rules Rules) (*Listing, error) {
 
 // Again lists the directory once more, not strictly. Files that nobody has touched since have the same entries.
 func (l *Listing) Again(dir disk.Dir) (*Listing, error) {
-	return (&Listing{Rules: l.Rules, earlier: l}).scan(dir, false)
+	return (&Listing{Rules: l.Rules, earlier: l.Entries}).scan(dir, false)
 }
 
 func (l *Listing) scan(dir disk.Dir, strictly bool) (*Listing, error) {
@@ -317,7 +317,8 @@ func (l *Listing) add(dir disk.Dir, name string, stat func() (fs.FileInfo, error
 	if err != nil {
 		return unless(err)
 	}
-	if e := l.untouched(Name(name), info); e != nil {
+	single := disk.Linked(info) == disk.FileID{}
+	if e := Find(l.earlier, Name(name)); e != nil && e.Type == TypeFile && e.file == (disk.FileID{}) && single && e.Still(info) && e.Touch == TouchOf(info) {
 		l.Entries = append(l.Entries, e)
 		return nil
 	}
@@ -370,27 +371,19 @@ func (l *Listing) add(dir disk.Dir, name string, stat func() (fs.FileInfo, error
 	return nil
 }
 
-// untouched returns the earlier entry of a file with one name that nobody has touched since, or nil.
-func (l *Listing) untouched(p Name, info fs.FileInfo) *Entry {
-	if l.earlier == nil || disk.Linked(info) != (disk.FileID{}) {
-		return nil
-	}
-	if e := l.earlier.Find(p); e != nil && e.Type == TypeFile && e.file == (disk.FileID{}) && e.Still(info) && e.Touch == TouchOf(info) {
-		return e
-	}
-	return nil
-}
-
 // Find returns the entry of a path, or nil.
 func (l *Listing) Find(p Name) *Entry { return Find(l.Entries, p) }
 
 // Find returns the entry of a path, or nil, of a list in the order of paths.
 func Find(list []*Entry, p Name) *Entry {
-	i, ok := slices.BinarySearchFunc(list, p, func(e *Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
-	if !ok {
-		return nil
+	if i, found := index(list, p); found {
+		return list[i]
 	}
-	return list[i]
+	return nil
+}
+
+func index(list []*Entry, p Name) (i int, found bool) {
+	return slices.BinarySearchFunc(list, p, func(e *Entry, p Name) int { return cmp.Compare(e.Path, p) })
 }
 
 // Pairs returns the entries of two lists in the order of their paths: both of a path, or nil where one has none.
@@ -565,20 +558,8 @@ func refused(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL)
 }
 
-// Decode reads the next entry of a record, the last one of which has another path.
-func Decode(d *json.Decoder, last Name) (*Entry, error) {
-	e := new(Entry)
-	if err := d.Decode(e); err != nil {
-		return nil, err
-	}
-	if err := e.validate(last); err != nil {
-		return nil, fmt.Errorf("entries: %q: %w", string(e.Path), err)
-	}
-	return e, nil
-}
-
-// validate checks an entry that comes after one with another path.
-func (e *Entry) validate(last Name) error {
+// Validate checks an entry of a record that comes after one with another path.
+func (e *Entry) Validate(last Name) error {
 	p := string(e.Path)
 	switch {
 	case p != path.Clean(p) || !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, "\x00") || p == MetaName || strings.HasPrefix(p, MetaName+"/"):
