@@ -63,7 +63,9 @@ def records(m, dirs):
     for n, x in enumerate(m["members"]):
         if x["sha256"] not in found:
             sys.exit(f"too much is lost: no node has the record of node {n}")
-    return [json.loads(zlib.decompress(base64.b64decode(found[x["sha256"]]), 31)) for x in m["members"]]
+    texts = [zlib.decompress(base64.b64decode(found[x["sha256"]]), 31) for x in m["members"]]
+    lines = [[json.loads(line) for line in text.splitlines()] for text in texts]
+    return [dict(first, entries=entries) for first, *entries in lines]
 
 
 def blocks(m, count):

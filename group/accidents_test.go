@@ -35,7 +35,7 @@ func TestBalance(t *testing.T) {
 		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, guard.Balance{FormerFiles: 1, FormerBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
 		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, guard.Balance{Files: 2, FormerFiles: 2, Bytes: 1, FormerBytes: 1}, false, false},
 		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, guard.Balance{Files: 3, FormerFiles: 3, Bytes: 10, FormerBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
-		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), dir, file("b", 1), file("d", 5)},
+		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), file("b", 1), file("d", 5), {Path: "e", Type: tree.TypeDir}},
 			guard.Balance{Files: 2, FormerFiles: 4, Bytes: 6, FormerBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Changed: 1, ChangedBytes: 5, FirstChanged: []string{"b"}}, false, true},
 		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, guard.Balance{FormerFiles: 1, FormerBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
 		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)},

@@ -334,7 +334,7 @@ func TestUnreadParity(t *testing.T) {
 func TestSameTick(t *testing.T) {
 	t.Parallel()
 	w := many()
-	_, err := w.protectBy(once(w.Process(), "lstat", "/n1/f10", func() { w.AppendFile("/n1/f10", []byte("more")) }), ProtectOptions{})
+	_, err := w.protectBy(once(w.Process(), "listxattr", "/n1", func() { w.AppendFile("/n1/f10", []byte("more")) }), ProtectOptions{})
 	must(t, err)
 	if _, x := w.record(t, 1); x.Entries[11].Path != "f10" || x.Entries[11].Changed != 0 || x.Entries[12].Changed == 0 {
 		t.Errorf("%+v", x.Entries[11:13])

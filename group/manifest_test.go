@@ -3,8 +3,8 @@ package group
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -113,10 +113,6 @@ func TestManifestRefused(t *testing.T) {
 
 // TestRecordRefused does the same with the record of a node, whose chunk has two blocks of 8 bytes.
 func TestRecordRefused(t *testing.T) {
-	again := new(store.Record)
-	if err := json.Unmarshal([]byte(`{"entries":[{"path":"d","type":"dir"}],"entries":[{"path":"d","type":"dir"}]}`), again); err != nil || len(again.Entries) != 1 {
-		t.Errorf("two lists of entries: %v, %v", again.Entries, err)
-	}
 	m := fuzzManifest()
 	m.ChunkBytes, m.BlockBytes = 16, 8
 	add := func(e tree.Entry) func(*store.Record) {
@@ -136,60 +132,63 @@ func TestRecordRefused(t *testing.T) {
 		{"more bytes", func(x *store.Record) { x.Bytes = 17 }, "bytes: 17: more than 1 chunks of 16 hold"},
 		{"parity", func(x *store.Record) { x.Parity = x.Parity[32:] }, "parity: 32 bytes of digests of 1 chunks of 2 blocks"},
 		{"a part less", func(x *store.Record) { x.FileDigests = x.FileDigests[32:] }, "segments: 64 bytes of digests of 3 parts of files"},
-		{"outside", at(2, func(e *tree.Entry) { e.Path = "../f" }), `entries: "../f": want a path below`},
-		{"not clean", at(2, func(e *tree.Entry) { e.Path = "d/../f" }), "want a path below"},
-		{"absolute", at(2, func(e *tree.Entry) { e.Path = "/f" }), "want a path below"},
-		{"a zero", at(2, func(e *tree.Entry) { e.Path = "f\x00" }), "want a path below"},
+		{"outside", at(3, func(e *tree.Entry) { e.Path = "../f" }), `entries: "../f": want a path below`},
+		{"not clean", at(3, func(e *tree.Entry) { e.Path = "d/../f" }), "want a path below"},
+		{"absolute", at(3, func(e *tree.Entry) { e.Path = "/f" }), "want a path below"},
+		{"a zero", at(3, func(e *tree.Entry) { e.Path = "f\x00" }), "want a path below"},
 		{"Volley's own", at(1, func(e *tree.Entry) { e.Path = tree.MetaName }), "want a path below"},
-		{"below that", at(2, func(e *tree.Entry) { e.Path = tree.MetaName + "/f" }), "want a path below"},
-		{"named like that", at(2, func(e *tree.Entry) { e.Path = tree.MetaName + "x" }), ""},
-		{"twice", add(tree.Entry{Path: "d", Type: tree.TypeDir}), `entries: "d": is there twice`},
-		{"type", at(3, func(e *tree.Entry) { e.Type = "pipe" }), `type "pipe": want file, dir, symlink or link`},
-		{"all mode bits", at(2, func(e *tree.Entry) { e.Mode = 0o7777 }), ""},
-		{"mode", at(2, func(e *tree.Entry) { e.Mode = 0o10000 }), "mode 010000: want permission bits"},
-		{"nanoseconds", at(2, func(e *tree.Entry) { e.Nanoseconds = 999_999_999 }), ""},
-		{"a second", at(2, func(e *tree.Entry) { e.Nanoseconds = 1_000_000_000 }), "mtime_ns 1000000000: want 0 to 999999999"},
-		{"before it", at(2, func(e *tree.Entry) { e.Nanoseconds = -1 }), "mtime_ns -1"},
+		{"below that", at(3, func(e *tree.Entry) { e.Path = tree.MetaName + "/f" }), "want a path below"},
+		{"named like that", func(x *store.Record) {
+			x.Entries = slices.Insert(x.Entries, 1, &tree.Entry{Path: tree.MetaName + "x", Type: tree.TypeFile})
+		}, ""},
+		{"twice", add(tree.Entry{Path: "l", Type: tree.TypeDir}), `entries: "l": is there twice`},
+		{"not in order", add(tree.Entry{Path: "e", Type: tree.TypeDir}), `entries: "e": is there twice, or not in the order of paths`},
+		{"type", at(2, func(e *tree.Entry) { e.Type = "pipe" }), `type "pipe": want file, dir, symlink or link`},
+		{"all mode bits", at(3, func(e *tree.Entry) { e.Mode = 0o7777 }), ""},
+		{"mode", at(3, func(e *tree.Entry) { e.Mode = 0o10000 }), "mode 010000: want permission bits"},
+		{"nanoseconds", at(3, func(e *tree.Entry) { e.Nanoseconds = 999_999_999 }), ""},
+		{"a second", at(3, func(e *tree.Entry) { e.Nanoseconds = 1_000_000_000 }), "mtime_ns 1000000000: want 0 to 999999999"},
+		{"before it", at(3, func(e *tree.Entry) { e.Nanoseconds = -1 }), "mtime_ns -1"},
 		{"no target", at(4, func(e *tree.Entry) { e.Target = "" }), `entries: "l": a symbolic link without target`},
-		{"a name of no file", add(tree.Entry{Path: "h", Type: tree.TypeLink, Target: "d"}), `entries: "h": the file of which it is a name is not among them`},
-		{"another name", add(tree.Entry{Path: "h", Type: tree.TypeLink, Target: "f"}), ""},
-		{"owner below 0", at(2, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: -1, GID: 0} }), "owner -1:0: want 0 to 4294967294"},
-		{"the last group", at(2, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: 0, GID: tree.MostID} }), ""},
-		{"one more", at(2, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: 0, GID: tree.MostID + 1} }), "owner 0:4294967295"},
-		{"size below 0", at(2, func(e *tree.Entry) { e.Size = -1 }), "size, offset or room out of range"},
-		{"offset below 0", at(2, func(e *tree.Entry) { e.Offset = -1 }), "size, offset or room out of range"},
-		{"size", at(2, func(e *tree.Entry) { e.Size = store.MostChunk + 1 }), "size, offset or room out of range"},
-		{"room below 0", at(2, func(e *tree.Entry) { e.Room = -1 }), "size, offset or room out of range"},
-		{"offset", at(2, func(e *tree.Entry) { e.Offset = store.MostChunk + 1 }), "size, offset or room out of range"},
-		{"the largest offset of no bytes", at(3, func(e *tree.Entry) { e.Size, e.Offset = 0, store.MostChunk }), "segments: 96 bytes"},
-		{"the largest size", at(2, func(e *tree.Entry) { e.Size = store.MostChunk }), "lie outside"},
-		{"overlapping", at(3, func(e *tree.Entry) { e.Offset = 9 }), `entries: "d/g": bytes 9 to 12 of 13 overlap another file`},
-		{"outside its bytes", at(3, func(e *tree.Entry) { e.Size = 4 }), "bytes 10 to 14 of 13"},
-		{"no directory", at(1, func(e *tree.Entry) { e.Path = "e" }), `entries: "d/g": its directory is not among them`},
-		{"a file for a directory", at(3, func(e *tree.Entry) { e.Path = "f/g" }), "its directory is not among them"},
-		{"no root", at(0, func(e *tree.Entry) { e.Path = "e" }), "its directory is not among them"},
+		{"a name of no file", add(tree.Entry{Path: "m", Type: tree.TypeLink, Target: "d"}), `entries: "m": the file of which it is a name is not among them`},
+		{"another name", add(tree.Entry{Path: "m", Type: tree.TypeLink, Target: "f"}), ""},
+		{"owner below 0", at(3, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: -1, GID: 0} }), "owner -1:0: want 0 to 4294967294"},
+		{"the last group", at(3, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: 0, GID: tree.MostID} }), ""},
+		{"one more", at(3, func(e *tree.Entry) { e.Owner = &tree.Owner{UID: 0, GID: tree.MostID + 1} }), "owner 0:4294967295"},
+		{"size below 0", at(3, func(e *tree.Entry) { e.Size = -1 }), "size, offset or room out of range"},
+		{"offset below 0", at(3, func(e *tree.Entry) { e.Offset = -1 }), "size, offset or room out of range"},
+		{"size", at(3, func(e *tree.Entry) { e.Size = store.MostChunk + 1 }), "size, offset or room out of range"},
+		{"room below 0", at(3, func(e *tree.Entry) { e.Room = -1 }), "size, offset or room out of range"},
+		{"offset", at(3, func(e *tree.Entry) { e.Offset = store.MostChunk + 1 }), "size, offset or room out of range"},
+		{"the largest offset of no bytes", at(2, func(e *tree.Entry) { e.Size, e.Offset = 0, store.MostChunk }), "segments: 96 bytes"},
+		{"the largest size", at(3, func(e *tree.Entry) { e.Size = store.MostChunk }), "lie outside"},
+		{"overlapping", at(2, func(e *tree.Entry) { e.Offset = 9 }), `entries: "d/g": bytes 9 to 12 of 13 overlap another file`},
+		{"outside its bytes", at(2, func(e *tree.Entry) { e.Size = 4 }), "bytes 10 to 14 of 13"},
+		{"no directory", at(1, func(e *tree.Entry) { e.Path = "c" }), `entries: "d/g": its directory is not among them`},
+		{"a file for a directory", at(1, func(e *tree.Entry) { e.Type = tree.TypeFile }), "its directory is not among them"},
+		{"no root", at(0, func(e *tree.Entry) { e.Path = "a" }), "its directory is not among them"},
 	} {
 		x := &store.Record{Bytes: 13, Parity: make([]byte, 64), FileDigests: make([]byte, 96), Entries: []*tree.Entry{
-			{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "d", Type: tree.TypeDir}, {Path: "f", Type: tree.TypeFile, Size: 10},
-			{Path: "d/g", Type: tree.TypeFile, Size: 3, Offset: 10}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
+			{Path: ".", Type: tree.TypeDir, Mode: 0o755}, {Path: "d", Type: tree.TypeDir}, {Path: "d/g", Type: tree.TypeFile, Size: 3, Offset: 10},
+			{Path: "f", Type: tree.TypeFile, Size: 10}, {Path: "l", Type: tree.TypeSymlink, Target: "x"},
 		}}
 		c.change(x)
-		text, err := json.Marshal(x)
+		text, err := x.Encode()
 		must(t, err)
-		_, err = m.ParseRecord(text)
+		_, err = m.ParseRecord(bytes.NewReader(text))
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v: want %q", c.what, err, c.want)
 		}
 	}
-	for _, text := range []string{"[]", `{"entries":{}}`, `{"entries":"."}`, `{"entries":7}`, `{"entries":[7]}`} {
-		if _, err := m.ParseRecord([]byte(text)); err == nil {
+	for _, text := range []string{"", "[]", "{}", "{}\n7", "{}\n[]", "{}\nnull", "{}\n{", "{}\n}"} {
+		if _, err := m.ParseRecord(strings.NewReader(text)); err == nil {
 			t.Errorf("%s was taken for a record", text)
 		}
 	}
-	for _, one := range []string{"{},", "null,", `{"path":"a"},`, `{"path":"a","type":"dir"},`} {
-		text := []byte(`{"entries":[` + strings.Repeat(one, 4<<20/len(one)) + `{}]}`)
+	for _, one := range []string{"{}\n", "null\n", `{"path":"a"}`, `{"path":"a","type":"dir"}`} {
+		text := []byte("{}" + strings.Repeat(one, 4<<20/len(one)))
 		end := fuzzlimit.Hold(t, len(text)/store.MostPacked) // as little as a record with that text may have
-		if _, err := m.ParseRecord(text); err == nil {
+		if _, err := m.ParseRecord(bytes.NewReader(text)); err == nil {
 			t.Errorf("a list of %s was taken", one)
 		}
 		end()
@@ -220,6 +219,14 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func unpack(record []byte) ([]byte, error) {
+	text, err := store.Unpack(record)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(text)
+}
+
 // TestPack compresses records: those of many names get much shorter, and none shorter than unpack takes. Bytes that have
 // become much more are refused, with what is damaged and what is cut off.
 func TestPack(t *testing.T) {
@@ -230,7 +237,7 @@ func TestPack(t *testing.T) {
 	}
 	for _, text := range [][]byte{nil, []byte("[]"), names, bytes.Repeat([]byte("a"), 1<<20)} {
 		record := store.Pack(text)
-		if is, err := store.Unpack(record); err != nil || !bytes.Equal(is, text) || len(text) > store.MostPacked*len(record) {
+		if is, err := unpack(record); err != nil || !bytes.Equal(is, text) || len(text) > store.MostPacked*len(record) {
 			t.Errorf("%d bytes, %d compressed: %v", len(text), len(record), err)
 		}
 	}
@@ -244,7 +251,7 @@ func TestPack(t *testing.T) {
 	record, damaged := store.Pack(names), store.Pack(names)
 	damaged[len(damaged)/2] ^= 1
 	for want, record := range map[string][]byte{"have a text of more than": b.Bytes(), "unexpected EOF": record[:len(record)-1], "invalid header": []byte("[] and more"), "gzip: invalid checksum": damaged} {
-		if _, err := store.Unpack(record); err == nil || !strings.Contains(err.Error(), want) && want != "gzip: invalid checksum" {
+		if _, err := unpack(record); err == nil || !strings.Contains(err.Error(), want) && want != "gzip: invalid checksum" {
 			t.Errorf("%v: want %q", err, want)
 		}
 	}

@@ -3,7 +3,6 @@ package group
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -327,8 +326,7 @@ func dropPending(s *session.Session) error {
 type scanned struct {
 	Location guard.Location
 	Balance  guard.Balance
-	End      int64 // where the data ends, with files at the places that they had
-	Fresh    int64 // with all places made afresh
+	End      int64 // where the data ends
 
 	Special, Mounts []string // see tree.Listing
 	NodePlan
@@ -369,11 +367,13 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 			return x, err
 		}
 		x.Balance = guard.BalanceOf(kept, l.Entries)
-		works[i].EarlierEntries = recorded
-		x.Fresh = tree.Allocate(l.Entries, works[i].EarlierEntries, 0)
-		x.End = tree.Allocate(l.Entries, works[i].EarlierEntries, store.MostChunk)
-		if x.Coded, x.Changes = guard.Changes(l.Entries, recorded); !o.DryRun {
-			x.Changes = nil
+		limit := int64(0) // all is coded again: places are made afresh
+		if m.Follows(s.Manifest) {
+			limit = store.MostChunk
+		}
+		x.End = tree.Allocate(l.Entries, recorded, limit)
+		if o.DryRun {
+			x.Coded, x.Changes = guard.Changes(l.Entries, recorded)
 		}
 		for _, e := range l.Entries {
 			if e.Type == tree.TypeFile {
@@ -381,7 +381,7 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 				x.Bytes += e.Size
 			}
 		}
-		if s.Manifest != nil && s.Manifest.Nodes != m.Nodes {
+		if limit == 0 {
 			x.Coded = x.Bytes
 		}
 		return x, nil
@@ -391,10 +391,9 @@ func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *Protect
 
 // settle decides where everything lies.
 func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, found []scanned, code *erasure.Code, r *ProtectReport) (err error) {
-	earlier := s.Manifest
-	var dataBytes, fresh int64
+	var dataBytes int64
 	for _, x := range found {
-		dataBytes, fresh = max(dataBytes, x.End), max(fresh, x.Fresh)
+		dataBytes = max(dataBytes, x.End)
 		r.Files += x.Files
 		r.DataBytes += x.Bytes
 		r.Special, r.Mounts = append(r.Special, x.Special...), append(r.Mounts, x.Mounts...)
@@ -408,19 +407,10 @@ func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []
 		return err
 	}
 	m.Field, m.DataChunks, m.ParityChunks = code.Field.Name(), code.Data, code.Parity
-	if !m.Follows(earlier) {
-		dataBytes = fresh
-		for _, w := range works {
-			tree.Allocate(w.Listing.Entries, w.EarlierEntries, 0)
-		}
-	}
-	m.Geometry(dataBytes, earlier)
+	m.Geometry(dataBytes, s.Manifest)
 	for _, w := range works {
 		w.Data = content.NewData(w.Dir, w.Listing.Entries, false)
 		w.Record = store.Record{Bytes: found[w.Index].End, Entries: w.Listing.Entries}
-		if !m.Follows(earlier) {
-			w.Record.Bytes = found[w.Index].Fresh
-		}
 	}
 	return nil
 }
@@ -448,7 +438,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 			}
 		}
 		w.RecordTouches()
-		text, err := json.Marshal(&w.Record)
+		text, err := w.Record.Encode()
 		return store.Pack(text), err
 	})
 	if err != nil {

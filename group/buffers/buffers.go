@@ -171,11 +171,11 @@ func parseParity(memory []byte) (*parityHeader, error) {
 	return h, nil
 }
 
-func bufferEntries(sizes []int64) tree.Entries {
-	list := tree.Entries{{Path: ".", Type: tree.TypeDir}}
-	var offset int64
+func bufferEntries(sizes []int64) []*tree.Entry {
+	list := []*tree.Entry{{Path: ".", Type: tree.TypeDir}}
+	digits, offset := len(fmt.Sprint(len(sizes)-1)), int64(0)
 	for i, n := range sizes {
-		list = append(list, &tree.Entry{Path: tree.Name(fmt.Sprint(i)), Type: tree.TypeFile, Size: n, Offset: offset})
+		list = append(list, &tree.Entry{Path: tree.Name(fmt.Sprintf("%0*d", digits, i)), Type: tree.TypeFile, Size: n, Offset: offset})
 		offset += n
 	}
 	return list
@@ -247,7 +247,7 @@ func layOut(ctx context.Context, s *session.Session, sizes []int64, o Options) (
 		return nil, 0, err
 	}
 	w.Record.FileDigests = w.Sums.Digests
-	record, err := json.Marshal(&w.Record)
+	record, err := w.Record.Encode()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -290,7 +290,7 @@ func Protect(ctx context.Context, t transport.Transport, buffers [][]byte, parit
 		}
 		p.Works[0].Data.Hold(buffers)
 		p.Works[0].Parity = memory(parity[headerBytes:])
-		text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) { return json.Marshal(&w.Record) })
+		text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) { return w.Record.Encode() })
 		if err != nil {
 			return result, err
 		}

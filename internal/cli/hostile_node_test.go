@@ -181,19 +181,29 @@ func (h *hostileNode) forge() {
 			node = []int{0, 2, 3}[h.IntN(3)]
 			name = fmt.Sprint("record.", node)
 		}
-		var record map[string]any
+		record, entries := map[string]any{}, []any{}
+		lines := json.NewDecoder(bytes.NewReader(unpacked(contentOf(filepath.Join(h.dir, of, name)))))
+		whole := lines.Decode(&record) == nil
+		for lines.More() && whole {
+			entries = append(entries, nil)
+			whole = lines.Decode(&entries[len(entries)-1]) == nil
+		}
+		record["entries"] = entries
 		switch list, ok := records[min(node, len(records)-1)].(map[string]any); {
 		case !ok:
 		case h.IntN(8) == 0:
 			list["sha256"] = put(name, []byte("AAAA"))
-		case json.Unmarshal(unpacked(contentOf(filepath.Join(h.dir, of, name))), &record) == nil && h.change(record):
-			text, err := json.Marshal(record)
-			if err != nil {
-				h.t.Fatal(err)
-			}
+		case whole && h.change(record):
+			entries, _ = record["entries"].([]any)
+			delete(record, "entries")
 			var b bytes.Buffer
 			z := gzip.NewWriter(&b)
-			z.Write(text)
+			text := json.NewEncoder(z)
+			for _, line := range slices.Concat([]any{record}, entries) {
+				if err := text.Encode(line); err != nil {
+					h.t.Fatal(err)
+				}
+			}
 			z.Close()
 			list["bytes"], list["sha256"] = b.Len(), put(name, base64.StdEncoding.AppendEncode(nil, b.Bytes()))
 		}

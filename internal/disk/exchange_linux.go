@@ -2,13 +2,12 @@ package disk
 
 import (
 	"errors"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // exchange swaps two names. A file system that cannot says that the flag is invalid.
-func exchange(a *os.Root, first string, b *os.Root, second string) error {
+func exchange(a *opened, first string, b *opened, second string) error {
 	return two("exchange", a, b, func(a, b int) error {
 		err := unix.Renameat2(a, first, b, second, unix.RENAME_EXCHANGE)
 		if errors.Is(err, unix.EINVAL) {

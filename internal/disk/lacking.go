@@ -5,7 +5,6 @@ package disk
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 )
@@ -13,13 +12,13 @@ import (
 // What only Linux has: for elsewhere there is no portable call.
 
 // attributes finds none.
-func attributes(*os.Root, string) (map[string]string, error) { return nil, nil }
+func attributes(*opened, string) (map[string]string, error) { return nil, nil }
 
-func removeAttribute(_ *os.Root, name, _ string) error {
+func removeAttribute(_ *opened, name, _ string) error {
 	return &fs.PathError{Op: "removexattr", Path: name, Err: syscall.ENOTSUP}
 }
 
-func setAttribute(_ *os.Root, name, _, _ string) error {
+func setAttribute(_ *opened, name, _, _ string) error {
 	return &fs.PathError{Op: "setxattr", Path: name, Err: syscall.ENOTSUP}
 }
 
@@ -27,7 +26,7 @@ func setAttribute(_ *os.Root, name, _, _ string) error {
 func (f osFile) Hole(int64, int64) bool { return false }
 
 // exchange swaps nothing.
-func exchange(*os.Root, string, *os.Root, string) error { return errors.ErrUnsupported }
+func exchange(*opened, string, *opened, string) error { return errors.ErrUnsupported }
 
 // stopped says no: nothing tells.
 func stopped(int) bool { return false }

@@ -62,17 +62,44 @@ func (s System) Open(path string) (Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osDir{root: root, path: resolved, holderTime: cmp.Or(s.HolderTime, defaultHolderTime)}, nil
+	return &osDir{root: &opened{Root: root}, path: resolved, holderTime: cmp.Or(s.HolderTime, defaultHolderTime)}, nil
+}
+
+// An opened directory gets a descriptor for what os.Root has no calls for.
+type opened struct {
+	*os.Root
+	turn sync.Mutex
+	file *os.File // nil: none was needed yet
+}
+
+func (o *opened) descriptor() (int, error) {
+	o.turn.Lock()
+	defer o.turn.Unlock()
+	var err error
+	if o.file == nil {
+		o.file, err = o.Open(".")
+	}
+	if err != nil {
+		return -1, err
+	}
+	return int(o.file.Fd()), nil
+}
+
+func (o *opened) Close() error {
+	if o.file != nil {
+		o.file.Close()
+	}
+	return o.Root.Close()
 }
 
 type osDir struct {
-	root       *os.Root
+	root       *opened
 	path       string
 	holderTime time.Duration
 
 	turn   sync.Mutex
-	recent *os.Root // the directory that was read in last, as most names follow others of their directory
-	name   string   // of it
+	recent *opened // the directory that was read in last, as most names follow others of their directory
+	name   string  // of it
 }
 
 func (d *osDir) Path() string { return d.path }
@@ -81,7 +108,7 @@ func (d *osDir) Path() string { return d.path }
 var errLink = fmt.Errorf("is a symbolic link: %w", syscall.ENOTDIR)
 
 // withParent calls f with the directory that a name lies in, through no symbolic links, and its last part.
-func (d *osDir) withParent(name string, f func(parent *os.Root, last string) error) error {
+func (d *osDir) withParent(name string, f func(parent *opened, last string) error) error {
 	d.forget()
 	dirName, last, err := d.split(name)
 	if err != nil {
@@ -98,7 +125,7 @@ func (d *osDir) withParent(name string, f func(parent *os.Root, last string) err
 }
 
 // reading is withParent, for what changes nothing.
-func (d *osDir) reading(name string, f func(parent *os.Root, last string) error) error {
+func (d *osDir) reading(name string, f func(parent *opened, last string) error) error {
 	dirName, last, err := d.split(name)
 	if err != nil {
 		return err
@@ -142,7 +169,7 @@ func (d *osDir) split(name string) (dirName, last string, err error) {
 	return filepath.Dir(name), filepath.Base(name), nil
 }
 
-func (d *osDir) walk(name string) (*os.Root, error) {
+func (d *osDir) walk(name string) (*opened, error) {
 	current := d.root
 	walked := ""
 	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
@@ -163,7 +190,7 @@ func (d *osDir) walk(name string) (*os.Root, error) {
 }
 
 // openDir opens a directory that is no symbolic link, also not one that takes its place just now.
-func openDir(parent *os.Root, name string) (*os.Root, error) {
+func openDir(parent *opened, name string) (*opened, error) {
 	expected, err := parent.Lstat(name)
 	switch {
 	case err != nil:
@@ -173,12 +200,13 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 	case !expected.IsDir():
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 	}
-	dir, err := parent.OpenRoot(name)
+	root, err := parent.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := dir.Stat(".")
-	if err == nil && !os.SameFile(opened, expected) {
+	dir := &opened{Root: root}
+	info, err := dir.Stat(".")
+	if err == nil && !os.SameFile(info, expected) {
 		err = &fs.PathError{Op: "open", Path: name, Err: errLink}
 	}
 	if err != nil { // such as that of a directory that may be read, and not entered
@@ -189,8 +217,8 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 }
 
 // inDir calls f with a directory.
-func (d *osDir) inDir(name string, f func(*os.Root) error) error {
-	return d.withParent(name, func(parent *os.Root, last string) error {
+func (d *osDir) inDir(name string, f func(*opened) error) error {
+	return d.withParent(name, func(parent *opened, last string) error {
 		if last == "." {
 			return f(parent)
 		}
@@ -204,7 +232,7 @@ func (d *osDir) inDir(name string, f func(*os.Root) error) error {
 }
 
 func (d *osDir) Sub(name string) (sub Dir, err error) {
-	return sub, d.withParent(name, func(parent *os.Root, last string) error {
+	return sub, d.withParent(name, func(parent *opened, last string) error {
 		root, err := openDir(parent, last)
 		if err == nil {
 			sub = &osDir{root: root, path: filepath.Join(d.path, filepath.FromSlash(name)), holderTime: d.holderTime}
@@ -218,7 +246,7 @@ func (d *osDir) OpenFile(name string, flag int, perm fs.FileMode) (file File, er
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
 		visit = d.reading
 	}
-	return file, visit(name, func(parent *os.Root, last string) error {
+	return file, visit(name, func(parent *opened, last string) error {
 		var expected fs.FileInfo
 		if flag&os.O_EXCL == 0 {
 			switch expected, err = parent.Lstat(last); {
@@ -269,32 +297,32 @@ func (d *osDir) withPath(name string, err error) error {
 }
 
 func (d *osDir) Mkdir(name string, perm fs.FileMode) error {
-	return d.withParent(name, func(parent *os.Root, last string) error { return parent.Mkdir(last, perm) })
+	return d.withParent(name, func(parent *opened, last string) error { return parent.Mkdir(last, perm) })
 }
 
 // read returns what f does of the directory that a name lies in, and of its last part. It changes nothing.
-func read[T any](d *osDir, name string, f func(parent *os.Root, last string) (T, error)) (result T, err error) {
-	err = d.reading(name, func(parent *os.Root, last string) error {
+func read[T any](d *osDir, name string, f func(parent *opened, last string) (T, error)) (result T, err error) {
+	err = d.reading(name, func(parent *opened, last string) error {
 		result, err = f(parent, last)
 		return err
 	})
 	return result, err
 }
 
-func (d *osDir) Lstat(name string) (fs.FileInfo, error) { return read(d, name, (*os.Root).Lstat) }
+func (d *osDir) Lstat(name string) (fs.FileInfo, error) { return read(d, name, (*opened).Lstat) }
 
 func (d *osDir) ReadDir(name string) (list []fs.DirEntry, err error) {
-	err = d.inDir(name, func(dir *os.Root) error {
+	err = d.inDir(name, func(dir *opened) error {
 		list, err = fs.ReadDir(dir.FS(), ".")
 		return err
 	})
 	return list, err
 }
 
-func (d *osDir) Readlink(name string) (string, error) { return read(d, name, (*os.Root).Readlink) }
+func (d *osDir) Readlink(name string) (string, error) { return read(d, name, (*opened).Readlink) }
 
 func (d *osDir) Symlink(target, name string) error {
-	return d.linkError(target, name, d.withParent(name, func(parent *os.Root, last string) error { return parent.Symlink(target, last) }))
+	return d.linkError(target, name, d.withParent(name, func(parent *opened, last string) error { return parent.Symlink(target, last) }))
 }
 
 // linkError is the error of two names.
@@ -312,9 +340,9 @@ func (d *osDir) linkError(old, name string, err error) error {
 }
 
 // withParents calls f with the directories that two names lie in, and their last parts.
-func (d *osDir) withParents(old, name string, f func(source *os.Root, old string, target *os.Root, last string) error) error {
-	err := d.withParent(old, func(source *os.Root, first string) error {
-		return d.withParent(name, func(target *os.Root, last string) error { return f(source, first, target, last) })
+func (d *osDir) withParents(old, name string, f func(source *opened, old string, target *opened, last string) error) error {
+	err := d.withParent(old, func(source *opened, first string) error {
+		return d.withParent(name, func(target *opened, last string) error { return f(source, first, target, last) })
 	})
 	return d.linkError(filepath.Join(d.path, old), name, err)
 }
@@ -323,7 +351,7 @@ func (d *osDir) Link(old, name string) error { return d.withParents(old, name, d
 
 // Rename replaces no directory, not even an empty one: so does package os.
 func (d *osDir) Rename(old, name string) error {
-	return d.withParents(old, name, func(source *os.Root, first string, target *os.Root, last string) error {
+	return d.withParents(old, name, func(source *opened, first string, target *opened, last string) error {
 		if info, err := target.Lstat(last); err == nil && info.IsDir() {
 			if _, err := source.Lstat(first); err == nil {
 				return &os.LinkError{Op: "rename", Err: syscall.EEXIST}
@@ -334,18 +362,18 @@ func (d *osDir) Rename(old, name string) error {
 }
 
 func (d *osDir) Exchange(firstName, secondName string) error {
-	return d.withParents(firstName, secondName, func(a *os.Root, first string, b *os.Root, second string) error {
+	return d.withParents(firstName, secondName, func(a *opened, first string, b *opened, second string) error {
 		return exchange(a, first, b, second)
 	})
 }
 
 func (d *osDir) Remove(name string) error {
-	return d.withParent(name, func(parent *os.Root, last string) error { return parent.Remove(last) })
+	return d.withParent(name, func(parent *opened, last string) error { return parent.Remove(last) })
 }
 
 // Chmod opens a directory for it. A file's directory is not others' to write to, or they reach its neighbours at most.
 func (d *osDir) Chmod(name string, mode fs.FileMode) error {
-	return d.withParent(name, func(parent *os.Root, last string) error {
+	return d.withParent(name, func(parent *opened, last string) error {
 		info, err := parent.Lstat(last)
 		switch {
 		case err != nil:
@@ -365,25 +393,25 @@ func (d *osDir) Chmod(name string, mode fs.FileMode) error {
 }
 
 func (d *osDir) Chown(name string, uid, gid int) error {
-	return d.withParent(name, func(parent *os.Root, last string) error { return parent.Lchown(last, uid, gid) })
+	return d.withParent(name, func(parent *opened, last string) error { return parent.Lchown(last, uid, gid) })
 }
 
 func (d *osDir) SetTime(name string, modified time.Time) error {
-	return d.withParent(name, func(parent *os.Root, last string) error { return setTime(parent, last, modified) })
+	return d.withParent(name, func(parent *opened, last string) error { return setTime(parent, last, modified) })
 }
 
 func (d *osDir) Attributes(name string) (map[string]string, error) { return read(d, name, attributes) }
 
 func (d *osDir) SetAttribute(name, attribute, value string) error {
-	return d.withParent(name, func(parent *os.Root, last string) error { return setAttribute(parent, last, attribute, value) })
+	return d.withParent(name, func(parent *opened, last string) error { return setAttribute(parent, last, attribute, value) })
 }
 
 func (d *osDir) RemoveAttribute(name, attribute string) error {
-	return d.withParent(name, func(parent *os.Root, last string) error { return removeAttribute(parent, last, attribute) })
+	return d.withParent(name, func(parent *opened, last string) error { return removeAttribute(parent, last, attribute) })
 }
 
 func (d *osDir) WriteBack(name string, wait bool) error {
-	return d.reading(name, func(parent *os.Root, last string) error {
+	return d.reading(name, func(parent *opened, last string) error {
 		f, err := parent.OpenFile(last, os.O_RDONLY|nonblock, 0)
 		if err != nil {
 			return err
@@ -394,7 +422,7 @@ func (d *osDir) WriteBack(name string, wait bool) error {
 }
 
 func (d *osDir) SyncDir(name string) error {
-	return d.inDir(name, func(dir *os.Root) error { return syncDir(dir.Open(".")) })
+	return d.inDir(name, func(dir *opened) error { return syncDir(dir.Open(".")) })
 }
 
 func (d *osDir) SyncAll() error {

@@ -12,7 +12,7 @@ import (
 const nonblock, nofollow = 0, 0
 
 // setTime leaves the time of a symbolic link as it is: there is no portable call.
-func setTime(dir *os.Root, name string, modified time.Time) error {
+func setTime(dir *opened, name string, modified time.Time) error {
 	if info, err := dir.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		return err
 	}
@@ -20,16 +20,16 @@ func setTime(dir *os.Root, name string, modified time.Time) error {
 }
 
 // rename gives the whole names, which withParent has found to lead through no links.
-func (d *osDir) rename(source *os.Root, old string, target *os.Root, name string) error {
+func (d *osDir) rename(source *opened, old string, target *opened, name string) error {
 	return d.root.Rename(d.nameBelow(source, old), d.nameBelow(target, name))
 }
 
-func (d *osDir) link(source *os.Root, old string, target *os.Root, name string) error {
+func (d *osDir) link(source *opened, old string, target *opened, name string) error {
 	return d.root.Link(d.nameBelow(source, old), d.nameBelow(target, name))
 }
 
 // nameBelow returns a name in a directory below d as one in d.
-func (d *osDir) nameBelow(dir *os.Root, name string) string {
+func (d *osDir) nameBelow(dir *opened, name string) string {
 	rel, err := filepath.Rel(d.root.Name(), filepath.Join(dir.Name(), name))
 	if err != nil {
 		return name

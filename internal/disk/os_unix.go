@@ -15,20 +15,19 @@ import (
 const nonblock, nofollow = unix.O_NONBLOCK, unix.O_NOFOLLOW
 
 // withDescriptor calls f with the descriptor of a directory.
-func withDescriptor(dir *os.Root, op, name string, f func(fd int) error) error {
-	d, err := dir.Open(".")
+func withDescriptor(dir *opened, op, name string, f func(fd int) error) error {
+	fd, err := dir.descriptor()
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	if err := f(int(d.Fd())); err != nil {
+	if err := f(fd); err != nil {
 		return &os.PathError{Op: op, Path: name, Err: err}
 	}
 	return nil
 }
 
 // setTime goes by the directory, as a symbolic link cannot be opened.
-func setTime(dir *os.Root, name string, modified time.Time) error {
+func setTime(dir *opened, name string, modified time.Time) error {
 	t, err := unix.TimeToTimespec(modified)
 	if err != nil {
 		return &os.PathError{Op: "utimensat", Path: name, Err: err}
@@ -39,7 +38,7 @@ func setTime(dir *os.Root, name string, modified time.Time) error {
 }
 
 // two calls f with the descriptors of two directories.
-func two(op string, source, target *os.Root, f func(source, target int) error) error {
+func two(op string, source, target *opened, f func(source, target int) error) error {
 	err := withDescriptor(source, op, "", func(a int) error {
 		return withDescriptor(target, op, "", func(b int) error { return f(a, b) })
 	})
@@ -49,11 +48,11 @@ func two(op string, source, target *os.Root, f func(source, target int) error) e
 	return err
 }
 
-func (d *osDir) rename(source *os.Root, old string, target *os.Root, name string) error {
+func (d *osDir) rename(source *opened, old string, target *opened, name string) error {
 	return two("rename", source, target, func(a, b int) error { return unix.Renameat(a, old, b, name) })
 }
 
-func (d *osDir) link(source *os.Root, old string, target *os.Root, name string) error {
+func (d *osDir) link(source *opened, old string, target *opened, name string) error {
 	return two("link", source, target, func(a, b int) error { return unix.Linkat(a, old, b, name, 0) })
 }
 

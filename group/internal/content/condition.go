@@ -2,6 +2,7 @@ package content
 
 import (
 	"slices"
+	"sync"
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -32,13 +33,12 @@ const AccidentShare = 0.5
 // RemovalTest returns a function that tells whether somebody removed a missing entry: its parent, or the nearest ancestor
 // that exists, has another time now. Else the entry is lost. If that is no directory now, nobody knows.
 func RemovalTest(entries []*tree.Entry, l *tree.Listing) func(tree.Name) (taken, known bool) {
-	recorded := tree.ByPath(entries)
 	return func(p tree.Name) (taken, known bool) {
 		dir := Parent(p)
 		for dir != "." && l.Find(dir) == nil {
 			dir = Parent(dir)
 		}
-		recordedDir, listedDir := recorded[dir], l.Find(dir)
+		recordedDir, listedDir := tree.Find(entries, dir), l.Find(dir)
 		if recordedDir == nil || recordedDir.Type != tree.TypeDir || listedDir == nil || listedDir.Type != tree.TypeDir {
 			return false, false
 		}
@@ -49,13 +49,16 @@ func RemovalTest(entries []*tree.Entry, l *tree.Listing) func(tree.Name) (taken,
 // ArrivalTest returns a function that reports whether a new file has the length and time of a protected one. A known file
 // is not new.
 func ArrivalTest(l *tree.Listing, known func(tree.Name) bool) func(*tree.Entry) bool {
-	stamps := map[tree.Stamp]bool{}
-	for _, e := range l.Entries {
-		if e.Type == tree.TypeFile && e.Size > 0 && !known(e.Path) {
-			stamps[e.Stamp()] = true
+	stamps := sync.OnceValue(func() map[tree.Stamp]bool {
+		stamps := map[tree.Stamp]bool{}
+		for _, e := range l.Entries {
+			if e.Type == tree.TypeFile && e.Size > 0 && !known(e.Path) {
+				stamps[e.Stamp()] = true
+			}
 		}
-	}
-	return func(e *tree.Entry) bool { return stamps[e.Stamp()] }
+		return stamps
+	})
+	return func(e *tree.Entry) bool { return stamps()[e.Stamp()] }
 }
 
 // FindingKinds returns the kinds of findings by path.

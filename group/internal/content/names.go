@@ -3,7 +3,6 @@ package content
 import (
 	"cmp"
 	"context"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -58,41 +57,36 @@ func FindSources(ctx context.Context, m *store.Manifest, dir disk.Dir, listing *
 
 // findName finds out which of the names of a file hold what was protected, and reports whether any does.
 func findName(ctx context.Context, m *store.Manifest, dir disk.Dir, listing *tree.Listing, record *store.Record, list func() []store.FilePart, e *tree.Entry, links []tree.Name, read bool) (bool, error) {
-	type namedFile struct {
-		path tree.Name
-		fs.FileInfo
-	}
-	var found []namedFile // one name of each inode
+	var found []*tree.Entry // one name of each inode
 	for _, p := range slices.Concat([]tree.Name{e.Path}, links) {
-		info, err := dir.Lstat(string(p))
-		if err != nil || listing.Unreadable(p) != nil || !info.Mode().IsRegular() || info.Size() != e.Size {
+		listed := listing.Find(p)
+		if !IsFile(listed) || listing.Unreadable(p) != nil || listed.Size != e.Size {
 			continue
 		}
-		if !slices.ContainsFunc(found, func(o namedFile) bool { return disk.Linked(o) != disk.FileID{} && disk.Linked(o) == disk.Linked(info) }) {
-			found = append(found, namedFile{p, info})
+		if !slices.ContainsFunc(found, func(o *tree.Entry) bool { return listing.Linked(o.Path, p) }) {
+			found = append(found, listed)
 		}
 	}
-	sameTime := func(o namedFile) bool { return tree.Seen(o.path, o).SameTime(e) }
 	var holding []tree.Name
 	for _, o := range found {
-		holds := sameTime(o)
+		holds := o.SameTime(e)
 		if read && (len(found) > 1 || !holds) { // else a later reading tells
 			var err error
-			if holds, err = HoldsFile(ctx, m, dir, o.path, record, list(), e); err != nil && ctx.Err() != nil {
+			if holds, err = HoldsFile(ctx, m, dir, o.Path, record, list(), e); err != nil && ctx.Err() != nil {
 				return false, err
 			}
 		}
 		if holds {
-			holding = append(holding, o.path)
+			holding = append(holding, o.Path)
 		}
 	}
-	switch i := slices.IndexFunc(found, sameTime); {
+	switch i := slices.IndexFunc(found, e.SameTime); {
 	case holding != nil:
 		e.Source, record.Copies[e.Path] = holding[0], holding[1:]
 	case i >= 0: // it has rotted; most of its bytes may be right
-		e.Source = found[i].path
+		e.Source = found[i].Path
 	case read && len(found) > 0: // it was written to; some of its bytes may be right
-		e.Source = found[0].path
+		e.Source = found[0].Path
 	}
 	return holding != nil, nil
 }
@@ -187,30 +181,20 @@ func (c *strays) take(e *tree.Entry) {
 // unclaimed returns the files of a listing, but for those that have the length and time that was protected under their
 // names.
 func unclaimed(x *store.Record, l *tree.Listing) (list []*tree.Entry) {
-	claimed, files := map[*tree.Entry]bool{}, FilesByPath(x)
-	for _, e := range x.Entries {
-		if f := files[e.FileOf()]; f != nil {
-			if listed := l.Find(e.Path); unmoved(listed, f) {
-				claimed[listed] = true
-			}
-		}
-	}
-	for _, e := range l.Entries {
-		if IsFile(e) && !claimed[e] {
-			list = append(list, e)
+	for e, listed := range tree.Pairs(x.Entries, l.Entries) {
+		if f := FileOf(x, e); IsFile(listed) && (f == nil || !unmoved(listed, f)) {
+			list = append(list, listed)
 		}
 	}
 	return list
 }
 
-func FilesByPath(x *store.Record) map[tree.Name]*tree.Entry {
-	files := map[tree.Name]*tree.Entry{}
-	for _, e := range x.Entries {
-		if e.Type == tree.TypeFile {
-			files[e.Path] = e
-		}
+// FileOf returns the file that an entry of a record is, or is another name of, or nil.
+func FileOf(x *store.Record, e *tree.Entry) *tree.Entry {
+	if e == nil || e.Type == tree.TypeFile {
+		return e
 	}
-	return files
+	return tree.Find(x.Entries, e.FileOf())
 }
 
 func IsFile(listed *tree.Entry) bool {
@@ -226,28 +210,24 @@ func unmoved(listed, f *tree.Entry) bool {
 // moved if everything in it has: to "" if its entries are scattered.
 func Moves(record *store.Record, listing *tree.Listing, wrong map[tree.Name]bool) map[tree.Name]tree.Name {
 	inode := func(e *tree.Entry) tree.Name { return cmp.Or(e.Target, e.Path) }
-	movedTo, movedDirs, files := map[tree.Name]tree.Name{}, map[tree.Name]tree.Name{}, FilesByPath(record)
-	names := map[tree.Name]*tree.Entry{} // files, by each of their names
-	for _, e := range record.Entries {
-		names[e.Path] = files[e.FileOf()]
-	}
+	movedTo, movedDirs := map[tree.Name]tree.Name{}, map[tree.Name]tree.Name{}
 	taken := map[tree.Name]bool{} // names whose bytes are read as another file
-	for _, f := range files {
-		if source := f.ReadAs(); names[source] != f {
+	for _, f := range record.Entries {
+		if source := f.ReadAs(); f.Type == tree.TypeFile && source != f.Path && FileOf(record, tree.Find(record.Entries, source)) != f {
 			taken[source] = true
 		}
 	}
 	var missing []*tree.Entry
-	kept := map[tree.Name]bool{} // names that still hold their file, or one with its length and time
-	for _, e := range record.Entries {
-		f := names[e.Path]
-		if f == nil || listing.Unreadable(e.Path) != nil {
+	kept := map[tree.Name]bool{} // names that still hold their file, and not one with its length and time
+	for e, listed := range tree.Pairs(record.Entries, listing.Entries) {
+		f := FileOf(record, e)
+		if f == nil || unmoved(listed, f) || listing.Unreadable(e.Path) != nil {
 			continue
 		}
-		listed, source := listing.Find(e.Path), listing.Find(f.ReadAs())
+		source := listing.Find(f.ReadAs())
 		read := listed != nil && source != nil && !taken[e.Path] && (listed == source || listing.Linked(listed.Path, source.Path))
 		switch {
-		case read || unmoved(listed, f) || slices.Contains(record.Copies[f.Path], e.Path):
+		case read || slices.Contains(record.Copies[f.Path], e.Path):
 			kept[e.Path] = true
 		case source != nil && !wrong[f.Path]:
 			missing = append(missing, e)
@@ -260,7 +240,7 @@ func Moves(record *store.Record, listing *tree.Listing, wrong map[tree.Name]bool
 		}
 	}
 	for _, e := range missing {
-		source := listing.Find(names[e.Path].ReadAs())
+		source := listing.Find(FileOf(record, e).ReadAs())
 		if len(free[inode(source)]) == 0 {
 			continue
 		}
@@ -273,9 +253,12 @@ func Moves(record *store.Record, listing *tree.Listing, wrong map[tree.Name]bool
 			}
 		}
 	}
+	if len(movedTo) == 0 {
+		return nil
+	}
 	moved, stays := map[tree.Name]bool{}, map[tree.Name]bool{} // directories that entries have left, and where some stay
 	for _, e := range slices.Backward(record.Entries) {
-		if names[e.Path] == nil && listing.Find(e.Path) == nil && listing.Unreadable(e.Path) == nil && !stays[e.Path] {
+		if FileOf(record, e) == nil && listing.Find(e.Path) == nil && listing.Unreadable(e.Path) == nil && !stays[e.Path] {
 			movedParent, ok := movedDirs[Parent(e.Path)]
 			movedDir := listing.Find(tree.Name(path.Join(string(movedParent), string(base(e.Path)))))
 			switch {

@@ -37,32 +37,32 @@ type Balance struct {
 // that has moved does not.
 func BalanceOf(recorded, current []*tree.Entry) Balance {
 	var x Balance
-	missing := map[tree.Name]*tree.Entry{}
-	for _, e := range recorded {
-		if e.Type == tree.TypeFile {
-			x.FormerFiles++
-			x.FormerBytes += e.Size
-			missing[e.Path] = e
-		}
-	}
-	differing := map[tree.Name]*tree.Entry{} // what was protected under names that have something else
-	spare := map[tree.Stamp]int{}            // files that are not what was protected under their names
-	emptied, shorter := map[tree.Name]bool{}, map[tree.Name]bool{}
+	var missing, differing []*tree.Entry // what was protected under names that are gone, or have something else
+	var emptied, shorter []*tree.Entry
+	spare := map[tree.Stamp]int{} // files that are not what was protected under their names
 	fresh := 0
-	for _, e := range current {
-		o := missing[e.Path]
-		if e.Type != tree.TypeFile && (e.Type != tree.TypeLink || o == nil) {
+	for o, e := range tree.Pairs(recorded, current) {
+		if o != nil && o.Type != tree.TypeFile {
+			o = nil
+		}
+		if o != nil {
+			x.FormerFiles++
+			x.FormerBytes += o.Size
+		}
+		if e == nil || e.Type != tree.TypeFile && (e.Type != tree.TypeLink || o == nil) {
+			if o != nil {
+				missing = append(missing, o)
+			}
 			continue
 		}
-		delete(missing, e.Path)
 		if o != nil && o.Size > 0 && e.Size == 0 {
-			emptied[e.Path] = true
+			emptied = append(emptied, e)
 			continue
 		}
 		x.Files++
 		x.Bytes += e.Size
 		if o != nil && e.Size < o.Size {
-			shorter[e.Path] = true
+			shorter = append(shorter, e)
 		}
 		if o != nil && e.Size == o.Size && e.SameTime(o) {
 			continue
@@ -70,7 +70,7 @@ func BalanceOf(recorded, current []*tree.Entry) Balance {
 		if o == nil {
 			fresh++
 		} else {
-			differing[e.Path] = o
+			differing = append(differing, o)
 		}
 		if e.Type == tree.TypeFile {
 			spare[e.Stamp()]++
@@ -80,35 +80,25 @@ func BalanceOf(recorded, current []*tree.Entry) Balance {
 		spare[o.Stamp()]--
 		return spare[o.Stamp()] >= 0
 	}
-	var changed, deleted []tree.Name
-	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		if moved(missing[name]) {
-			fresh--
-		} else {
-			deleted = append(deleted, name)
-		}
-	}
+	absent := len(missing)
+	deleted := slices.DeleteFunc(missing, moved)
+	fresh -= absent - len(deleted)
 	replaced := deleted[:min(len(deleted), max(0, fresh))]
-	for _, name := range replaced {
-		x.ChangedBytes += missing[name].Size
-	}
-	for _, name := range slices.Sorted(maps.Keys(differing)) {
-		if o := differing[name]; !moved(o) {
-			changed = append(changed, name)
-			x.ChangedBytes += o.Size
-		}
+	changed := slices.DeleteFunc(differing, moved)
+	for _, o := range slices.Concat(changed, replaced) {
+		x.ChangedBytes += o.Size
 	}
 	x.Deleted, x.Shorter, x.Changed, x.Replaced = len(deleted)+len(emptied), len(shorter), len(changed), len(replaced)
-	x.First = firstOf(deleted, slices.Sorted(maps.Keys(emptied)), slices.Sorted(maps.Keys(shorter)))
+	x.First = firstOf(deleted, emptied, shorter)
 	x.FirstChanged = firstOf(changed, replaced)
 	return x
 }
 
-// firstOf returns the first names of each of some lists.
-func firstOf(lists ...[]tree.Name) (first []string) {
-	for _, names := range lists {
-		for _, name := range names[:min(len(names), pass.MostNamed)] {
-			first = append(first, string(name))
+// firstOf returns the names of the first entries of each of some lists.
+func firstOf(lists ...[]*tree.Entry) (first []string) {
+	for _, list := range lists {
+		for _, e := range list[:min(len(list), pass.MostNamed)] {
+			first = append(first, string(e.Path))
 		}
 	}
 	return first
@@ -117,7 +107,9 @@ func firstOf(lists ...[]tree.Name) (first []string) {
 // AddChanged adds files that have turned out to have other content under the length and time that they had.
 func (x *Balance) AddChanged(names []tree.Name) {
 	x.Changed += len(names)
-	x.FirstChanged = append(x.FirstChanged, firstOf(names)...)
+	for _, name := range names[:min(len(names), pass.MostNamed)] {
+		x.FirstChanged = append(x.FirstChanged, string(name))
+	}
 }
 
 // Empty reports whether nothing is left of what was protected.

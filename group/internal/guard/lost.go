@@ -15,11 +15,13 @@ import (
 // could not bring them back.
 func Lost(n *store.Node, l *tree.Listing, recorded []*tree.Entry) error {
 	taken := content.RemovalTest(recorded, l)
-	known := tree.ByPath(recorded)
-	came := content.ArrivalTest(l, func(p tree.Name) bool { return known[p] != nil })
+	came := content.ArrivalTest(l, func(p tree.Name) bool { return tree.Find(recorded, p) != nil })
 	var names []string
-	for _, e := range recorded {
-		if deleted, sure := taken(e.Path); l.Find(e.Path) == nil && sure && !deleted && !came(e) {
+	for e, listed := range tree.Pairs(recorded, l.Entries) {
+		if listed != nil {
+			continue
+		}
+		if deleted, sure := taken(e.Path); sure && !deleted && !came(e) {
 			names = append(names, n.Path(e.Path))
 		}
 	}

@@ -114,25 +114,31 @@ func (n *Work) cellsToReread(ctx context.Context, m *store.Manifest, tries int) 
 // stays in the record as it was read. Else Rescan returns its cells, to be read again; a vanished file leaves the record.
 // After cells were reread, files that changed meanwhile are torn. It looks at the chosen files, or at all if chosen is nil.
 func (n *Work) Rescan(ctx context.Context, m *store.Manifest, reread []int, chosen map[tree.Name]bool) (again []int, err error) {
-	current, err := tree.Scan(n.Dir, false, n.Listing.Rules)
+	current, err := n.Listing.Again(n.Dir)
 	if err != nil {
 		return nil, err
 	}
-	cells, read, replaced := map[*tree.Entry][]int{}, map[*tree.Entry]bool{}, map[tree.Name]bool{}
-	for _, g := range n.Sums.List {
-		e := n.Sums.Files[g.File]
-		cells[e] = append(cells[e], n.cell(m, g))
-		read[e] = read[e] || includes(reread, n.cell(m, g))
-	}
-	emptied := map[tree.Name]bool{} // directories out of which something has gone: the time that they had tells so
-	for _, e := range n.Listing.Entries {
+	emptied := map[tree.Name]bool{}  // directories out of which something has gone: the time that they had tells so
+	cells := map[*tree.Entry][]int{} // of what was touched, or is chosen
+	for e, found := range tree.Pairs(n.Listing.Entries, current.Entries) {
+		if e == nil || e == found && !chosen[e.Path] {
+			continue
+		}
+		cells[e] = nil
 		for p := e.Path; p != "." && current.Find(p) == nil; p = content.Parent(p) {
 			emptied[content.Parent(p)] = true
 		}
 	}
-	for _, e := range n.Listing.Entries {
-		found := current.Find(e.Path)
-		if chosen != nil && !chosen[e.Path] {
+	read, replaced := map[*tree.Entry]bool{}, map[tree.Name]bool{}
+	for _, g := range n.Sums.List {
+		e := n.Sums.Files[g.File]
+		if _, touched := cells[e]; touched {
+			cells[e] = append(cells[e], n.cell(m, g))
+			read[e] = read[e] || includes(reread, n.cell(m, g))
+		}
+	}
+	for e, found := range tree.Pairs(n.Listing.Entries, current.Entries) {
+		if _, touched := cells[e]; !touched || chosen != nil && !chosen[e.Path] {
 			continue
 		}
 		if found == nil && current.Unreadable(e.Path) != nil {

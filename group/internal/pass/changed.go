@@ -180,31 +180,23 @@ func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 	if m.ChunkBytes != e.m.ChunkBytes {
 		first = int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	}
-	recorded := map[int64]*tree.Entry{}
-	for _, file := range e.files {
-		recorded[file.Offset] = file
-	}
-	common, unchanged := map[int64]int64{}, map[int64]bool{} // by offset: bytes that a file had and has, and whether it holds the same
-	for _, file := range n.Sums.Files {
-		if x := recorded[file.Offset]; x != nil {
-			common[file.Offset] = min(file.Size, x.Size)
-			unchanged[file.Offset] = file.Unchanged(x)
-		}
-	}
 	changed = CellsOf(m, content.AllRows(m)[first:])
-	mark := func(files tree.Extents, list []store.FilePart) {
+	mark := func(list []store.FilePart, files tree.Extents) {
 		for _, g := range list {
-			switch offset := files[g.File].Offset; {
-			case g.Row >= first || unchanged[offset]:
-			case g.Offset+g.N <= offset+common[offset]:
-				read = append(read, n.cell(m, g))
-			default:
+			if g.Row >= first {
+				continue
+			}
+			offset := files[g.File].Offset
+			switch listed, recorded := n.Sums.Files.From(offset), e.files.From(offset); {
+			case listed == nil || recorded == nil || g.Offset+g.N > offset+min(listed.Size, recorded.Size):
 				changed = append(changed, n.cell(m, g))
+			case !listed.Unchanged(recorded):
+				read = append(read, n.cell(m, g))
 			}
 		}
 	}
-	mark(n.Sums.Files, n.Sums.List)
-	mark(e.files, e.list)
+	mark(n.Sums.List, n.Sums.Files)
+	mark(e.list, e.files)
 	return slices.Concat(read, changed), changed
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"volley/executor"
@@ -46,13 +47,12 @@ type Pass struct {
 }
 
 type earlierData struct {
-	m       *store.Manifest
-	record  *store.Record
-	list    []store.FilePart
-	files   tree.Extents
-	entries map[tree.Name]*tree.Entry
-	times   map[tree.Stamp][]*tree.Entry // files by length and time
-	found   map[tree.Name]bool           // present files that hold one of their candidates
+	m      *store.Manifest
+	record *store.Record
+	list   []store.FilePart
+	files  tree.Extents
+	times  func() map[tree.Stamp][]*tree.Entry // files by length and time
+	found  map[tree.Name]bool                  // present files that hold one of their candidates
 }
 
 func NewPass(s *session.Session, m *store.Manifest, works []*Work) (*Pass, error) {
@@ -93,19 +93,23 @@ func (p *Pass) Open(full, force bool) error {
 // earlierOf returns what a node had in the generation in force.
 func earlierOf(s *session.Session, n *store.Node) *earlierData {
 	x := s.RecordOf[n.Index]
-	e := &earlierData{m: s.Manifest, record: x, files: tree.ExtentsOf(x.Entries), entries: tree.ByPath(x.Entries), times: map[tree.Stamp][]*tree.Entry{}, found: map[tree.Name]bool{}}
+	e := &earlierData{m: s.Manifest, record: x, files: tree.ExtentsOf(x.Entries), found: map[tree.Name]bool{}}
 	e.list = s.Manifest.FilePartsOf(e.files)
-	for _, file := range x.Entries {
-		if file.Type == tree.TypeFile && file.Size > 0 && !file.Torn {
-			e.times[file.Stamp()] = append(e.times[file.Stamp()], file)
+	e.times = sync.OnceValue(func() map[tree.Stamp][]*tree.Entry {
+		times := map[tree.Stamp][]*tree.Entry{}
+		for _, file := range x.Entries {
+			if file.Type == tree.TypeFile && file.Size > 0 && !file.Torn {
+				times[file.Stamp()] = append(times[file.Stamp()], file)
+			}
 		}
-	}
+		return times
+	})
 	return e
 }
 
 // untouched returns the earlier entry of a file that still has its length and time.
 func (e *earlierData) untouched(listed *tree.Entry) *tree.Entry {
-	recorded := e.entries[listed.Path]
+	recorded := tree.Find(e.record.Entries, listed.Path)
 	if recorded == nil || recorded.Type != tree.TypeFile || recorded.Torn || recorded.Size != listed.Size || !recorded.SameTime(listed) {
 		return nil
 	}
@@ -119,7 +123,7 @@ func (n *Work) candidates(listed *tree.Entry) (list []*tree.Entry) {
 	if unchanged := n.earlier.untouched(listed); unchanged != nil {
 		return []*tree.Entry{unchanged}
 	}
-	similar := n.earlier.times[listed.Stamp()]
+	similar := n.earlier.times()[listed.Stamp()]
 	if listed.Nanoseconds == 0 || len(similar) > content.MostAlike {
 		return nil
 	}
@@ -198,8 +202,11 @@ func (n *Work) compareMoved(ctx context.Context, m *store.Manifest, follows bool
 			return err
 		}
 	}
-	for _, e := range n.Listing.Entries {
-		if recorded := n.earlier.entries[e.Path]; !n.force && recorded != nil && recorded.Size != e.Size && e.Untouched(recorded) && !n.changedSinceListed(e) {
+	for recorded, e := range tree.Pairs(n.earlier.record.Entries, n.Listing.Entries) {
+		if e == nil {
+			continue
+		}
+		if !n.force && recorded != nil && recorded.Size != e.Size && e.Untouched(recorded) && !n.changedSinceListed(e) {
 			return &protection.RefusedError{Option: protection.OptionForce, Err: fmt.Errorf("%s is damaged: it has the time that it had when it was protected, and %d bytes of %d. Recover it first", tree.JoinPath(n.DirName, e.Path), e.Size, recorded.Size)}
 		}
 		if e.Type != tree.TypeFile || e.Size == 0 {
@@ -227,15 +234,11 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	}
 	row := int(min(m.ChunkBytes, e.m.ChunkBytes) / m.BlockBytes)
 	block := make([]byte, min(m.BlockBytes, e.m.ChunkBytes))
-	listedAt := map[int64]*tree.Entry{}
-	for _, file := range n.Data.Extents {
-		listedAt[file.Offset] = file
-	}
 	first := sort.Search(len(e.list), func(j int) bool { return e.list[j].Row >= row })
 	for j := first; j < len(e.list) && e.list[j].Row == row; j++ {
 		g := e.list[j]
 		recorded := e.files[g.File]
-		listed := listedAt[recorded.Offset]
+		listed := n.Data.From(recorded.Offset)
 		if listed == nil {
 			continue
 		}
@@ -475,10 +478,9 @@ func (p *Pass) Close() {
 
 type Work struct {
 	*store.Node
-	Listing        *tree.Listing
-	Data           *content.Data
-	EarlierEntries []*tree.Entry // entries whose places its files take
-	Record         store.Record
+	Listing *tree.Listing
+	Data    *content.Data
+	Record  store.Record
 
 	// Of the pass:
 	force    bool

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -65,8 +68,8 @@ type RecordSum struct {
 
 // A Record is the record of a node: what its data is, and the digests of its data and parity.
 type Record struct {
-	Bytes   int64        `json:"bytes"` // of its data, with what is between files
-	Entries tree.Entries `json:"entries"`
+	Bytes   int64         `json:"bytes"` // of its data, with what is between files
+	Entries []*tree.Entry `json:"-"`     // in the order of their paths
 
 	// Digests of the parts of its files in blocks, in the order of their places, one after the other.
 	FileDigests []byte `json:"segments"`
@@ -252,6 +255,17 @@ func (m *Manifest) validateCode() error {
 	return nil
 }
 
+// Encode returns the text of a record: a line of JSON, and one for each entry.
+func (x *Record) Encode() ([]byte, error) {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	err := lines.Encode(x)
+	for _, e := range x.Entries {
+		err = cmp.Or(err, lines.Encode(e))
+	}
+	return text.Bytes(), err
+}
+
 func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
 	text, err := Unpack(record)
 	if err != nil {
@@ -260,12 +274,20 @@ func (m *Manifest) DecodeRecord(record []byte) (*Record, error) {
 	return m.ParseRecord(text)
 }
 
-func (m *Manifest) ParseRecord(text []byte) (*Record, error) {
-	x := new(Record)
-	if err := json.Unmarshal(text, x); err != nil {
-		return nil, err
+func (m *Manifest) ParseRecord(text io.Reader) (*Record, error) {
+	x, lines := new(Record), json.NewDecoder(text)
+	err := lines.Decode(x)
+	for last := tree.Name(""); err == nil; {
+		e := new(tree.Entry)
+		if err = lines.Decode(e); err == io.EOF {
+			return x, m.validateRecord(x)
+		}
+		if wrong := e.Validate(last); err == nil && wrong != nil { // before the next one: of many wrong ones it makes no long list
+			err = fmt.Errorf("entries: %q: %w", string(e.Path), wrong)
+		}
+		x.Entries, last = append(x.Entries, e), e.Path
 	}
-	return x, m.validateRecord(x)
+	return nil, err
 }
 
 func (m *Manifest) validateRecord(x *Record) error {
@@ -276,11 +298,7 @@ func (m *Manifest) validateRecord(x *Record) error {
 	if rows := (m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes; rows > int64(len(x.Parity)) || int64(len(x.Parity)) != int64(m.ParityChunks)*rows*int64(DigestBytes[m.Digest]) {
 		return fmt.Errorf("parity: %d bytes of digests of %d chunks of %d blocks", len(x.Parity), m.ParityChunks, rows)
 	}
-	seen := map[tree.Name]string{}
 	var end int64
-	for _, e := range x.Entries {
-		seen[e.Path] = e.Type
-	}
 	list := tree.ExtentsOf(x.Entries)
 	for _, e := range list {
 		if e.Offset < end || e.Offset+e.Size > x.Bytes {
@@ -288,14 +306,20 @@ func (m *Manifest) validateRecord(x *Record) error {
 		}
 		end = e.Offset + e.Size
 	}
+	missing := func(p tree.Name, kind string) bool {
+		e := tree.Find(x.Entries, p)
+		return e == nil || e.Type != kind
+	}
+	found := tree.Name("") // the directory of the last entry
 	for _, e := range x.Entries {
-		if e.Type == tree.TypeLink && seen[e.Target] != tree.TypeFile {
+		if e.Type == tree.TypeLink && missing(e.Target, tree.TypeFile) {
 			return fmt.Errorf("entries: %q: the file of which it is a name is not among them", string(e.Path))
 		}
-	}
-	for p := range seen {
-		if parent := tree.Name(path.Dir(string(p))); p != "." && seen[parent] != tree.TypeDir {
-			return fmt.Errorf("entries: %q: its directory is not among them", string(p))
+		if parent := tree.Name(path.Dir(string(e.Path))); parent != found {
+			if missing(parent, tree.TypeDir) {
+				return fmt.Errorf("entries: %q: its directory is not among them", string(e.Path))
+			}
+			found = parent
 		}
 	}
 	if n, digestBytes := m.countFileParts(list), int64(DigestBytes[m.Digest]); int64(len(x.FileDigests))/digestBytes != n || int64(len(x.FileDigests))%digestBytes != 0 {

@@ -40,18 +40,24 @@ func Pack(text []byte) []byte {
 }
 
 // Unpack is the reverse of Pack, with bounded memory. The record of protected buffers is not compressed.
-func Unpack(record []byte) ([]byte, error) {
+func Unpack(record []byte) (io.Reader, error) {
+	text := bytes.NewReader(record)
 	if bytes.HasPrefix(record, []byte("{")) {
-		return record, nil
+		return text, nil
 	}
-	z, err := gzip.NewReader(bytes.NewReader(record))
-	if err != nil {
-		return nil, err
+	z, err := gzip.NewReader(text)
+	return &unpacking{z, len(record), 0}, err
+}
+
+type unpacking struct {
+	text         io.Reader
+	packed, read int
+}
+
+func (u *unpacking) Read(p []byte) (int, error) {
+	n, err := u.text.Read(p)
+	if u.read += n; u.read > MostPacked*u.packed {
+		return 0, fmt.Errorf("%d bytes have a text of more than %d", u.packed, MostPacked*u.packed)
 	}
-	limit := int64(MostPacked * len(record))
-	text, err := io.ReadAll(io.LimitReader(z, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%d bytes have a text of more than %d", len(record), limit)
-	}
-	return text, err
+	return n, err
 }

@@ -58,7 +58,6 @@ type examination struct {
 	compared        *content.Compared
 	earlier         *content.Compared // by the record of the generation at which the node is; nil: it is at the current one
 	earlierEntries  map[tree.Name]*tree.Entry
-	files           map[tree.Name]*tree.Entry // of the record
 	moved           map[tree.Name]tree.Name
 	deleted, intact map[tree.Name]bool
 }
@@ -286,7 +285,7 @@ func (x *examination) exists(p tree.Name) bool {
 
 // judgeEntries adds the findings of entries of the record, and the entries that come back.
 func (x *examination) judgeEntries() {
-	x.files, x.intact = content.FilesByPath(x.record), map[tree.Name]bool{}
+	x.intact = map[tree.Name]bool{}
 	for _, e := range x.record.Entries {
 		evidence, reason := x.evidenceOf(e)
 		x.settle(e, judge.FateOf(evidence), reason)
@@ -340,7 +339,7 @@ func (x *examination) evidenceOf(e *tree.Entry) (judge.Evidence, error) {
 		reason, hidden := x.Listing.Unreadable(e.Path), x.Listing.Hides(e.Path)
 		return judge.Evidence{Absent: reason == nil, Removed: x.deleted[e.Path], Failing: reason != nil && !hidden, Forbidden: hidden, Untouched: true}, reason
 	}
-	file := cmp.Or(x.files[e.FileOf()], e)
+	file := cmp.Or(content.FileOf(x.record, e), e)
 	isLink, isFile := e.Type == tree.TypeLink, content.IsFile(e) && content.IsFile(listed)
 	linked := isLink && x.sameInode(e, e.Target)
 	x.intact[e.Path] = isFile && x.isIntact(e, listed, file)

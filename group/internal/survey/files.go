@@ -172,10 +172,9 @@ func mergeRows(a, b [][]int) [][]int {
 
 // Lacking returns the entries, but for directories, that a node's new directory lacks or holds otherwise.
 func Lacking(ctx context.Context, m *store.Manifest, target *store.Node, l *tree.Listing, x *store.Record, list []*tree.Entry) (lacks []*tree.Entry, err error) {
-	files := content.FilesByPath(x)
 	parts := m.FilePartsOf(tree.ExtentsOf(x.Entries))
 	for _, e := range list {
-		listed, f := l.Find(e.Path), files[e.FileOf()]
+		listed, f := l.Find(e.Path), content.FileOf(x, e)
 		unchanged := false
 		switch {
 		case listed == nil:

@@ -100,8 +100,12 @@ func placed(list, earlier []*Entry) []*Entry {
 	}
 	base := func(e *Entry) Name { return Name(path.Base(string(e.Path))) }
 	matched, taken, next := make([]*Entry, len(list)), make([]bool, len(earlier)), make([]int, len(earlier))
+	for i, e := range list {
+		if n, found := index(earlier, e.Path); found && earlier[n].Type == TypeFile && earlier[n].Stamp() == e.Stamp() {
+			matched[i], taken[n] = earlier[n], true
+		}
+	}
 	for _, keyOf := range []func(*Entry) key{ // the surest first
-		func(e *Entry) key { return key{e.Path, e.Stamp()} },
 		func(e *Entry) key { return key{base(e), e.Stamp()} },
 		func(e *Entry) key { return key{"", e.Stamp()} },
 		func(e *Entry) key { return key{path: e.Path} },
@@ -151,6 +155,14 @@ func ExtentsOf(list []*Entry) Extents {
 	}
 	slices.SortStableFunc(x, func(a, b *Entry) int { return cmp.Compare(a.Offset, b.Offset) })
 	return x
+}
+
+// From returns the one that begins at an offset, or nil.
+func (x Extents) From(offset int64) *Entry {
+	if i := x.FirstAfter(offset); i < len(x) && x[i].Offset == offset {
+		return x[i]
+	}
+	return nil
 }
 
 // FirstAfter returns the first one that ends after offset.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"path"
 	"path/filepath"
@@ -37,13 +38,15 @@ type Entry struct {
 	Path        Name   `json:"path"` // relative, by slashes; the node's directory itself is "."
 	Type        string `json:"type"`
 	Mode        uint32 `json:"mode"`               // permission bits, with setuid 04000, setgid 02000 and sticky 01000
+	Sparse      bool   `json:"sparse,omitempty"`   // a file that has holes
+	Torn        bool   `json:"torn,omitempty"`     // a program wrote to it each time it was read: it may be old and new content
+	Grown       bool   `json:"-"`                  // in a listing: since it was read, so its touch is that of more than what was protected
 	Seconds     int64  `json:"mtime"`              // of the last change, since 1970
 	Nanoseconds int64  `json:"mtime_ns,omitempty"` // beyond these seconds
 	Target      Name   `json:"target,omitempty"`
 
 	Owner      *Owner     `json:"owner,omitempty"`      // nil: not known
 	Attributes Attributes `json:"attributes,omitempty"` // extended ones
-	Sparse     bool       `json:"sparse,omitempty"`     // a file that has holes
 
 	// Of files:
 	Size   int64 `json:"size,omitempty"`   // bytes
@@ -56,9 +59,6 @@ type Entry struct {
 	// 0: it is not known, or the file may change once more without another one.
 	Changed int64 `json:"ctime,omitempty"`
 
-	// Torn says of a file that a program wrote to it each time it was read: what was protected may be old and new content.
-	Torn bool `json:"torn,omitempty"`
-
 	// Source is the name by which a file's bytes are read where its own name has gone, or is that of something else
 	// now; "": its own.
 	Source Name `json:"-"`
@@ -66,7 +66,6 @@ type Entry struct {
 	// Of entries of a listing:
 	Touch  Touch       `json:"-"`
 	Volume disk.FileID `json:"-"` // that it lies on
-	Grown  bool        `json:"-"` // since it was read: its touch is that of more than what was protected
 	file   disk.FileID // of a directory, or a file that has several names; else zero
 }
 
@@ -198,7 +197,8 @@ type Listing struct {
 	Special []string // what a strict listing leaves out: neither file, directory nor symbolic link, or not to be listed; and why
 	Mounts  []Name   // directories in which another file system begins
 
-	root disk.FileID
+	root    disk.FileID
+	earlier []*Entry // that it takes over where nobody has touched the files since
 }
 
 // Rules say what a listing leaves out.
@@ -256,10 +256,20 @@ func (e *Entry) Still(info fs.FileInfo) bool {
 // file, directory nor symbolic link, and directories that the user may not list; else the listing has both. What the rules
 // leave out, or goes meanwhile, it leaves out.
 func Scan(dir disk.Dir, strictly bool, rules Rules) (*Listing, error) {
-	l := &Listing{Bad: map[Name]error{}, Rules: rules}
-	if err := l.add(dir, ".", strictly); err != nil {
+	return (&Listing{Rules: rules}).scan(dir, strictly)
+}
+
+// Again lists the directory once more, not strictly. Files that nobody has touched since have the same entries.
+func (l *Listing) Again(dir disk.Dir) (*Listing, error) {
+	return (&Listing{Rules: l.Rules, earlier: l.Entries}).scan(dir, false)
+}
+
+func (l *Listing) scan(dir disk.Dir, strictly bool) (*Listing, error) {
+	l.Bad = map[Name]error{}
+	if err := l.add(dir, ".", func() (fs.FileInfo, error) { return dir.Lstat(".") }, strictly); err != nil {
 		return nil, err
 	}
+	l.earlier = nil
 	slices.SortFunc(l.Entries, func(a, b *Entry) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	first := map[disk.FileID]Name{}
 	for _, e := range l.Entries {
@@ -289,7 +299,7 @@ const mostPath = 4096
 
 var ErrLong = fmt.Errorf("the path has more than %d bytes below the node", mostPath)
 
-func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
+func (l *Listing) add(dir disk.Dir, name string, stat func() (fs.FileInfo, error), strictly bool) error {
 	unless := func(err error) error {
 		switch missing := errors.Is(err, fs.ErrNotExist); {
 		case missing && name != ".": // meanwhile
@@ -303,9 +313,14 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 	if len(name) > mostPath {
 		return unless(fmt.Errorf("%s: %w: move it up", filepath.Join(dir.Path(), path.Dir(name)), ErrLong))
 	}
-	info, err := dir.Lstat(name)
+	info, err := stat()
 	if err != nil {
 		return unless(err)
+	}
+	single := disk.Linked(info) == disk.FileID{}
+	if e := Find(l.earlier, Name(name)); e != nil && e.Type == TypeFile && e.file == (disk.FileID{}) && single && e.Still(info) && e.Touch == TouchOf(info) {
+		l.Entries = append(l.Entries, e)
+		return nil
 	}
 	e, err := EntryOf(dir, name, info)
 	switch special := errors.Is(err, ErrSpecial); {
@@ -340,15 +355,16 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 		return unless(err)
 	}
 	for _, d := range below {
+		child := path.Join(name, d.Name())
 		switch {
 		case name == "." && d.Name() == MetaName && d.IsDir():
 			continue
 		case name == "." && d.Name() == MetaName:
 			return fmt.Errorf("%s: it is not a directory, and the name is Volley's own: move it away", filepath.Join(dir.Path(), MetaName))
-		case l.Rules.Exclude.Match(path.Join(name, d.Name()), d.IsDir()):
+		case l.Rules.Exclude.Match(child, d.IsDir()):
 			continue
 		}
-		if err := l.add(dir, path.Join(name, d.Name()), strictly); err != nil {
+		if err := l.add(dir, child, d.Info, strictly); err != nil {
 			return err
 		}
 	}
@@ -356,12 +372,38 @@ func (l *Listing) add(dir disk.Dir, name string, strictly bool) error {
 }
 
 // Find returns the entry of a path, or nil.
-func (l *Listing) Find(p Name) *Entry {
-	i, ok := slices.BinarySearchFunc(l.Entries, p, func(e *Entry, p Name) int { return strings.Compare(string(e.Path), string(p)) })
-	if !ok {
-		return nil
+func (l *Listing) Find(p Name) *Entry { return Find(l.Entries, p) }
+
+// Find returns the entry of a path, or nil, of a list in the order of paths.
+func Find(list []*Entry, p Name) *Entry {
+	if i, found := index(list, p); found {
+		return list[i]
 	}
-	return l.Entries[i]
+	return nil
+}
+
+func index(list []*Entry, p Name) (i int, found bool) {
+	return slices.BinarySearchFunc(list, p, func(e *Entry, p Name) int { return cmp.Compare(e.Path, p) })
+}
+
+// Pairs returns the entries of two lists in the order of their paths: both of a path, or nil where one has none.
+func Pairs(first, second []*Entry) iter.Seq2[*Entry, *Entry] {
+	return func(yield func(a, b *Entry) bool) {
+		for i, j := 0, 0; i < len(first) || j < len(second); {
+			var a, b *Entry
+			if i < len(first) && (j == len(second) || first[i].Path <= second[j].Path) {
+				a = first[i]
+				i++
+			}
+			if j < len(second) && (a == nil || second[j].Path == a.Path) {
+				b = second[j]
+				j++
+			}
+			if !yield(a, b) {
+				return
+			}
+		}
+	}
 }
 
 // Directory returns the path of a directory that has the identity; "": there is none.
@@ -516,36 +558,14 @@ func refused(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.EINVAL)
 }
 
-type Entries []*Entry
-
-// UnmarshalJSON checks each entry as it comes: of a text of many empty ones it makes no long list.
-func (list *Entries) UnmarshalJSON(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if begin, err := d.Token(); err != nil || begin != nil && begin != json.Delim('[') {
-		return fmt.Errorf("entries: %.20q: want a list", text)
-	}
-	*list = nil // of a key that is there twice the last one counts
-	for seen := map[Name]string{}; d.More(); {
-		e := new(Entry)
-		if err := d.Decode(e); err != nil {
-			return fmt.Errorf("entries: %w", err)
-		}
-		if err := e.validate(seen); err != nil {
-			return fmt.Errorf("entries: %q: %w", string(e.Path), err)
-		}
-		*list = append(*list, e)
-	}
-	return nil
-}
-
-// validate checks an entry by itself; those seen so far are by path.
-func (e *Entry) validate(seen map[Name]string) error {
+// Validate checks an entry of a record that comes after one with another path.
+func (e *Entry) Validate(last Name) error {
 	p := string(e.Path)
 	switch {
 	case p != path.Clean(p) || !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, "\x00") || p == MetaName || strings.HasPrefix(p, MetaName+"/"):
 		return errors.New("want a path below the node's directory")
-	case seen[e.Path] != "":
-		return errors.New("is there twice")
+	case e.Path <= last:
+		return errors.New("is there twice, or not in the order of paths")
 	case e.Type != TypeFile && e.Type != TypeDir && e.Type != TypeSymlink && e.Type != TypeLink:
 		return fmt.Errorf("type %q: want %s, %s, %s or %s", e.Type, TypeFile, TypeDir, TypeSymlink, TypeLink)
 	case e.Mode > 0o7777:
@@ -559,7 +579,6 @@ func (e *Entry) validate(seen map[Name]string) error {
 	case e.Type == TypeFile && (min(e.Size, e.Offset, e.Room) < 0 || max(e.Size, e.Offset, e.Room) > mostBytes):
 		return errors.New("size, offset or room out of range")
 	}
-	seen[e.Path] = e.Type
 	return nil
 }
 
