@@ -5,13 +5,14 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
 // MostPacked is how many times shorter the text of a record may get.
 const MostPacked = 32
 
-// packers are what Pack takes, in this order. Each has a MiB, more than most records.
+// packers are what packPart takes, in this order. Each has a MiB, more than most records.
 var packers = [2]sync.Pool{
 	{New: func() any { return packer(gzip.BestSpeed) }},
 	{New: func() any { return packer(gzip.HuffmanOnly) }},
@@ -22,8 +23,41 @@ func packer(level int) *gzip.Writer {
 	return z
 }
 
-// Pack compresses the text of a record, unless it gets shorter than unpack takes.
+// escapes are bytes that no line of a record has, and what stands for them: files without zeros have no holes.
+var escapes = [][2][]byte{{[]byte("="), []byte("=}")}, {{0}, []byte("=@")}, {[]byte("\n"), []byte("=J")}}
+
+// Pack compresses the text of a record: a line for each part, so that what changes is in few lines.
 func Pack(text []byte) []byte {
+	record := make([]byte, 0, len(text)/4)
+	for len(text) > 0 {
+		n := cut(text)
+		line := packPart(text[:n])
+		for _, e := range escapes {
+			line = bytes.ReplaceAll(line, e[0], e[1])
+		}
+		record = append(append(record, line...), '\n')
+		text = text[n:]
+	}
+	return record
+}
+
+// leastPart is the shortest part of a text but its last, in bytes. Most are two or three times as long.
+const leastPart = 1 << 13
+
+// cut returns where the first part of a text ends. The 64 bytes before say so: parts are the same wherever they lie.
+func cut(text []byte) int {
+	var h uint64
+	for i, c := range text {
+		h = h<<1 + uint64(c)*0x9e3779b97f4a7c15
+		if i >= leastPart && h < 1<<63/leastPart {
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// packPart compresses a text, unless it gets shorter than Unpack takes.
+func packPart(text []byte) []byte {
 	var b bytes.Buffer
 	for i := range packers {
 		b.Reset()
@@ -44,14 +78,25 @@ func Unpack(record []byte) ([]byte, error) {
 	if bytes.HasPrefix(record, []byte("{")) {
 		return record, nil
 	}
-	z, err := gzip.NewReader(bytes.NewReader(record))
-	if err != nil {
-		return nil, err
+	var text bytes.Buffer
+	var z gzip.Reader
+	limit := MostPacked * len(record)
+	text.Grow(5 * len(record)) // which most do not exceed
+	for line := range bytes.Lines(record) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		for _, e := range slices.Backward(escapes) {
+			line = bytes.ReplaceAll(line, e[1], e[0])
+		}
+		err := z.Reset(bytes.NewReader(line))
+		if err == nil {
+			_, err = io.Copy(&text, io.LimitReader(&z, int64(limit+1-text.Len())))
+		}
+		if err == nil && text.Len() > limit {
+			err = fmt.Errorf("%d bytes have a text of more than %d", len(record), limit)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	limit := int64(MostPacked * len(record))
-	text, err := io.ReadAll(io.LimitReader(z, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%d bytes have a text of more than %d", len(record), limit)
-	}
-	return text, err
+	return text.Bytes(), nil
 }

@@ -197,7 +197,7 @@ func examineMeta(s *session.Session, n *store.Node, c *content.Condition) {
 	c.Manifest = l.Named && len(h.Records) == len(files)
 	for i, f := range files {
 		if !slices.Contains(h.Records, i) {
-			_, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
+			_, err := n.Read(l, f)
 			if !disk.Failed(err) { // the file exists, with other content
 				err = nil
 			}
@@ -236,7 +236,7 @@ func CompareStale(ctx context.Context, s *session.Session, n *store.Node, patter
 	if last == nil || last.Node < 0 {
 		return nil, nil, nil
 	}
-	_, text, err := n.Read(last, last.Manifest.RecordFilesAt(last.Node)[0])
+	text, err := n.Read(last, last.Manifest.RecordFilesAt(last.Node)[0])
 	if disk.Failed(err) {
 		return nil, nil, err
 	}
