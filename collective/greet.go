@@ -17,7 +17,7 @@ import (
 )
 
 // Protocol is the version of what ranks say to each other after they have greeted.
-const Protocol = 19
+const Protocol = 20
 
 // A hello is what every rank tells all others where they differ, whatever it is to do. No later version changes its
 // form, nor how it travels, nor what goes before it (see Comm.Greet): so any two versions can say which they are.

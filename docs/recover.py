@@ -54,18 +54,37 @@ def in_force(dirs):
     return newest[1]
 
 
+def whole_record(path):
+    """The record that a file is: its lines, and in place of those like "=generation offset bytes" what that has there."""
+    record = []
+    for line in open(path, "rb"):
+        if line.startswith(b"="):
+            generation, offset, length = map(int, line[1:].split())
+            with open(f"{path}@{generation}", "rb") as earlier:
+                earlier.seek(offset)
+                line = earlier.read(length)
+        record.append(line)
+    return b"".join(record)
+
+
+def unpack(record):
+    """What a record has: each line is a part of its text, which is lines of JSON."""
+    parts = [line.replace(b"=J", b"\n").replace(b"=@", b"\0").replace(b"=}", b"=") for line in record.split(b"\n")]
+    first, *entries = [json.loads(line) for line in b"".join(zlib.decompress(part, 31) for part in parts if part).splitlines()]
+    return dict(first, entries=entries)
+
+
 def records(m, dirs):
     """What each node had: its record, which the node has, or which others have copies of."""
     found = {}
     for path in [p for d in dirs for p in glob.glob(f"{glob.escape(d)}/.volley/generation.{m['generation']}/record*")]:
-        text = open(path, "rb").read()
-        found[digest(text)] = text
+        if "@" not in os.path.basename(path):
+            text = whole_record(path)
+            found[digest(text)] = text
     for n, x in enumerate(m["members"]):
         if x["sha256"] not in found:
             sys.exit(f"too much is lost: no node has the record of node {n}")
-    texts = [zlib.decompress(base64.b64decode(found[x["sha256"]]), 31) for x in m["members"]]
-    lines = [[json.loads(line) for line in text.splitlines()] for text in texts]
-    return [dict(first, entries=entries) for first, *entries in lines]
+    return [unpack(found[x["sha256"]]) for x in m["members"]]
 
 
 def blocks(m, count):
@@ -92,7 +111,7 @@ def part_digest(m):
 def same(m, parts, text):
     """Whether parts have the digests that a record has."""
     of = part_digest(m)
-    return b"".join(of(part) for part in parts) == base64.b64decode(text or "")
+    return b"".join(of(part) for part in parts) == bytes.fromhex(text or "")
 
 
 def with_data(entries):

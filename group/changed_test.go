@@ -53,7 +53,7 @@ func (w *world) record(t *testing.T, n int) (*store.Manifest, *store.Record) {
 	at := &store.Node{Index: n, DirName: w.dirs[n], Dir: d}
 	s := at.Load(nil, len(w.dirs))
 	l := at.Held[s.Held[len(s.Held)-1].Generation]
-	_, text, err := at.Read(l, l.Manifest.RecordFilesAt(n)[0])
+	text, err := at.Read(l, l.Manifest.RecordFilesAt(n)[0])
 	must(t, err)
 	x, err := l.Manifest.DecodeRecord(text)
 	must(t, err)

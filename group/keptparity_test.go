@@ -15,7 +15,7 @@ import (
 // rowFiles is how many files each node of [wide] has: one a row.
 const rowFiles = 24
 
-// wide returns a group whose nodes have many rows, so that some of them change.
+// wide returns a group whose nodes have many rows, and records of several lines, so that some of them change.
 func wide() *world {
 	w := &world{Machine: disktest.NewMachine(), r: 2, ranks: 1, deletes: true}
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -24,6 +24,9 @@ func wide() *world {
 		w.MkdirAll(w.dirs[n], 0o755)
 		for i := range rowFiles {
 			w.WriteFile(fmt.Sprintf("%s/f%02d", w.dirs[n], i), random(rng, 2*store.UsualBlock), 0o644)
+		}
+		for i := range 24 {
+			w.Symlink(fmt.Sprintf("%x", random(rng, 2000)), fmt.Sprintf("%s/long%02d", w.dirs[n], i))
 		}
 	}
 	w.Wait(time.Hour)
@@ -176,6 +179,39 @@ func TestDamagedChanges(t *testing.T) {
 				t.Errorf("recover has left\n%s", text)
 			}
 			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{0, 2}, 1))
+		})
+	}
+}
+
+// recordDamages are what befalls files of which records at /n3, in generation 4, have pieces, and these.
+var recordDamages = map[string]func(w *world, dir string){
+	"rot":         func(w *world, dir string) { w.Overwrite(dir+"/record@1", 9, []byte("rot"), true) },
+	"missing":     func(w *world, dir string) { w.Remove(dir + "/record.2@1") },
+	"shorter":     func(w *world, dir string) { w.WriteFile(dir+"/record.2@1", []byte("short"), 0o600) },
+	"a directory": func(w *world, dir string) { w.Remove(dir + "/record@1"); w.MkdirAll(dir+"/record@1/sub", 0o700) },
+	"pieces":      func(w *world, dir string) { w.WriteFile(dir+"/record", []byte("=1 5 9999999\n"), 0o600) },
+	"no pieces":   func(w *world, dir string) { w.Remove(dir + "/record.0") },
+}
+
+// TestDamagedRecords has records damaged wherever their pieces lie: they are damaged record files like any other.
+func TestDamagedRecords(t *testing.T) {
+	t.Parallel()
+	before := changedGroup(t)
+	for name, damage := range recordDamages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := before.clone()
+			dir := "/n3/" + store.MetaPath(store.GenerationDir(4))
+			damage(w, dir)
+			r, err := w.verifyBy(w.Process())
+			if err != nil || r.Intact || !strings.Contains(fmt.Sprint(r), dir[len("/n3/"):]+"/record") {
+				t.Errorf("verify: %v, %+v", err, r)
+			}
+			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{2}, 1))
+			again := w.clone()
+			again.Overwrite("/n0/f05", 0, []byte("new"), false)
+			must(t, again.protect(), again.whole())
+			must(t, w.recover(), w.whole(), w.protect(), w.whole(), w.protect(), w.tidy(6))
 		})
 	}
 }

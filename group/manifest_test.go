@@ -250,7 +250,7 @@ func TestPack(t *testing.T) {
 	must(t, z.Close())
 	record, damaged := store.Pack(names), store.Pack(names)
 	damaged[len(damaged)/2] ^= 1
-	for want, record := range map[string][]byte{"have a text of more than": b.Bytes(), "unexpected EOF": record[:len(record)-1], "invalid header": []byte("[] and more"), "gzip: invalid checksum": damaged} {
+	for want, record := range map[string][]byte{"have a text of more than": b.Bytes(), "unexpected EOF": record[:len(record)-3], "invalid header": []byte("[] and more"), "gzip: invalid checksum": damaged} {
 		if _, err := unpack(record); err == nil || !strings.Contains(err.Error(), want) && want != "gzip: invalid checksum" {
 			t.Errorf("%v: want %q", err, want)
 		}

@@ -885,7 +885,7 @@ func (w *world) hasMeta(s *store.State, x *store.Node, c store.Current) bool {
 		x.Dir = disk.Mounted(x.Dir, tree.MetaName, at)
 	}
 	l := x.Held[c.Generation]
-	_, text, err := x.Read(l, l.Manifest.RecordFilesAt(n)[0])
+	text, err := x.Read(l, l.Manifest.RecordFilesAt(n)[0])
 	if err != nil {
 		return false
 	}

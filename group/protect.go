@@ -461,9 +461,11 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 	for _, list := range m.RecordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {
-			bytes += f.Stored()
+			bytes += f.Bytes
 		}
 		r.RecordBytes = max(r.RecordBytes, bytes)
 	}
-	return disk.Sum(text), s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) error { return n.Finish(m, files[i], text) })
+	return disk.Sum(text), s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) error {
+		return n.Finish(s.Generation, m, files[i], text)
+	})
 }

@@ -2,9 +2,7 @@ package group_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"volley/group"
+	"volley/group/internal/store"
 	"volley/internal/disk"
 	"volley/internal/testprogram"
 )
@@ -135,21 +134,15 @@ func forge(t *testing.T, dirs []string, from, to string) {
 	t.Helper()
 	stored, err := os.ReadFile(filepath.Join(dirs[0], ".volley/generation.1/record"))
 	must(t, err)
-	packed, err := base64.StdEncoding.DecodeString(string(stored))
+	unpacked, err := store.Unpack(stored)
 	must(t, err)
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	must(t, err)
-	text, err := io.ReadAll(z)
+	text, err := io.ReadAll(unpacked)
 	must(t, err)
 	changed := bytes.Replace(text, []byte(from), []byte(to), 1)
 	if bytes.Equal(text, changed) {
 		t.Fatalf("the record has no %s", from)
 	}
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	w.Write(changed)
-	must(t, w.Close())
-	forged := base64.StdEncoding.AppendEncode(nil, b.Bytes())
+	forged := store.Pack(changed)
 	was, is := digest(stored), digest(forged)
 	for i, dir := range dirs { // where node 0 is lost, others have what looks like its record
 		must(t, os.WriteFile(filepath.Join(dir, ".volley", []string{"generation.1/record", "generation.1/record.0x"}[min(i, 1)]), forged, 0o600))

@@ -218,7 +218,7 @@ func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *
 	s.RecordOf = map[int]*store.Record{}
 	for _, n := range s.Nodes {
 		if x := s.States[n.Index]; !x.Added && x.Holding(s.Current) != nil && x.Node >= 0 {
-			_, text, err := n.Read(n.Held[s.Generation], s.Manifest.RecordFilesAt(x.Node)[0])
+			text, err := n.Read(n.Held[s.Generation], s.Manifest.RecordFilesAt(x.Node)[0])
 			if err == nil {
 				s.RecordOf[n.Index], err = s.Manifest.DecodeRecord(text)
 			}

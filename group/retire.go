@@ -150,7 +150,7 @@ func hasFiles(ctx context.Context, n *store.Node, root string) (bool, error) {
 		if l.Node < 0 || l.Held(nil).Root != root {
 			continue
 		}
-		_, record, err := n.Read(l, l.Manifest.RecordFilesAt(l.Node)[0])
+		record, err := n.Read(l, l.Manifest.RecordFilesAt(l.Node)[0])
 		if err != nil {
 			return false, nil
 		}

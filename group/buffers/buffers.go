@@ -73,9 +73,9 @@ func headerOf(m *store.Manifest, rank, manifest int, files []*store.RecordFile) 
 	h := &parityHeader{parityFormat, parityVersion, rank, m.ParityBytes(), int64(manifest), 0, 0}
 	for i, f := range files {
 		if i == 0 {
-			h.Record = f.Stored()
+			h.Record = f.Bytes
 		} else {
-			h.Copies += f.Stored()
+			h.Copies += f.Bytes
 		}
 	}
 	return h
@@ -101,7 +101,7 @@ func (p parityParts) files(m *store.Manifest, rank int) (files []*store.RecordFi
 	files = m.RecordFilesAt(rank)
 	rest := p.records
 	for _, f := range files {
-		memory, rest = append(memory, rest[:f.Stored()]), rest[f.Stored():]
+		memory, rest = append(memory, rest[:f.Bytes]), rest[f.Bytes:]
 	}
 	return files, memory
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -128,7 +127,7 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 			if !sends && (f.Owner != n.Index || !slices.Contains(holders[f.Owner], n.Index)) {
 				continue
 			}
-			_, record, err := n.Read(n.Held[s.Generation], f)
+			record, err := n.Read(n.Held[s.Generation], f)
 			if err != nil {
 				return err
 			}
@@ -170,11 +169,10 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 			if !arrived {
 				continue
 			}
-			text := base64.StdEncoding.AppendEncode(nil, record)
-			if disk.Sum(text) != f.SHA256 {
+			if disk.Sum(record) != f.SHA256 {
 				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.Name(f.Owner))
 			}
-			s.Records[n.Index][f.Name] = text
+			s.Records[n.Index][f.Name] = record
 			if f.Owner == n.Index {
 				var err error
 				if s.RecordOf[n.Index], err = m.DecodeRecord(record); err != nil {
@@ -186,44 +184,58 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 	return nil
 }
 
-// CopyRecords notes the records in the manifest, brings copies to the nodes that are to have them, and returns the
-// record files here.
+// CopyRecords notes the records in the manifest, brings what is new in them to the nodes that are to have copies, and returns
+// the record files here.
 func (s *Session) CopyRecords(ctx context.Context, m *store.Manifest, records [][]byte) ([][]*store.RecordFile, error) {
-	var mine []store.RecordSum
-	texts := make([][]byte, len(records))
-	for i, record := range records {
-		texts[i] = base64.StdEncoding.AppendEncode(nil, record)
-		mine = append(mine, store.RecordSum{Bytes: int64(len(record)), SHA256: disk.Sum(texts[i])})
+	inPlace := s.Manifest != nil && slices.EqualFunc(s.Manifest.Copies(), m.Copies(), slices.Equal)
+	earlier := func(n *store.Node, name string, owner int) ([]byte, error) { // a record in force, which all have that it is of use to
+		if !inPlace || slices.Contains(s.LostRecords, owner) {
+			return nil, nil
+		}
+		if record := s.Records[n.Index][name]; record != nil {
+			return record, nil
+		}
+		return n.Read(n.Held[s.Generation], &store.RecordFile{Name: name, RecordSum: s.Manifest.Records[owner]})
 	}
-	sums, err := Exchange(ctx, s, mine)
+	type change struct {
+		store.RecordSum
+		Sent int64 // bytes
+	}
+	var mine []change
+	list := make([]delivery, s.K)
+	for i, n := range s.Nodes {
+		former, err := earlier(n, store.RecordFileName, n.Index)
+		if err != nil {
+			return nil, err
+		}
+		changed := store.ChangedRecord(records[i], former)
+		list[n.Index].text = changed
+		mine = append(mine, change{store.RecordSum{Bytes: int64(len(records[i])), SHA256: disk.Sum(records[i])}, int64(len(changed))})
+	}
+	changes, err := Exchange(ctx, s, mine)
 	if err != nil {
 		return nil, err
 	}
-	m.Records = sums
-	list := make([]delivery, s.K)
-	table := m.RecordFiles()
-	for n, r := range sums {
-		list[n].source, list[n].bytes = n, r.Bytes
-		for _, f := range table[n][1:] {
-			list[f.Owner].targets = append(list[f.Owner].targets, n)
+	m.Records = make([]store.RecordSum, s.K)
+	for n, owners := range m.Copies() {
+		m.Records[n], list[n].source, list[n].bytes = changes[n].RecordSum, n, changes[n].Sent
+		for _, owner := range owners {
+			list[owner].targets = append(list[owner].targets, n)
 		}
-	}
-	for i, n := range s.Nodes {
-		list[n.Index].text = records[i]
 	}
 	if err := s.deliver(ctx, list); err != nil {
 		return nil, err
 	}
 	var files [][]*store.RecordFile
 	for i, n := range s.Nodes {
-		files = append(files, table[n.Index])
-		for _, f := range files[i] {
-			if f.Owner == n.Index {
-				f.Content = texts[i]
-				continue
+		files = append(files, m.RecordFilesAt(n.Index))
+		files[i][0].Content = records[i]
+		for _, f := range files[i][1:] {
+			former, err := earlier(n, f.Name, f.Owner)
+			if err != nil {
+				return nil, err
 			}
-			f.Content = base64.StdEncoding.AppendEncode(nil, list[f.Owner].arrived[n.Index])
-			if disk.Sum(f.Content) != f.SHA256 {
+			if f.Content, err = store.WholeRecord(list[f.Owner].arrived[n.Index], former); err != nil || disk.Sum(f.Content) != f.SHA256 {
 				return nil, &protection.CorruptError{Reason: fmt.Sprintf("the copy of the record of node %d that arrived at %s is wrong: a machine or the network corrupts data; the earlier protection stays in force", f.Owner, n.DirName)}
 			}
 		}

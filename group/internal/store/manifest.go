@@ -62,8 +62,8 @@ type Predecessor struct {
 
 // A RecordSum identifies the [Record] of a node.
 type RecordSum struct {
-	Bytes  int64  `json:"bytes"`  // of the record, compressed
-	SHA256 string `json:"sha256"` // of its file
+	Bytes  int64  `json:"bytes"` // of the record, compressed
+	SHA256 string `json:"sha256"`
 }
 
 // A Record is the record of a node: what its data is, and the digests of its data and parity.
@@ -72,12 +72,22 @@ type Record struct {
 	Entries []*tree.Entry `json:"-"`     // in the order of their paths
 
 	// Digests of the parts of its files in blocks, in the order of their places, one after the other.
-	FileDigests []byte `json:"segments"`
+	FileDigests Digests `json:"segments"`
 
 	// Digests of its parity blocks, in the order of their places.
-	Parity []byte `json:"parity"`
+	Parity Digests `json:"parity"`
 
 	Copies map[tree.Name][]tree.Name `json:"-"` // by file: names, one of each inode but the source's, that hold its bytes
+}
+
+// Digests follow each other. Their text, hexadecimal, stays the same wherever they lie.
+type Digests []byte
+
+func (d Digests) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d), nil }
+
+func (d *Digests) UnmarshalText(text []byte) (err error) {
+	*d, err = hex.AppendDecode(nil, text)
+	return err
 }
 
 func (m *Manifest) Rows() int { return int((m.ChunkBytes + m.BlockBytes - 1) / m.BlockBytes) }

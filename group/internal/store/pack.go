@@ -5,13 +5,14 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
 // MostPacked is how many times shorter the text of a record may get.
 const MostPacked = 32
 
-// packers are what Pack takes, in this order. Each has a MiB, more than most records.
+// packers are what packPart takes, in this order. Each has a MiB, more than most records.
 var packers = [2]sync.Pool{
 	{New: func() any { return packer(gzip.BestSpeed) }},
 	{New: func() any { return packer(gzip.HuffmanOnly) }},
@@ -22,8 +23,42 @@ func packer(level int) *gzip.Writer {
 	return z
 }
 
-// Pack compresses the text of a record, unless it gets shorter than unpack takes.
+// escapes are bytes that no line of a record has, and what stands for them: files without zeros have no holes.
+var escapes = [][2][]byte{{[]byte("="), []byte("=}")}, {{0}, []byte("=@")}, {[]byte("\n"), []byte("=J")}}
+
+// Pack compresses the text of a record: a line for each part, so that what changes is in few lines.
 func Pack(text []byte) []byte {
+	record := make([]byte, 0, len(text)/4)
+	for {
+		n := cut(text)
+		line := packPart(text[:n])
+		for _, e := range escapes {
+			line = bytes.ReplaceAll(line, e[0], e[1])
+		}
+		record = append(append(record, line...), '\n')
+		if text = text[n:]; len(text) == 0 {
+			return record
+		}
+	}
+}
+
+// leastPart is the shortest part of a text but its last, in bytes. Most are two or three times as long.
+const leastPart = 1 << 13
+
+// cut returns where the first part of a text ends. The 64 bytes before say so: parts are the same wherever they lie.
+func cut(text []byte) int {
+	var h uint64
+	for i, c := range text {
+		h = h<<1 + uint64(c)*0x9e3779b97f4a7c15
+		if i >= leastPart && h < 1<<63/leastPart {
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// packPart compresses a text, unless it gets shorter than Unpack takes.
+func packPart(text []byte) []byte {
 	var b bytes.Buffer
 	for i := range packers {
 		b.Reset()
@@ -45,7 +80,11 @@ func Unpack(record []byte) (io.Reader, error) {
 	if bytes.HasPrefix(record, []byte("{")) {
 		return text, nil
 	}
-	z, err := gzip.NewReader(text)
+	packed := bytes.ReplaceAll(record, []byte("\n"), nil)
+	for _, e := range slices.Backward(escapes) {
+		packed = bytes.ReplaceAll(packed, e[1], e[0])
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed)) // parts are read as one
 	return &unpacking{z, len(record), 0}, err
 }
 

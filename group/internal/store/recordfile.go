@@ -1,24 +1,23 @@
 package store
 
 import (
-	"encoding/base64"
+	"bytes"
+	"cmp"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"volley/internal/disk"
 )
 
-// A RecordFile is a file of a node, in base64: its record, or a copy of that of another node.
+// A RecordFile is a file of a node: its record, or a copy of that of another node.
 type RecordFile struct {
-	Name    string // in the directory of the generation
-	Owner   int    // the node whose record it is
-	Bytes   int64
-	SHA256  string // of the file
-	Content []byte // of the file, once it is made
+	Name  string // in the directory of the generation
+	Owner int    // the node whose record it is
+	RecordSum
+	Content []byte // the record, once it is made
 }
-
-// Stored returns the bytes of the file.
-func (f *RecordFile) Stored() int64 { return int64(base64.StdEncoding.EncodedLen(int(f.Bytes))) }
 
 // Copies returns, by node, whose records it has copies of. Those of a record are at the nodes that come after its own,
 // of other machines before others. One more is lost than nodes may be, so that a copy which has rotted does not stand in
@@ -52,44 +51,176 @@ func (m *Manifest) hosts() []string {
 
 // RecordFiles returns those of all nodes, that of its own record first.
 func (m *Manifest) RecordFiles() [][]*RecordFile {
-	copies := m.Copies()
 	files := make([][]*RecordFile, m.Nodes)
-	for n := range files {
-		files[n] = m.recordFilesOf(n, copies[n])
+	for n, owners := range m.Copies() {
+		files[n] = []*RecordFile{{Name: RecordFileName, Owner: n, RecordSum: m.Records[n]}}
+		for _, owner := range owners {
+			files[n] = append(files[n], &RecordFile{Name: fmt.Sprint(RecordFileName, ".", owner), Owner: owner, RecordSum: m.Records[owner]})
+		}
 	}
 	return files
 }
 
 // RecordFilesAt returns those of one node.
-func (m *Manifest) RecordFilesAt(n int) []*RecordFile { return m.recordFilesOf(n, m.Copies()[n]) }
+func (m *Manifest) RecordFilesAt(n int) []*RecordFile { return m.RecordFiles()[n] }
 
-func (m *Manifest) recordFilesOf(n int, copies []int) []*RecordFile {
-	list := []*RecordFile{{Name: RecordFileName, Owner: n, Bytes: m.Records[n].Bytes, SHA256: m.Records[n].SHA256}}
-	for _, owner := range copies {
-		list = append(list, &RecordFile{Name: fmt.Sprint(RecordFileName, ".", owner), Owner: owner, Bytes: m.Records[owner].Bytes, SHA256: m.Records[owner].SHA256})
+// Read returns the record that a record file of a generation at the node is.
+func (n *Node) Read(l *Loaded, f *RecordFile) (record []byte, err error) {
+	if record = n.Stored[f.Name]; record == nil {
+		record, _, err = readRecord(n.Dir, l.dir, f.Name, f.Bytes)
 	}
-	return list
-}
-
-// Read returns what lies in a record file of a generation at the node: the file, and the record.
-func (n *Node) Read(l *Loaded, f *RecordFile) (text, record []byte, err error) {
-	if text = n.Stored[f.Name]; text == nil {
-		text, err = disk.ReadText(n.Dir, l.Path(f.Name), f.Stored())
-	}
-	if err == nil {
-		record, err = f.decode(text)
-	}
-	return text, record, err
-}
-
-// decode returns the record in the text of its file.
-func (f *RecordFile) decode(text []byte) ([]byte, error) {
-	if disk.Sum(text) != f.SHA256 {
-		return nil, fmt.Errorf("%s: is not what was protected", f.Name)
-	}
-	record, err := base64.StdEncoding.AppendDecode(nil, text)
-	if err == nil && int64(len(record)) != f.Bytes {
-		err = fmt.Errorf("%s: has %d bytes: want %d", f.Name, len(record), f.Bytes)
+	if err == nil && (int64(len(record)) != f.Bytes || disk.Sum(record) != f.SHA256) {
+		err = fmt.Errorf("%s: is not what was protected", f.Name)
 	}
 	return record, err
+}
+
+// mostStored is how long a record file, and all files that it has pieces of, are together.
+func mostStored(record int64) int64 { return record + record/4 }
+
+// earlierRecord returns the name of what was a record file in an earlier generation; 0: it is one of this generation.
+func earlierRecord(name string, g int64) string {
+	if g == 0 {
+		return name
+	}
+	return fmt.Sprint(name, "@", g)
+}
+
+// readRecord returns the record of so many bytes that a file in the directory of a generation is, and where its pieces lie.
+func readRecord(d disk.Dir, dir, name string, length int64) ([]byte, []piece, error) {
+	read := func(g int64) ([]byte, error) {
+		return disk.ReadText(d, MetaPath(dir, earlierRecord(name, g)), mostStored(length))
+	}
+	file, err := read(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	record, places, err := lay(file, read)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return record, places, err
+}
+
+// A piece is bytes of a record that lie together in the file that a generation had; 0: in that of this generation.
+type piece struct{ generation, offset, bytes int64 }
+
+// lay returns the record that a file is, and its pieces: its lines, and what lines like "=generation offset bytes" name. It
+// takes no byte twice.
+func lay(file []byte, earlier func(g int64) ([]byte, error)) (record []byte, list []piece, err error) {
+	files, ends, offset := map[int64][]byte{}, map[int64]int64{}, int64(0)
+	for line := range bytes.Lines(file) {
+		p := piece{0, offset, int64(len(line))}
+		offset += p.bytes
+		if line[0] == '=' {
+			_, err := fmt.Sscanf(string(line), "=%d %d %d\n", &p.generation, &p.offset, &p.bytes)
+			text, known := files[p.generation]
+			if err != nil || p.generation < 1 || !known && len(files) == mostFiles {
+				return nil, nil, fmt.Errorf("%.60q: want =, one of %d generations, an offset and bytes", line, mostFiles)
+			}
+			if !known {
+				if text, err = earlier(p.generation); err != nil {
+					return nil, nil, err
+				}
+				files[p.generation] = text
+			}
+			if p.offset < ends[p.generation] || p.bytes < 1 || p.bytes > int64(len(text))-p.offset {
+				return nil, nil, fmt.Errorf("%.60q: want bytes from %d to %d", line, ends[p.generation], len(text))
+			}
+			line, ends[p.generation] = text[p.offset:][:p.bytes], p.offset+p.bytes
+		}
+		record, list = append(record, line...), append(list, p)
+	}
+	return record, list, nil
+}
+
+// shorten returns a record file with the lines that an earlier record lacks, and with pieces of that, which lies in places.
+// It goes through both once. Those pieces are returned, too; 0: of the record.
+func shorten(record, earlier []byte, places []piece) (file []byte, list []piece) {
+	type place struct {
+		piece
+		position int64 // in the earlier record
+	}
+	lines, position := map[string]place{}, int64(0)
+	for _, p := range places {
+		for line := range bytes.Lines(earlier[position:][:p.bytes]) {
+			p.bytes = int64(len(line))
+			if _, repeated := lines[string(line)]; !repeated {
+				lines[string(line)] = place{p, position}
+			}
+			p.offset, position = p.offset+p.bytes, position+p.bytes
+		}
+	}
+	offset, passed := int64(0), int64(0) // in the record, and in the earlier one
+	for line := range bytes.Lines(record) {
+		n := int64(len(line))
+		p, found := lines[string(line)]
+		if found && p.position >= passed {
+			passed = p.position + n
+		} else {
+			p.piece = piece{0, offset, n}
+		}
+		offset += n
+		if i := len(list) - 1; i >= 0 && list[i].generation == p.generation && list[i].offset+list[i].bytes == p.offset {
+			list[i].bytes += n
+		} else {
+			list = append(list, p.piece)
+		}
+	}
+	for _, p := range list {
+		if p.generation == 0 {
+			file = append(file, record[p.offset:][:p.bytes]...)
+		} else {
+			file = fmt.Appendf(file, "=%d %d %d\n", p.generation, p.offset, p.bytes)
+		}
+	}
+	return file, list
+}
+
+// ChangedRecord returns a record as what is new, and where the rest lies in an earlier one. WholeRecord undoes that.
+func ChangedRecord(record, earlier []byte) []byte {
+	file, _ := shorten(record, earlier, []piece{{1, 0, int64(len(earlier))}})
+	return file
+}
+
+// WholeRecord returns the record of which ChangedRecord made changed.
+func WholeRecord(changed, earlier []byte) ([]byte, error) {
+	record, _, err := lay(changed, func(int64) ([]byte, error) { return earlier, nil })
+	return record, err
+}
+
+// keepPieces returns a record file of a generation that is made after another one, with pieces of files that this has, which
+// get a second name. After an error it is to be whole: all would take more than a quarter more than the record, too.
+func (n *Node) keepPieces(g int64, dir string, f *RecordFile) ([]byte, error) {
+	l := n.Generation(g)
+	earlier, places, err := readRecord(n.Dir, l.dir, f.Name, MostRecord)
+	if err != nil {
+		return nil, err
+	}
+	names := map[int64]string{} // where files are, by generation
+	for i, p := range places {
+		places[i].generation = cmp.Or(p.generation, g)
+		names[places[i].generation] = l.Path(earlierRecord(f.Name, p.generation))
+	}
+	file, list := shorten(f.Content, earlier, places)
+	kept, stored := []int64{}, int64(len(file))
+	for _, p := range list {
+		if p.generation == 0 || slices.Contains(kept, p.generation) {
+			continue
+		}
+		info, err := n.Dir.Lstat(names[p.generation])
+		if err != nil {
+			return nil, err
+		}
+		kept, stored = append(kept, p.generation), stored+info.Size()
+	}
+	if stored > mostStored(f.Bytes) || len(kept) > mostFiles {
+		return nil, fs.ErrExist
+	}
+	for _, g := range kept {
+		if err := n.Dir.Link(names[g], MetaPath(dir, earlierRecord(f.Name, g))); err != nil {
+			return nil, err
+		}
+	}
+	return file, nil
 }

@@ -170,7 +170,8 @@ func (m *Manifest) identity(node int) identity {
 
 // RecordOwner returns the node whose own record a directory without a good node.json has; -1: none, or several have the same.
 func (m *Manifest) RecordOwner(d disk.Dir, dir string) int {
-	sum, err := disk.SumText(d, MetaPath(dir, RecordFileName), MostRecord)
+	record, _, err := readRecord(d, dir, RecordFileName, MostRecord)
+	sum := disk.Sum(record)
 	matches := func(r RecordSum) bool { return err == nil && r.SHA256 == sum }
 	n := slices.IndexFunc(m.Records, matches)
 	if n >= 0 && slices.ContainsFunc(m.Records[n+1:], matches) {
@@ -468,10 +469,10 @@ func (n *Node) inspect(s *State, l *Loaded, key []byte) Held {
 		return h
 	}
 	for i, f := range m.RecordFilesAt(l.Node) {
-		sum, err := disk.SumText(n.Dir, l.Path(f.Name), f.Stored())
+		_, err := n.Read(l, f)
 		info, failed := n.Dir.Lstat(l.Path(f.Name))
 		noteIrregular(f.Name, info, failed)
-		if err != nil || sum != f.SHA256 || failed != nil || info.Size() != f.Stored() { // memory is taken by the length
+		if err != nil {
 			h.Complete = false
 			if disk.Failed(err) {
 				h.Unread = append(h.Unread, fmt.Sprintf("%s (%s)", f.Name, disk.Reason(err)))
@@ -675,11 +676,16 @@ type Writes struct {
 // Sync makes the names in .volley last.
 func (n *Node) Sync() error { return n.Dir.SyncDir(tree.MetaName) }
 
-// Finish writes what else a new generation has, the manifest last, and makes all of it last.
-func (n *Node) Finish(m *Manifest, files []*RecordFile, text []byte) error {
+// Finish writes what else a new generation has, the manifest last, and makes all of it last. What records have of the one in
+// force is kept.
+func (n *Node) Finish(inForce int64, m *Manifest, files []*RecordFile, text []byte) error {
 	dir := PendingDir(m.Generation)
 	for _, f := range files {
-		if err := n.WriteFile(dir, f.Name, f.Content); err != nil {
+		file, err := n.keepPieces(inForce, dir, f)
+		if err != nil {
+			file = f.Content
+		}
+		if err := n.WriteFile(dir, f.Name, file); err != nil {
 			return err
 		}
 	}

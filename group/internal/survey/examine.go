@@ -159,7 +159,7 @@ func (x *examination) compareMeta() {
 		if slices.Contains(h.Records, i) {
 			continue
 		}
-		_, err := disk.SumText(x.node.Dir, l.Path(f.Name), f.Stored())
+		_, err := x.node.Read(l, f)
 		if !disk.Failed(err) { // the file exists, with other content
 			err = nil
 		}
@@ -179,7 +179,7 @@ func (x *examination) compareEarlier(ctx context.Context) error {
 	if inParts || !x.outdated() || last == nil || last.Node < 0 {
 		return nil
 	}
-	_, text, err := x.node.Read(last, last.Manifest.RecordFilesAt(last.Node)[0])
+	text, err := x.node.Read(last, last.Manifest.RecordFilesAt(last.Node)[0])
 	if disk.Failed(err) {
 		x.state.Failing = err.Error()
 	}
