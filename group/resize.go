@@ -187,11 +187,11 @@ func resizable(s *session.Session, o *ResizeOptions, k, formerNodes int) error {
 	return nil
 }
 
-// findFormer finds out what is in force with the nodes that there were, and checks that all can go on from there.
-func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *ResizeOptions) (err error) {
+// formerStates notes which of the former nodes each directory is, and returns the states of these, by node.
+func formerStates(states []*store.State, formerNodes int) []*store.State {
 	former := make([]*store.State, formerNodes)
 	var rest []*store.State
-	for _, x := range s.States {
+	for _, x := range states {
 		if x.Node = x.NumberAmong(formerNodes); x.Added {
 			continue
 		}
@@ -206,7 +206,12 @@ func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *
 			former[i], rest = rest[0], rest[1:]
 		}
 	}
-	if s.Current, _, err = judge.InForce(former, s.Trust(), false); err != nil {
+	return former
+}
+
+// findFormer finds out what is in force with the nodes that there were, and checks that all can go on from there.
+func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *ResizeOptions) (err error) {
+	if s.Current, _, err = judge.InForce(formerStates(s.States, formerNodes), s.Trust(), false); err != nil {
 		return s.SharedError(ctx, err)
 	}
 	if s.Generation == 0 {

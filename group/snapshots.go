@@ -238,40 +238,50 @@ func (f *surroundings) assess(s *session.Session) {
 
 func (x *Snapshot) unclear(err error) { x.State, x.Reason, x.Err = Unclear, err.Error(), err }
 
-// assess says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
-// not be read and may be there.
-func assess(step int64, roots []rootState, o judge.Trust) Snapshot {
-	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
-	var lost, unread, damaged, lacking []string
-	var busy *files.BusyError
-	states := make([]*store.State, len(roots))
+// A gaps says what all nodes lack of a snapshot, by their roots.
+type gaps struct {
+	lost, unread, damaged []string
+	busy                  *files.BusyError // who writes to it; nil: nobody
+}
+
+// statesOf returns the states of all nodes in a snapshot, and what they lack.
+func (x *Snapshot) statesOf(roots []rootState) (states []*store.State, g gaps) {
 	for n, root := range roots {
-		state := root.Steps[step]
+		state := root.Steps[x.Step]
 		if state != nil {
 			x.Present = append(x.Present, n)
 		} else {
 			state = &store.State{Node: -1, Failing: root.Failing, Lost: root.Failing == ""}
 		}
-		states[n], state.Dir = state, tree.JoinPath(root.Dir, tree.Name(session.StepName(step)))
-		switch {
+		state.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(x.Step)))
+		switch states = append(states, state); {
 		case state.Busy != nil:
-			busy = cmp.Or(busy, state.Busy)
+			g.busy = cmp.Or(g.busy, state.Busy)
 		case state.Failing != "":
-			unread = append(unread, fmt.Sprintf("%s (%s)", root.Dir, state.Failing))
+			g.unread = append(g.unread, fmt.Sprintf("%s (%s)", root.Dir, state.Failing))
 		case state.Lost:
-			lost = append(lost, root.Dir)
+			g.lost = append(g.lost, root.Dir)
 		}
-		damaged = append(damaged, state.Bad...)
+		g.damaged = append(g.damaged, state.Bad...)
 		for _, h := range state.Held {
 			x.Nodes = max(x.Nodes, h.Nodes)
 		}
 	}
-	if busy != nil {
-		x.State, x.Reason, x.Err = Busy, busy.Error(), busy
+	return states, g
+}
+
+// assess says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
+// not be read and may be there.
+func assess(step int64, roots []rootState, o judge.Trust) Snapshot {
+	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
+	states, g := x.statesOf(roots)
+	if g.busy != nil {
+		x.State, x.Reason, x.Err = Busy, g.busy.Error(), g.busy
 		return x
 	}
 	current, _, err := judge.InForce(states, o, false)
 	tolerate := 0
+	var lacking []string
 	for n, state := range states {
 		if h := state.Holding(current); h != nil {
 			x.Holders, tolerate = append(x.Holders, n), h.Tolerate
@@ -284,25 +294,25 @@ func assess(step int64, roots []rootState, o judge.Trust) Snapshot {
 	few := func(nodes []string) error { return &protection.TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:
-		if unreadable := slices.Concat(unread, damaged); unreadable != nil {
+		if unreadable := slices.Concat(g.unread, g.damaged); unreadable != nil {
 			err = fmt.Errorf("%w; not read: %s", err, strings.Join(unreadable, "; "))
 		}
 		x.unclear(err)
-	case current.Generation == 0 && unread != nil:
-		x.unclear(fmt.Errorf("no node that could be read says that it is protected, and these could not be read: %s", strings.Join(unread, ", ")))
-	case current.Generation == 0 && damaged != nil:
-		x.unclear(fmt.Errorf("nothing that could be read says that it is protected, and this could not be read: %s", strings.Join(damaged, "; ")))
-	case current.Generation == 0 && lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
+	case current.Generation == 0 && g.unread != nil:
+		x.unclear(fmt.Errorf("no node that could be read says that it is protected, and these could not be read: %s", strings.Join(g.unread, ", ")))
+	case current.Generation == 0 && g.damaged != nil:
+		x.unclear(fmt.Errorf("nothing that could be read says that it is protected, and this could not be read: %s", strings.Join(g.damaged, "; ")))
+	case current.Generation == 0 && g.lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
 		x.State = Unprotected
 	case current.Generation == 0:
 		x.Reason = "it is not protected"
-		if lost != nil {
-			x.Reason += ", and missing or empty at " + strings.Join(lost, ", ")
+		if g.lost != nil {
+			x.Reason += ", and missing or empty at " + strings.Join(g.lost, ", ")
 		}
-	case len(lost) > tolerate:
-		x.Reason = few(slices.Concat(lost, unread)).Error()
-	case len(lost)+len(unread) > tolerate:
-		x.unclear(few(slices.Concat(lost, unread)))
+	case len(g.lost) > tolerate:
+		x.Reason = few(slices.Concat(g.lost, g.unread)).Error()
+	case len(g.lost)+len(g.unread) > tolerate:
+		x.unclear(few(slices.Concat(g.lost, g.unread)))
 	case lacking != nil:
 		x.State, x.Reason = Recoverable, "not whole at "+strings.Join(lacking, ", ")
 	default:
