@@ -56,7 +56,7 @@ func TestDomains(t *testing.T) {
 			hosts = w.hosts
 		}
 		r, err := w.protectBy(w.Process(), ProtectOptions{Strict: true})
-		crowded := new(CrowdedError)
+		crowded := new(StrictError)
 		for i := range x.notes {
 			x.notes[i] = strings.ReplaceAll(x.notes[i], "DISK", r.Devices[1])
 		}
@@ -119,7 +119,7 @@ func TestResizeStrict(t *testing.T) {
 		r, err := overRanks(w, w.Process(), func(ctx context.Context, g *Group) (*ResizeReport, error) {
 			return g.Resize(ctx, ResizeOptions{Add: all[3:], ProtectOptions: ProtectOptions{Strict: strict}})
 		})
-		crowded := new(CrowdedError)
+		crowded := new(StrictError)
 		if errors.As(err, &crowded) != strict || !strict && err != nil || r == nil || len(r.Added) != 1 {
 			t.Errorf("strict %v: %v, %+v", strict, err, r)
 		}

@@ -100,7 +100,7 @@ func TestErrorNames(t *testing.T) {
 			}
 			return r.Incomplete()
 		}},
-		"CrowdedError": {new(*group.CrowdedError), func(t *testing.T) error {
+		"StrictError": {new(*group.StrictError), func(t *testing.T) error {
 			_, err := protectThese(t, nodesIn(t), protection.Settings{}, group.ProtectOptions{Tolerate: 1, Strict: true})
 			return err
 		}},

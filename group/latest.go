@@ -61,16 +61,16 @@ func (e *NotLostError) Error() string {
 }
 
 // pickSnapshot settles which snapshot the directories of this run are. Where it was to be found, it returns the others.
-func pickSnapshot(ctx context.Context, s *session.Session, v session.Verb) (found *surroundings, err error) {
+func pickSnapshot(ctx context.Context, s *session.Session) (found *surroundings, err error) {
 	step := s.Step
 	switch {
 	case step < session.Latest:
 		err = s.SharedError(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
-	case v.Needs:
+	case s.Verb.Needs:
 		step, err = commonStep(ctx, s)
 	case step == session.Latest:
 		var i int
-		if found, err = lookAround(ctx, s, v); err != nil {
+		if found, err = lookAround(ctx, s); err != nil {
 			break
 		}
 		if i, err = choose(found.List, s.Passed == nil); err != nil {
@@ -98,14 +98,7 @@ func pickSnapshot(ctx context.Context, s *session.Session, v session.Verb) (foun
 
 // commonStep returns the step asked for, or the newest, that every root has a directory of.
 func commonStep(ctx context.Context, s *session.Session) (int64, error) {
-	type root struct {
-		Dir, Failing string
-		Steps        []int64
-	}
-	roots, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (root, error) {
-		x, steps, err := stepsOf(s, n)
-		return root{x.Dir, x.Failing, steps}, err
-	})
+	roots, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (rootState, error) { return lookAtRoot(s, n) })
 	if err != nil {
 		return 0, err
 	}
@@ -114,7 +107,7 @@ func commonStep(ctx context.Context, s *session.Session) (int64, error) {
 	newest := session.Latest
 	for _, x := range roots {
 		var names []string
-		for _, step := range x.Steps {
+		for _, step := range x.steps() {
 			names = append(names, session.StepName(step))
 			if count[step]++; count[step] == s.K && (s.Step == session.Latest || s.Step == step) {
 				newest = max(newest, step)

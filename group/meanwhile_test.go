@@ -172,7 +172,7 @@ func TestTorn(t *testing.T) {
 			}
 		}
 		r, err := w.protectBy(p, ProtectOptions{Strict: true})
-		torn := new(TornError)
+		torn := new(StrictError)
 		if !errors.As(err, &torn) || torn.ExitCode() != 3 || r == nil {
 			t.Fatalf("%v, %+v", err, r)
 		}

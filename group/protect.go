@@ -44,8 +44,8 @@ type ProtectOptions struct {
 	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
 
-	// Strict returns, with the report, a [*TornError] where files were in use so that they are protected torn, or not, or
-	// are doubtful, and a [*CrowdedError] where one host or disk has more nodes than may be lost.
+	// Strict returns, with the report, a [*StrictError] where files were in use so that they are protected torn, or not, or
+	// are doubtful, and where one host or disk has more nodes than may be lost.
 	Strict bool
 
 	// Full reads also what has not changed, by size, times and inode, and compares it with what was protected.
@@ -128,45 +128,33 @@ func (r *ProtectReport) Warnings() []string {
 }
 
 // strict returns what o.Strict asks for, of a run that has put its generation in force.
-func (r *ProtectReport) strict(o ProtectOptions) (err error) {
-	if r == nil || !o.Strict {
+func (r *ProtectReport) strict(o ProtectOptions) error {
+	if r == nil || !o.Strict || len(r.Torn)+len(r.Vanished)+len(r.Doubtful)+len(r.crowded) == 0 {
 		return nil
 	}
-	if len(r.Torn)+len(r.Vanished)+len(r.Doubtful) > 0 {
-		err = &TornError{Torn: r.Torn, Vanished: r.Vanished, Doubtful: r.Doubtful}
-	}
-	if r.crowded != nil {
-		err = errors.Join(err, &CrowdedError{Domains: r.crowded})
-	}
-	return err
+	return &StrictError{Torn: r.Torn, Vanished: r.Vanished, Doubtful: r.Doubtful, Crowded: r.crowded}
 }
 
-// A TornError names what could not be protected as it was at one moment, where [ProtectOptions.Strict] asks for that. The
-// protection is in force.
-type TornError struct {
+// A StrictError says what is not as [ProtectOptions.Strict] asks for. The protection is in force, unless it was a dry run.
+type StrictError struct {
 	Torn     []string // files that were written to while they were read, twice
 	Vanished []string // files that went while they were read
 	Doubtful []string // files with other content under the length and time that they had
+	Crowded  []string // hosts and disks that have more nodes than may be lost, with these, for people
 }
 
 // ExitCode returns 3, that of a result that is not as it should be.
-func (e *TornError) ExitCode() int { return 3 }
+func (e *StrictError) ExitCode() int { return 3 }
 
-func (e *TornError) Error() string {
-	return "protected, but not all as it should be: " + strings.Join(slices.Concat(pass.BusyNotes(e.Torn, e.Vanished), pass.DoubtNotes(e.Doubtful)), "; ")
-}
-
-// A CrowdedError says that losing one host or disk loses more nodes than may be lost, where Strict of the options asks
-// for that. The protection is in force, unless it was a dry run.
-type CrowdedError struct {
-	Domains []string // which nodes are where, for people
-}
-
-// ExitCode returns 3, that of a result that is not as it should be.
-func (e *CrowdedError) ExitCode() int { return 3 }
-
-func (e *CrowdedError) Error() string {
-	return "more nodes than may be lost are in one place: " + strings.Join(e.Domains, "; ")
+func (e *StrictError) Error() string {
+	var list []string
+	if notes := slices.Concat(pass.BusyNotes(e.Torn, e.Vanished), pass.DoubtNotes(e.Doubtful)); notes != nil {
+		list = append(list, "protected, but not all as it should be: "+strings.Join(notes, "; "))
+	}
+	if e.Crowded != nil {
+		list = append(list, "more nodes than may be lost are in one place: "+strings.Join(e.Crowded, "; "))
+	}
+	return strings.Join(list, "\n")
 }
 
 // An UnsettledError is why a run has ended while its generation came into force, or after that: the next run completes it.
@@ -177,91 +165,62 @@ func (e *UnsettledError) Error() string { return e.Err.Error() }
 
 func (e *UnsettledError) Unwrap() error { return e.Err }
 
+// A protectRun is a run of protect, at the nodes here.
+type protectRun struct {
+	s     *session.Session
+	o     ProtectOptions
+	r     *ProtectReport
+	m     *store.Manifest // that it makes
+	code  *erasure.Code
+	works []*pass.Work // of the nodes here
+	found []scanned    // of all nodes
+}
+
 func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*ProtectReport, error) {
 	start := time.Now()
-	earlier := s.Manifest
-	if earlier != nil {
-		o.Tolerate = cmp.Or(o.Tolerate, earlier.Tolerate)
+	if s.Manifest != nil {
+		o.Tolerate = cmp.Or(o.Tolerate, s.Manifest.Tolerate)
 	}
-	m := nextManifest(s, &o)
-	code, err := checkManifest(s, m, &o)
-	if err != nil {
+	x := &protectRun{s: s, o: o, m: nextManifest(s, &o)}
+	if err := x.chooseCode(); err != nil {
 		return nil, s.SharedError(ctx, err)
 	}
-	works, found, err := scan(ctx, s, m, &o)
-	if err != nil {
+	if err := x.scan(ctx); err != nil {
 		return nil, err
 	}
 	defer func() {
-		for _, w := range works {
+		for _, w := range x.works {
 			w.Data.Close()
 		}
 	}()
-	r := &ProtectReport{Step: s.Taken, Nodes: s.K, Tolerate: o.Tolerate, Digest: m.Digest, Generation: m.Generation, Notes: s.Notes()}
-	for _, x := range s.States {
-		r.Dirs, m.Names = append(r.Dirs, x.Dir), append(m.Names, x.Name)
-	}
-	var locations []guard.Location
-	var balances []guard.Balance
-	for _, x := range found {
-		locations, balances = append(locations, x.Location), append(balances, x.Balance)
-		r.Deleted += x.Balance.Deleted
-		r.Changed += x.Balance.Changed
-	}
-	domains := guard.CheckDomains(locations, o.Tolerate)
-	r.Hosts, r.Devices, r.crowded = domains.Hosts, domains.Devices, domains.Crowded
-	unusual, err := guard.CheckAccidents(ctx, s, balances, o.Accept, o.Force)
-	if err != nil {
+	if err := x.report(ctx); err != nil {
 		return nil, err
 	}
-	r.Notes = slices.Concat(r.Notes, domains.Notes, unusual)
-	if err := settle(ctx, s, m, works, found, code, r); err != nil {
+	if err := x.settle(ctx); err != nil {
 		return nil, err
 	}
-	r.Field, r.ParityBytes, r.Blocks = m.Field, m.ParityBytes(), m.Rows()*m.Nodes
-	r.Exclude = m.Exclude
-	if o.DryRun {
-		for _, x := range found {
-			r.Plan = append(r.Plan, x.NodePlan)
-		}
-		p, err := pass.NewPass(s, m, works)
-		if err == nil {
-			err = guard.CheckParity(ctx, s, p)
-		}
-		return r, err
+	p, err := pass.NewPass(s, x.m, x.works)
+	if err == nil && !o.DryRun {
+		err = x.clear(ctx)
 	}
-	if err := dropPending(s); err != nil {
-		return nil, err
+	if err == nil {
+		err = guard.CheckParity(ctx, s, p)
 	}
-	if err := s.RollForward(ctx, s.Generation, s.Root); err != nil {
-		return nil, err
+	if err != nil || o.DryRun {
+		return x.r, err
 	}
-	s.Log.DebugContext(ctx, "protecting", "files", r.Files, "bytes", r.DataBytes)
-	root, err := write(ctx, s, m, works, balances, &o, r)
+	root, err := x.write(ctx, p)
 	if err != nil {
 		for _, n := range s.Nodes { // nobody has committed it, as this rank has not come so far
-			n.Drop(m.Generation)
+			n.Drop(x.m.Generation)
 		}
 		return nil, err
 	}
-	s.Log.DebugContext(ctx, "written, and not in force yet", "generation", m.Generation, "coded_blocks", r.Coded)
-	if err := s.Barrier(ctx); err != nil { // others may commit it
+	if err := x.putInForce(ctx, root); err != nil { // others may have
 		return nil, &UnsettledError{err}
 	}
-	kept, err := s.Commit(ctx, m, root)
-	if err != nil {
-		return nil, &UnsettledError{err}
-	}
-	r.Notes = append(r.Notes, kept...)
-	if s.Taken != nil && o.Retain > 0 {
-		var notes []string
-		if r.Removed, notes, err = retire(ctx, s, o.Retain); err != nil {
-			return nil, &UnsettledError{err}
-		}
-		r.Notes = append(r.Notes, notes...)
-	}
-	r.Seconds = time.Since(start).Seconds()
-	return r, nil
+	x.r.Seconds = time.Since(start).Seconds()
+	return x.r, nil
 }
 
 // nextManifest returns the manifest of the generation that is to be made. What the options do not say is as it was.
@@ -289,37 +248,25 @@ func nextManifest(s *session.Session, o *ProtectOptions) *store.Manifest {
 	return m
 }
 
-// checkManifest returns the code of a generation, or why it cannot be made.
-func checkManifest(s *session.Session, m *store.Manifest, o *ProtectOptions) (code *erasure.Code, err error) {
-	code, err = erasure.NewCode(s.K, o.Tolerate)
-	switch wrong := m.Exclude.Validate(); {
+// chooseCode sets the code of the generation, or returns why it cannot be made.
+func (x *protectRun) chooseCode() (err error) {
+	s, m, o := x.s, x.m, &x.o
+	code, err := erasure.NewCode(s.K, o.Tolerate)
+	wrong := m.Exclude.Validate()
+	switch {
 	case o.Tolerate == 0:
-		err = &protection.RefusedError{Option: protection.OptionTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
+		return &protection.RefusedError{Option: protection.OptionTolerate, Err: errors.New("no run has said yet how many nodes may be lost")}
 	case err != nil:
-		err = &protection.RefusedError{Err: err}
+		return &protection.RefusedError{Err: err}
 	case o.Retain < 0:
-		err = store.Inputf("%d snapshots to retain: want 0 or more", o.Retain)
+		return store.Inputf("%d snapshots to retain: want 0 or more", o.Retain)
 	case wrong != nil:
-		err = store.Inputf("%w", wrong)
+		return store.Inputf("%w", wrong)
 	case m.Generation > store.MostGeneration:
-		err = store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove %s, and protect it as a new group", s.Newest, s.MetaText("the %s of every node"))
-	default:
-		err = cmp.Or(guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
+		return store.Inputf("the group is at generation %d, after which there is no other: recover what is missing, remove %s, and protect it as a new group", s.Newest, s.MetaText("the %s of every node"))
 	}
-	return code, err
-}
-
-// dropPending removes what interrupted runs have left at the nodes here: generations that cannot come into force any more.
-func dropPending(s *session.Session) error {
-	return s.EachLocal(func(_ int, n *store.Node) error {
-		err := n.Tidy(s.States[n.Index])
-		for _, h := range s.States[n.Index].Held {
-			if err == nil && h.Generation > s.Generation {
-				err = n.Drop(h.Generation)
-			}
-		}
-		return err
-	})
+	x.code, m.Field, m.DataChunks, m.ParityChunks = code, code.Field.Name(), code.Data, code.Parity
+	return cmp.Or(guard.CheckDigest(m.Digest, s.Key), s.Complete(o.Force))
 }
 
 // scanned is what a node has to protect.
@@ -334,98 +281,146 @@ type scanned struct {
 
 // scan lists the files of the local nodes, and gathers a summary of every node. It refuses names that are too long, nodes
 // within each other, what hides data and, unless forced, files that are lost.
-func scan(ctx context.Context, s *session.Session, m *store.Manifest, o *ProtectOptions) ([]*pass.Work, []scanned, error) {
-	works := make([]*pass.Work, len(s.Nodes))
-	lists, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x scanned, err error) {
-		l, err := tree.Scan(n.Dir, true, m.Rules())
-		works[i] = &pass.Work{Node: n, Listing: l, Data: &content.Data{}}
-		if errors.Is(err, tree.ErrLong) {
-			return x, &protection.RefusedError{Err: err}
+func (x *protectRun) scan(ctx context.Context) (err error) {
+	x.works = make([]*pass.Work, len(x.s.Nodes))
+	x.found, err = session.Collect(ctx, x.s, func(_ context.Context, i int, n *store.Node) (found scanned, err error) {
+		l, err := tree.Scan(n.Dir, true, x.m.Rules())
+		w := &pass.Work{Node: n, Listing: l, Data: &content.Data{}}
+		if x.works[i] = w; errors.Is(err, tree.ErrLong) {
+			return found, &protection.RefusedError{Err: err}
 		}
 		if err == nil {
-			err = cmp.Or(s.Nested(n, l), guard.HidingData(n, l))
+			err = cmp.Or(x.s.Nested(n, l), guard.HidingData(n, l))
+		}
+		if err == nil {
+			found.Location, err = guard.Locate(x.s, n)
 		}
 		if err != nil {
-			return x, err
+			return found, err
 		}
-		if x.Location, err = guard.Locate(s, n); err != nil {
-			return x, err
-		}
-		x.Special = printable.Texts(l.Special)
+		found.Special = printable.Texts(l.Special)
 		for _, p := range l.Mounts {
-			x.Mounts = append(x.Mounts, printable.Text(n.Path(p)))
+			found.Mounts = append(found.Mounts, printable.Text(n.Path(p)))
 		}
-		var recorded []*tree.Entry // that were protected
-		if x := s.RecordOf[n.Index]; x != nil {
-			recorded = x.Entries
-		}
-		kept := slices.DeleteFunc(slices.Clone(recorded), func(e *tree.Entry) bool { return m.Exclude.Entry(e) || l.LeftOut(e.Path) })
-		if i := slices.IndexFunc(kept, func(e *tree.Entry) bool { return l.Unreadable(e.Path) != nil }); i >= 0 {
-			return x, l.Unreadable(kept[i].Path) // it was protected
-		}
-		if err := guard.Lost(n, l, kept); err != nil && !o.Force {
-			return x, err
-		}
-		x.Balance = guard.BalanceOf(kept, l.Entries)
-		limit := int64(0) // all is coded again: places are made afresh
-		if m.Follows(s.Manifest) {
-			limit = store.MostChunk
-		}
-		x.End = tree.Allocate(l.Entries, recorded, limit)
-		if o.DryRun {
-			x.Coded, x.Changes = guard.Changes(l.Entries, recorded)
-		}
-		for _, e := range l.Entries {
-			if e.Type == tree.TypeFile {
-				x.Files++
-				x.Bytes += e.Size
-			}
-		}
-		if limit == 0 {
-			x.Coded = x.Bytes
-		}
-		return x, nil
+		return found, x.compare(w, &found)
 	})
-	return works, lists, err
+	return err
 }
 
-// settle decides where everything lies.
-func settle(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, found []scanned, code *erasure.Code, r *ProtectReport) (err error) {
-	var dataBytes int64
-	for _, x := range found {
-		dataBytes = max(dataBytes, x.End)
-		r.Files += x.Files
-		r.DataBytes += x.Bytes
-		r.Special, r.Mounts = append(r.Special, x.Special...), append(r.Mounts, x.Mounts...)
+// compare compares the files of a node with those that were protected.
+func (x *protectRun) compare(w *pass.Work, found *scanned) error {
+	var recorded []*tree.Entry // that were protected
+	if earlier := x.s.RecordOf[w.Index]; earlier != nil {
+		recorded = earlier.Entries
 	}
-	below := "other file systems that are protected, too"
-	if m.OneFileSystem {
-		below = "other file systems that are left out"
+	l := w.Listing
+	kept := slices.DeleteFunc(slices.Clone(recorded), func(e *tree.Entry) bool { return x.m.Exclude.Entry(e) || l.LeftOut(e.Path) })
+	if i := slices.IndexFunc(kept, func(e *tree.Entry) bool { return l.Unreadable(e.Path) != nil }); i >= 0 {
+		return l.Unreadable(kept[i].Path) // it was protected
 	}
-	r.Notes = slices.Concat(r.Notes, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts))
-	if r.Cost, err = code.Cost(ctx, s.Setting(), dataBytes); err != nil {
+	if err := guard.Lost(w.Node, l, kept); err != nil && !x.o.Force {
 		return err
 	}
-	m.Field, m.DataChunks, m.ParityChunks = code.Field.Name(), code.Data, code.Parity
-	m.Geometry(dataBytes, s.Manifest)
-	for _, w := range works {
-		w.Data = content.NewData(w.Dir, w.Listing.Entries, false)
-		w.Record = store.Record{Bytes: found[w.Index].End, Entries: w.Listing.Entries}
+	found.Balance = guard.BalanceOf(kept, l.Entries)
+	limit := int64(0) // all is coded again: places are made afresh
+	if x.m.Follows(x.s.Manifest) {
+		limit = store.MostChunk
+	}
+	found.End = tree.Allocate(l.Entries, recorded, limit)
+	if x.o.DryRun {
+		found.Coded, found.Changes = guard.Changes(l.Entries, recorded)
+	}
+	for _, e := range l.Entries {
+		if e.Type == tree.TypeFile {
+			found.Files++
+			found.Bytes += e.Size
+		}
+	}
+	if limit == 0 {
+		found.Coded = found.Bytes
 	}
 	return nil
 }
 
+// report begins the report, and refuses what looks like an accident.
+func (x *protectRun) report(ctx context.Context) error {
+	s, m := x.s, x.m
+	r := &ProtectReport{
+		Step: s.Taken, Nodes: s.K, Tolerate: m.Tolerate, Field: m.Field, Digest: m.Digest, Generation: m.Generation,
+		Exclude: m.Exclude, Notes: s.Notes(),
+	}
+	x.r = r
+	for _, state := range s.States {
+		r.Dirs, m.Names = append(r.Dirs, state.Dir), append(m.Names, state.Name)
+	}
+	var locations []guard.Location
+	for _, found := range x.found {
+		locations = append(locations, found.Location)
+		r.Deleted += found.Balance.Deleted
+		r.Changed += found.Balance.Changed
+		r.Files += found.Files
+		r.DataBytes += found.Bytes
+		r.Special, r.Mounts = append(r.Special, found.Special...), append(r.Mounts, found.Mounts...)
+		if x.o.DryRun {
+			r.Plan = append(r.Plan, found.NodePlan)
+		}
+	}
+	domains := guard.CheckDomains(locations, m.Tolerate)
+	r.Hosts, r.Devices, r.crowded = domains.Hosts, domains.Devices, domains.Crowded
+	unusual, err := x.checkAccidents(ctx)
+	below := "other file systems that are protected, too"
+	if m.OneFileSystem {
+		below = "other file systems that are left out"
+	}
+	r.Notes = slices.Concat(r.Notes, domains.Notes, unusual, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts))
+	return err
+}
+
+func (x *protectRun) checkAccidents(ctx context.Context) (notes []string, err error) {
+	return guard.CheckAccidents(ctx, x.s, func(n int) *guard.Balance { return &x.found[n].Balance }, x.o.Accept, x.o.Force)
+}
+
+// settle decides where everything lies.
+func (x *protectRun) settle(ctx context.Context) (err error) {
+	m, end := x.m, int64(0)
+	for _, found := range x.found {
+		end = max(end, found.End)
+	}
+	if x.r.Cost, err = x.code.Cost(ctx, x.s.Setting(), end); err != nil {
+		return err
+	}
+	m.Geometry(end, x.s.Manifest)
+	for _, w := range x.works {
+		w.Record = store.Record{Bytes: x.found[w.Index].End, Entries: w.Listing.Entries}
+		w.Data = content.NewData(w.Dir, w.Listing.Entries, false)
+	}
+	x.r.ParityBytes, x.r.Blocks = m.ParityBytes(), m.Rows()*m.Nodes
+	return nil
+}
+
+// clear removes what interrupted runs have left at the nodes here, among it generations that cannot come into force any
+// more, and completes the one that is in force.
+func (x *protectRun) clear(ctx context.Context) error {
+	if err := x.s.EachLocal(func(_ int, n *store.Node) error {
+		err := n.Tidy(x.s.States[n.Index])
+		for _, h := range x.s.States[n.Index].Held {
+			if err == nil && h.Generation > x.s.Generation {
+				err = n.Drop(h.Generation)
+			}
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return x.s.RollForward(ctx, x.s.Generation, x.s.Root)
+}
+
 // write writes parity, records and manifest of a generation, which is not in force yet. It returns its root.
-func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*pass.Work, balances []guard.Balance, o *ProtectOptions, r *ProtectReport) (root string, err error) {
-	p, err := pass.NewPass(s, m, works)
-	if err != nil {
-		return "", err
-	}
+func (x *protectRun) write(ctx context.Context, p *pass.Pass) (root string, err error) {
+	r := x.r
+	x.s.Log.DebugContext(ctx, "protecting", "files", r.Files, "bytes", r.DataBytes)
 	defer p.Close()
-	if err := guard.CheckParity(ctx, s, p); err != nil {
-		return "", err
-	}
-	if err := p.Open(o.Full, o.Force); err != nil {
+	if err := p.Open(x.o.Full, x.o.Force); err != nil {
 		return "", err
 	}
 	text, files, err := p.Make(ctx, func(w *pass.Work) ([]byte, error) {
@@ -433,7 +428,7 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 			return nil, err
 		}
 		if p.Reread != nil {
-			if _, err := w.Rescan(ctx, m, p.Reread, nil); err != nil {
+			if _, err := w.Rescan(ctx, x.m, p.Reread, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -445,27 +440,42 @@ func write(ctx context.Context, s *session.Session, m *store.Manifest, works []*
 		return "", err
 	}
 	for n, names := range p.Doubtful {
-		balances[n].AddChanged(names)
+		x.found[n].Balance.AddChanged(names)
 		r.Changed += len(names)
 		for _, name := range names {
-			r.Doubtful = append(r.Doubtful, tree.JoinPath(s.States[n].Dir, name))
+			r.Doubtful = append(r.Doubtful, tree.JoinPath(x.s.States[n].Dir, name))
 		}
 	}
-	if _, err := guard.CheckAccidents(ctx, s, balances, o.Accept, o.Force); err != nil { // some programs set times back
+	if _, err := x.checkAccidents(ctx); err != nil { // some programs set times back
 		return "", err
 	}
 	slices.Sort(p.Coded)
-	r.Coded, r.Read, r.Traffic = len(slices.Compact(p.Coded)), p.ReadAll, p.Traffic
-	r.Torn, r.Vanished, r.Notes = p.Torn, p.Vanished, append(r.Notes, pass.BusyNotes(p.Torn, p.Vanished)...)
-	r.Notes = append(r.Notes, pass.NoteNames("parity was copied, as files there cannot have another name by a hard link", p.Unlinked)...)
-	for _, list := range m.RecordFiles() {
+	r.Coded, r.Read, r.Traffic, r.Torn, r.Vanished = len(slices.Compact(p.Coded)), p.ReadAll, p.Traffic, p.Torn, p.Vanished
+	r.Notes = slices.Concat(r.Notes, pass.BusyNotes(p.Torn, p.Vanished), pass.NoteNames("parity was copied, as files there cannot have another name by a hard link", p.Unlinked))
+	for _, list := range x.m.RecordFiles() {
 		bytes := int64(len(text))
 		for _, f := range list {
 			bytes += f.Bytes
 		}
 		r.RecordBytes = max(r.RecordBytes, bytes)
 	}
-	return disk.Sum(text), s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) error {
-		return n.Finish(s.Generation, m, files[i], text)
+	return disk.Sum(text), x.s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) error {
+		return n.Finish(x.s.Generation, x.m, files[i], text)
 	})
+}
+
+// putInForce puts the generation in force, which all nodes have, and removes what has become too old.
+func (x *protectRun) putInForce(ctx context.Context, root string) error {
+	s, r := x.s, x.r
+	s.Log.DebugContext(ctx, "written, and not in force yet", "generation", x.m.Generation, "coded_blocks", r.Coded)
+	if err := s.Barrier(ctx); err != nil {
+		return err
+	}
+	notes, err := s.Commit(ctx, x.m, root)
+	r.Notes = append(r.Notes, notes...)
+	if err == nil && s.Taken != nil && x.o.Retain > 0 {
+		r.Removed, notes, err = retire(ctx, s, x.o.Retain)
+		r.Notes = append(r.Notes, notes...)
+	}
+	return err
 }

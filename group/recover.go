@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"volley/files"
+	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/guard"
 	"volley/group/internal/pass"
@@ -104,13 +107,10 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 	}
 	for {
 		r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session, around *surroundings) (*RecoverReport, error) {
-			switch {
-			case len(o.Files) > 0:
-				return recoverFiles(ctx, s, o)
-			case !latest:
-				return recoverGroup(ctx, s, o)
+			if latest && len(o.Files) == 0 {
+				return recoverLatest(ctx, s, around, o, writes)
 			}
-			return recoverLatest(ctx, s, around, o, writes)
+			return recoverGroup(ctx, s, o)
 		})
 		lost := new(session.LostError)
 		if !errors.As(err, &lost) {
@@ -140,73 +140,50 @@ func recoverLatest(ctx context.Context, s *session.Session, around *surroundings
 	return nil, err
 }
 
+// A recovery is a run of recover, at the nodes here.
+type recovery struct {
+	s           *session.Session
+	o           RecoverOptions
+	r           *RecoverReport
+	found       *survey.Survey
+	targets     map[int]*restore.Target // that are written to
+	unrecovered [][]string              // what does not come back, and why
+	outs        []*store.Node           // in which nodes come back that lie elsewhere; nil: where they are
+	outNotes    []string                // which these are
+	undo        func()                  // removes their directories, while empty
+}
+
 func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ *RecoverReport, err error) {
 	start := time.Now()
 	if s.Manifest == nil {
 		return nil, s.SharedError(ctx, s.Unprotected())
 	}
-	if o.OutDir != "" {
-		s.Redirected = map[int]bool{}
-		for i, x := range s.States {
-			if x.Lost || x.Failing != "" {
-				s.Redirected[i], x.Lost, x.Failing, x.Unreachable = true, true, "", false
-			}
-		}
-	}
-	var outNotes []string
-	if o.OutDir != "" && !o.DryRun {
-		undo := disk.Unmake(s.Disk, o.OutDir)
-		defer func() {
-			if err == nil {
-				return
-			}
-			for _, n := range s.Nodes {
-				if s.Redirected[n.Index] {
-					n.Close()
-				}
-			}
-			undo()
-		}()
-		if outNotes, err = session.OpenOut(ctx, s, o.OutDir); err != nil {
-			return nil, err
-		}
-	}
-	if !o.DryRun && o.OutDir == "" {
+	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
+	x := &recovery{s: s, o: o, r: r, targets: map[int]*restore.Target{}}
+	defer func() {
+		restore.Discard(x.targets)
+		x.closeOuts(err)
+	}()
+	if o.OutDir == "" && !o.DryRun {
 		survey.Sweep(s)
 	}
-	r := &RecoverReport{Step: s.Taken, Generation: s.Generation, Traffic: erasure.NewTraffic(len(s.Nodes))}
-	targets := map[int]*restore.Target{} // of nodes here that can be read
-	defer restore.Discard(targets)
-	var rebuild *survey.Rebuild
-	if survey.Rebuildable(s) && !o.DryRun && o.OutDir == "" {
-		rebuild = &survey.Rebuild{Targets: targets, Room: func(ctx context.Context) error { return checkRoom(ctx, s, o, targets) }, Traffic: &r.Traffic}
+	if len(o.Files) > 0 {
+		err = x.takeFiles(ctx)
+	} else {
+		err = x.takeAll(ctx)
 	}
-	found, err := survey.Take(ctx, s, o.Revert, rebuild)
 	if err != nil {
 		return nil, err
 	}
-	r.Blocks = len(found.Rows)
-	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(found.Repairs))
-	r.Notes = slices.Concat(s.Notes(), outNotes, pass.NoteTorn(s, found.Conditions))
-	for n, c := range found.Conditions {
-		report := reportOf(s, n, c)
-		report.failing = c.Failing
-		r.Nodes = append(r.Nodes, report)
-		r.noteEdits(s.States[n].Dir, c.Findings, o)
+	r.Blocks = len(x.found.Rows)
+	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(x.found.Repairs))
+	r.Notes = slices.Concat(s.Notes(), x.outNotes, pass.NoteTorn(s, x.found.Conditions))
+	x.giveUp()
+	if err = x.makeTargets(ctx); err != nil {
+		return nil, err
 	}
-	unrecovered := make([][]string, len(s.Nodes))
-	for i, n := range s.Nodes {
-		if c := found.Conditions[n.Index]; s.Restores(n.Index) {
-			unrecovered[i] = append(survey.GiveUp(s, n, c, found.Beyond), survey.HiddenNotes(n, c, c.Findings)...)
-		}
-	}
-	for _, n := range s.Nodes {
-		if targets[n.Index] == nil && n.Dir != nil && found.Conditions[n.Index].Failing == "" && s.Restores(n.Index) {
-			targets[n.Index] = survey.NewTarget(s, n, found.Conditions[n.Index])
-		}
-	}
-	complete, err := restoreAll(ctx, s, o, r, found, targets, unrecovered)
-	if err == nil && complete { // else an earlier generation may be of use yet
+	complete, err := x.restore(ctx)
+	if err == nil && complete && len(o.Files) == 0 { // else an earlier generation may be of use yet
 		var kept []string
 		kept, err = s.Clean(ctx, s.Generation)
 		r.Notes = append(r.Notes, kept...)
@@ -218,13 +195,101 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	return r, nil
 }
 
+// takeAll finds out what nodes lack, and says how they are.
+func (x *recovery) takeAll(ctx context.Context) (err error) {
+	if x.o.OutDir != "" {
+		if err := x.redirect(ctx); err != nil {
+			return err
+		}
+	}
+	var rebuild *survey.Rebuild
+	if survey.Rebuildable(x.s) && !x.o.DryRun && x.o.OutDir == "" {
+		rebuild = &survey.Rebuild{Targets: x.targets, Room: x.checkRoom, Traffic: &x.r.Traffic}
+	}
+	if x.found, err = survey.Take(ctx, x.s, x.o.Revert, rebuild); err != nil {
+		return err
+	}
+	for n, c := range x.found.Conditions {
+		c.Chosen = c.Findings
+		report := reportOf(x.s, n, c)
+		report.failing = c.Failing
+		x.r.Nodes = append(x.r.Nodes, report)
+	}
+	return nil
+}
+
+// takeFiles is takeAll for some files: parity, records and manifests stay as they are.
+func (x *recovery) takeFiles(ctx context.Context) error {
+	x.o.Revert.Deleted = true
+	files := &survey.Files{Patterns: x.o.Files, Export: x.o.OutDir != ""}
+	matched, err := survey.FilesOfAll(ctx, x.s, files)
+	if err != nil {
+		return err
+	}
+	if x.found, err = survey.TakeFiles(ctx, x.s, files, x.o.Revert); err != nil {
+		return err
+	}
+	for n, c := range x.found.Conditions {
+		x.r.Matched += matched[n]
+		report := reportOf(x.s, n, &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: c.Chosen})
+		if matched[n] > 0 {
+			report.failing = c.Failing
+		}
+		x.r.Nodes = append(x.r.Nodes, report)
+	}
+	return nil
+}
+
+// exports reports whether files are copied out, whatever nodes hold.
+func (x *recovery) exports() bool { return len(x.o.Files) > 0 && x.o.OutDir != "" }
+
+// giveUp says what users have done, and takes from the conditions of nodes what cannot come back.
+func (x *recovery) giveUp() {
+	x.unrecovered = make([][]string, len(x.s.Nodes))
+	for i, n := range x.s.Nodes {
+		if c := x.found.Conditions[n.Index]; x.s.Restores(n.Index) {
+			x.unrecovered[i] = survey.GiveUp(x.s, n, c, x.found.Beyond)
+			if !x.exports() {
+				x.unrecovered[i] = append(x.unrecovered[i], survey.HiddenNotes(n, c, c.Chosen)...)
+			}
+		}
+	}
+	if x.exports() {
+		return
+	}
+	for n, c := range x.found.Conditions {
+		x.r.noteEdits(x.s.States[n].Dir, c.Chosen, x.o)
+	}
+}
+
+// makeTargets makes targets of the nodes that are written to, unless rebuilding them has.
+func (x *recovery) makeTargets(ctx context.Context) error {
+	if x.exports() && !x.o.DryRun {
+		return x.copyTargets(ctx)
+	}
+	filesOnly := len(x.o.Files) > 0
+	for _, n := range x.s.Nodes {
+		c := x.found.Conditions[n.Index]
+		writable := n.Dir != nil && c.Failing == "" && x.s.Restores(n.Index)
+		lacks := !filesOnly || len(c.Restore) > 0 || x.s.States[n.Index].Interrupted()
+		if x.targets[n.Index] != nil || !writable || !lacks {
+			continue
+		}
+		x.targets[n.Index] = survey.NewTarget(x.s, n, c)
+		if filesOnly {
+			x.targets[n.Index].RestoreEntriesOnly(n.Dir)
+		}
+	}
+	return nil
+}
+
 // checkRoom returns an error where there is no room for what is to come back at targets, before it is sent or written.
-func checkRoom(ctx context.Context, s *session.Session, o RecoverOptions, targets map[int]*restore.Target) error {
+func (x *recovery) checkRoom(ctx context.Context) error {
 	lack := guard.Lack{Subject: "what comes back", Advice: "make room, or give an empty directory where there is more"}
-	if o.Files == nil {
+	if x.o.Files == nil {
 		lack.Option = protection.OptionFiles
 	}
-	return guard.CheckRoom(ctx, s, lack, func(n *store.Node) store.Writes { return targets[n.Index].Writes() })
+	return guard.CheckRoom(ctx, x.s, lack, func(n *store.Node) store.Writes { return x.targets[n.Index].Writes() })
 }
 
 // noteEdits adds to a report what users have done at a node.
@@ -242,70 +307,84 @@ func (r *RecoverReport) noteEdits(dir string, findings []protection.Finding, o R
 	}
 }
 
-// restoreAll checks that there is room, and brings back what the targets are to have. It reports whether all is back: the
-// texts in unrecovered say what is not. A dry run only takes these texts into the report.
-func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *RecoverReport, found *survey.Survey, targets map[int]*restore.Target, unrecovered [][]string) (complete bool, err error) {
-	if o.DryRun {
-		for i := range unrecovered {
-			unrecovered[i] = printable.Texts(unrecovered[i])
+// restore checks that there is room, and brings back what the targets are to have. It reports whether all is back. A dry
+// run only says what would not be.
+func (x *recovery) restore(ctx context.Context) (complete bool, err error) {
+	if x.o.DryRun {
+		for i := range x.unrecovered {
+			x.unrecovered[i] = printable.Texts(x.unrecovered[i])
 		}
-		lists, err := session.Exchange(ctx, s, unrecovered)
-		r.Unrecovered = slices.Concat(lists...)
+		lists, err := session.Exchange(ctx, x.s, x.unrecovered)
+		x.r.Unrecovered = slices.Concat(lists...)
 		return false, err
 	}
-	if err := checkRoom(ctx, s, o, targets); err != nil {
+	if err := x.checkRoom(ctx); err != nil {
 		return false, err
 	}
-	eachTarget := func(f func(ctx context.Context, x *restore.Target) error) error {
-		return s.EachSteady(ctx, func(ctx context.Context, _ int, n *store.Node) error {
-			x := targets[n.Index]
-			if x == nil {
-				return nil
-			}
-			return x.Try(ctx, func() error { return f(ctx, x) })
-		})
-	}
-	if err := eachTarget(func(ctx context.Context, x *restore.Target) error { return x.Prepare(ctx) }); err != nil {
+	if err := x.eachTarget(ctx, (*restore.Target).Prepare); err != nil {
 		return false, err
 	}
-	if err := survey.RunRepairs(ctx, s, found.Repairs, targets, &r.Traffic); err != nil {
+	if err := survey.RunRepairs(ctx, x.s, x.found.Repairs, x.targets, &x.r.Traffic); err != nil {
 		return false, err
 	}
-	if err := eachTarget(func(_ context.Context, x *restore.Target) error { return x.Finish() }); err != nil {
+	if err := x.eachTarget(ctx, func(target *restore.Target, _ context.Context) error { return target.Finish() }); err != nil {
 		return false, err
 	}
-	if err := s.Steadied(ctx, found.Conditions); err != nil {
+	if err := x.s.Steadied(ctx, x.found.Conditions); err != nil {
 		return false, err
-	}
-	type outcome struct {
-		Recovered          protection.Recovered
-		Sent               int64
-		Replaced           []files.Name
-		Unrecovered, Notes []string
-		Complete           bool
-		Tidied             bool // nothing is left there of interrupted runs but generations that are pending
 	}
 	// Everything that is to be written is there, at all nodes that are not left out.
-	outcomes, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (outcome, error) {
-		d, x := outcome{Sent: r.Traffic.Sent[i]}, targets[n.Index]
-		if x == nil {
-			d.Unrecovered, d.Complete = printable.Texts(unrecovered[i]), found.Conditions[n.Index].Failing == ""
-			return d, nil
-		}
-		if err := x.Try(ctx, x.Commit); err != nil {
-			return d, err
-		}
-		if x.Failed != nil {
-			x.Unfinished = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.DirName, x.Failed)}
-		}
-		d.Recovered, d.Replaced, d.Complete, d.Tidied = x.Recovered, append(x.Replaced, n.Replaced...), x.Unfinished == nil, x.Failed == nil
-		d.Unrecovered = printable.Texts(slices.Concat(unrecovered[i], x.Blocked, x.Unfinished))
-		d.Notes = printable.Texts(append(x.Notes, x.UnsetNotes()...))
-		return d, nil
-	})
+	outcomes, err := session.Collect(ctx, x.s, x.commit)
 	if err != nil {
 		return false, err
 	}
+	return x.take(outcomes), nil
+}
+
+// eachTarget calls f for all targets that are not left out.
+func (x *recovery) eachTarget(ctx context.Context, f func(*restore.Target, context.Context) error) error {
+	return x.s.EachSteady(ctx, func(ctx context.Context, _ int, n *store.Node) error {
+		target := x.targets[n.Index]
+		if target == nil {
+			return nil
+		}
+		return target.Try(ctx, func() error { return f(target, ctx) })
+	})
+}
+
+// An outcome is what has come back at a node.
+type outcome struct {
+	Recovered          protection.Recovered
+	Sent               int64
+	Replaced           []files.Name
+	Unrecovered, Notes []string
+	Complete           bool
+	Tidied             bool // nothing is left there of interrupted runs but generations that are pending
+}
+
+// commit gives what comes back at a node its names.
+func (x *recovery) commit(ctx context.Context, i int, n *store.Node) (outcome, error) {
+	d, target := outcome{Sent: x.r.Traffic.Sent[i]}, x.targets[n.Index]
+	if target == nil {
+		d.Unrecovered, d.Complete = printable.Texts(x.unrecovered[i]), x.found.Conditions[n.Index].Failing == ""
+		return d, nil
+	}
+	if err := target.Try(ctx, target.Commit); err != nil {
+		return d, err
+	}
+	if target.Failed != nil {
+		target.Unfinished = []string{fmt.Sprintf("%s: nothing more is recovered here: %v", n.DirName, target.Failed)}
+	}
+	d.Recovered, d.Replaced = target.Recovered, append(target.Replaced, n.Replaced...)
+	d.Complete, d.Tidied = target.Unfinished == nil, target.Failed == nil
+	d.Unrecovered = printable.Texts(slices.Concat(x.unrecovered[i], target.Blocked, target.Unfinished))
+	d.Notes = printable.Texts(append(target.Notes, target.UnsetNotes()...))
+	return d, nil
+}
+
+// take adds what has come back at all nodes to the report, and reports whether that is all.
+func (x *recovery) take(outcomes []outcome) (complete bool) {
+	r := x.r
 	complete = true
 	for n, d := range outcomes {
 		r.Files += d.Recovered.Files
@@ -318,11 +397,158 @@ func restoreAll(ctx context.Context, s *session.Session, o RecoverOptions, r *Re
 		r.Notes = append(r.Notes, d.Notes...)
 		complete = complete && d.Complete
 	}
-	if s.Tidies { // else the notes have what is left
-		cleaned := complete && len(o.Files) == 0
-		r.Notes = append(r.Notes, s.Leftovers(func(n int, name string) bool {
-			return outcomes[n].Tidied && (cleaned || slices.Contains(s.States[n].Leftovers, name))
+	if x.s.Tidies { // else the notes have what is left
+		cleaned := complete && len(x.o.Files) == 0
+		r.Notes = append(r.Notes, x.s.Leftovers(func(n int, name string) bool {
+			return outcomes[n].Tidied && (cleaned || slices.Contains(x.s.States[n].Leftovers, name))
 		})...)
 	}
-	return complete, nil
+	return complete
+}
+
+// makeOuts makes nodes in the directories below OutDir, in place of those here that are chosen.
+func (x *recovery) makeOuts(chosen func(n int) bool) {
+	x.outs, x.undo = make([]*store.Node, len(x.s.Nodes)), disk.Unmake(x.s.Disk, x.o.OutDir)
+	for i, n := range x.s.Nodes {
+		if !chosen(n.Index) {
+			continue
+		}
+		dir, host := filepath.Join(x.o.OutDir, fmt.Sprint("node.", n.Index)), ""
+		if prefix, ok := strings.CutSuffix(n.DirName, n.DirPath); ok && n.Absent == "" {
+			host = prefix
+		}
+		x.outs[i] = &store.Node{Index: n.Index, DirPath: dir, DirName: host + dir}
+	}
+}
+
+// openOut opens such a directory, and says which files go there.
+func (x *recovery) openOut(outNode *store.Node) (note string, err error) {
+	err = outNode.Open(x.s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", ""))
+	if err == nil && outNode.ReadOnly != "" {
+		err = fmt.Errorf("%s cannot be written to: %s", outNode.DirName, outNode.ReadOnly)
+	}
+	return fmt.Sprintf("the files of %s go to %s", x.s.Name(outNode.Index), outNode.DirName), err
+}
+
+// closeOuts gives these directories back, and removes them after an error, as far as they are empty.
+func (x *recovery) closeOuts(err error) {
+	for _, outNode := range x.outs {
+		if outNode != nil {
+			outNode.Close()
+		}
+	}
+	if err != nil && x.undo != nil {
+		x.undo()
+	}
+}
+
+// redirect has lost nodes, and those that cannot be read, lie in other directories. An earlier run may have left such a
+// directory: the node then has what lies there.
+func (x *recovery) redirect(ctx context.Context) error {
+	s := x.s
+	s.Redirected = map[int]bool{}
+	for n, state := range s.States {
+		if state.Lost || state.Failing != "" {
+			s.Redirected[n], state.Lost, state.Failing, state.Unreachable = true, true, "", false
+		}
+	}
+	if x.o.DryRun {
+		return nil
+	}
+	x.makeOuts(s.Restores)
+	for i, outNode := range x.outs {
+		if outNode != nil {
+			s.Nodes[i].Close()
+			s.Nodes[i] = outNode
+		}
+	}
+	if err := s.Steady(ctx, func(context.Context) error { return s.Apart() }); err != nil {
+		return err
+	}
+	type opened struct {
+		State *store.State
+		Note  string
+	}
+	nodes, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (result opened, err error) {
+		earlier := s.States[n.Index]
+		if x.outs[i] == nil {
+			return opened{State: earlier}, nil
+		}
+		if result.Note, err = x.openOut(n); err != nil {
+			return result, err
+		}
+		state := n.Load(s.Key, s.K)
+		state.Dir, state.Name, state.Node = earlier.Dir, earlier.Name, state.NumberAmong(s.K)
+		result.State = state
+		return result, checkOut(s, n, state)
+	})
+	if err != nil {
+		return err
+	}
+	for n, node := range nodes {
+		s.States[n] = node.State
+		if node.Note != "" {
+			x.outNotes = append(x.outNotes, node.Note)
+		}
+	}
+	s.Tidies = true
+	return nil
+}
+
+// checkOut returns an error where a directory has something else than an earlier recovery of its node.
+func checkOut(s *session.Session, n *store.Node, state *store.State) error {
+	h := state.Holding(s.Current)
+	if state.Lost || state.Interrupted() || h != nil && h.Node == n.Index {
+		return nil
+	}
+	l, err := tree.Scan(n.Dir, false, tree.Rules{})
+	if err == nil && (len(state.Held) > 0 || !hasOnly(s.RecordOf[n.Index], l)) {
+		err = store.Inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.DirPath)
+	}
+	return err
+}
+
+// hasOnly reports whether nothing lies in a directory but what a record has there.
+func hasOnly(x *store.Record, l *tree.Listing) bool {
+	recorded := tree.ByPath(x.Entries)
+	return len(l.Bad) == 0 && !slices.ContainsFunc(l.Entries, func(e *tree.Entry) bool {
+		o := recorded[e.Path]
+		return o == nil || content.IsFile(o) != content.IsFile(e) || !content.IsFile(o) && o.Type != e.Type || o.Size != e.Size
+	})
+}
+
+// copyTargets makes targets in other directories for what comes back of files. What an earlier run has written there stays.
+func (x *recovery) copyTargets(ctx context.Context) error {
+	s := x.s
+	x.makeOuts(func(n int) bool { return len(x.found.Conditions[n].Restore) > 0 })
+	outs := slices.DeleteFunc(slices.Clone(x.outs), func(outNode *store.Node) bool { return outNode == nil })
+	if err := s.Steady(ctx, func(context.Context) error { return s.Apart(outs...) }); err != nil {
+		return err
+	}
+	targets := make([]*restore.Target, len(s.Nodes))
+	notes, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (note string, err error) {
+		outNode, c, record := x.outs[i], x.found.Conditions[n.Index], s.RecordOf[n.Index]
+		if outNode == nil {
+			return "", nil
+		}
+		if note, err = x.openOut(outNode); err != nil {
+			return "", err
+		}
+		l, err := tree.Scan(outNode.Dir, false, tree.Rules{})
+		if err != nil {
+			return "", err
+		}
+		lacks := &content.Condition{Listing: l, Data: c.Data, Touched: c.Touched}
+		lacks.Restore, err = survey.Lacking(ctx, s.Manifest, outNode, l, record, c.Restore)
+		targets[i] = survey.NewTargetAt(s, outNode, outNode.Load(s.Key, s.K), record, lacks)
+		targets[i].RestoreEntriesOnly(n.Dir)
+		return note, err
+	})
+	for i, n := range s.Nodes {
+		if targets[i] != nil {
+			x.targets[n.Index] = targets[i]
+		}
+	}
+	x.r.Notes = append(x.r.Notes, slices.DeleteFunc(notes, func(note string) bool { return note == "" })...)
+	return err
 }

@@ -123,7 +123,7 @@ func TestFindings(t *testing.T) {
 		"2 /n2 changed", "2 empty: changed", "3 /n3 whole", "3 new: new", "3 plain: metadata", "4 /n4 whole",
 	})
 	same(t, "revert: left", rec.Unrecovered, []string{inTheWay})
-	same(t, "revert: replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/plain", "/n1/.volley/replaced/1/link", "/n2/.volley/replaced/1/empty"})
+	same(t, "revert: replaced", rec.Replaced, []tree.Name{"/n1/.volley/replaced/1/nothing", "/n1/.volley/replaced/1/link", "/n1/.volley/replaced/1/plain", "/n2/.volley/replaced/1/empty"})
 	if rec.Kept != nil || rec.Files != 2 || rec.Incomplete() == nil || rec.Incomplete().Error() != "not everything is recovered: "+inTheWay {
 		t.Errorf("%+v, %v", rec, rec.Incomplete())
 	}

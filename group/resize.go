@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,7 +54,7 @@ func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, err
 		if err := s.Look(ctx, g.dirs, v); err != nil {
 			return nil, err
 		}
-		return resize(ctx, s, v, &o)
+		return resize(ctx, s, &o)
 	})
 	if err != nil {
 		return nil, err
@@ -62,29 +63,9 @@ func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, err
 }
 
 // resize does what Resize does, once all nodes have been looked at.
-func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOptions) (*ResizeReport, error) {
-	k, r := s.K-len(o.Remove), &ResizeReport{}
-	newest := store.Held{}
-	for n, x := range s.States {
-		switch {
-		case n >= k:
-			r.Removed = append(r.Removed, x.Dir)
-			if x.Lost {
-				r.Lost = append(r.Lost, x.Dir)
-			}
-			if x.Failing != "" {
-				r.Remains = append(r.Remains, x.Dir)
-			}
-		case x.Added:
-			r.Added = append(r.Added, x.Dir)
-		}
-		for _, h := range x.Held {
-			if h.Committed && (len(s.Key) == 0 || h.Vouched) && (h.Epoch > newest.Epoch || h.Epoch == newest.Epoch && h.Generation > newest.Generation) {
-				newest = h
-			}
-		}
-	}
-	r.NodesBefore = s.K - len(r.Added)
+func resize(ctx context.Context, s *session.Session, o *ResizeOptions) (r *ResizeReport, err error) {
+	k, newest := s.K-len(o.Remove), newestCommitted(s)
+	r = newResizeReport(s.States, k)
 	if err := resizable(s, o, k, r.NodesBefore); err != nil {
 		return nil, s.SharedError(ctx, err)
 	}
@@ -95,37 +76,28 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 		}
 		r.NodesBefore, r.Added = k, nil
 	}
+	completes := newest.Nodes == k // what an earlier run has made
+	if !completes {
+		err = findFormer(ctx, s, r.NodesBefore, k, o)
+	}
 	for n, x := range s.States {
-		if x.Added = x.Added && newest.Nodes != k; n < k && newest.Nodes == k {
+		if x.Added = x.Added && !completes; n < k && completes {
 			x.Node = x.NumberAmong(k)
 		}
 	}
-	if newest.Nodes != k {
-		if err := findFormer(ctx, s, r.NodesBefore, k, o); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	if resized := withNodes(s, k); len(resized.Nodes) > 0 {
+		if completes {
+			err = resized.Find(ctx)
+		}
+		if err == nil {
+			r.ProtectReport, err = protect(ctx, resized, o.ProtectOptions)
+		}
+		if err != nil {
 			return nil, err
 		}
-	}
-	resized := *s // with the nodes that there are to be
-	resized.K, resized.States, resized.Nodes = k, s.States[:k], slices.DeleteFunc(slices.Clone(s.Nodes), func(n *store.Node) bool { return n.Index >= k })
-	if s.T.Size() > 1 && k < s.K {
-		ranks := make([]int, k)
-		for r := range ranks {
-			ranks[r] = r
-		}
-		resized.T = transport.Subset(s.T, ranks)
-	}
-	if len(resized.Nodes) > 0 {
-		if newest.Nodes == k { // an earlier run has come that far
-			if err := resized.Find(ctx, v); err != nil {
-				return nil, err
-			}
-		}
-		var err error
-		if r.ProtectReport, err = protect(ctx, &resized, o.ProtectOptions); err != nil {
-			return nil, err
-		}
-	}
-	if r.ProtectReport != nil {
 		r.Notes = append(notes, r.Notes...)
 	}
 	if err := collective.Barrier(ctx, s.T, 0); err != nil || o.DryRun { // ranks of removed nodes wait as long as the others take
@@ -137,6 +109,55 @@ func resize(ctx context.Context, s *session.Session, v session.Verb, o *ResizeOp
 		}
 		return n.Forget(false)
 	})
+}
+
+// newResizeReport says which of these nodes are new, and which of those from k on are removed.
+func newResizeReport(states []*store.State, k int) *ResizeReport {
+	r := &ResizeReport{}
+	for n, x := range states {
+		switch {
+		case n < k && x.Added:
+			r.Added = append(r.Added, x.Dir)
+		case n >= k:
+			r.Removed = append(r.Removed, x.Dir)
+			if x.Lost {
+				r.Lost = append(r.Lost, x.Dir)
+			}
+			if x.Failing != "" {
+				r.Remains = append(r.Remains, x.Dir)
+			}
+		}
+	}
+	r.NodesBefore = len(states) - len(r.Added)
+	return r
+}
+
+// newestCommitted returns the newest generation that any node has committed.
+func newestCommitted(s *session.Session) (newest store.Held) {
+	for _, x := range s.States {
+		for _, h := range x.Held {
+			later := cmp.Or(cmp.Compare(h.Epoch, newest.Epoch), cmp.Compare(h.Generation, newest.Generation)) > 0
+			if h.Committed && (len(s.Key) == 0 || h.Vouched) && later {
+				newest = h
+			}
+		}
+	}
+	return newest
+}
+
+// withNodes returns the session of the first k nodes, at the ranks that have them.
+func withNodes(s *session.Session, k int) *session.Session {
+	resized := *s
+	resized.K, resized.States = k, s.States[:k]
+	resized.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n *store.Node) bool { return n.Index >= k })
+	if s.T.Size() > 1 && k < s.K {
+		ranks := make([]int, k)
+		for r := range ranks {
+			ranks[r] = r
+		}
+		resized.T = transport.Subset(s.T, ranks)
+	}
+	return &resized
 }
 
 // isResized reports whether an earlier run has made a generation of all these nodes, as far as they can be read.
@@ -166,11 +187,11 @@ func resizable(s *session.Session, o *ResizeOptions, k, formerNodes int) error {
 	return nil
 }
 
-// findFormer finds out what is in force with the nodes that there were, and checks that all can go on from there.
-func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *ResizeOptions) (err error) {
+// formerStates notes which of the former nodes each directory is, and returns the states of these, by node.
+func formerStates(states []*store.State, formerNodes int) []*store.State {
 	former := make([]*store.State, formerNodes)
 	var rest []*store.State
-	for _, x := range s.States {
+	for _, x := range states {
 		if x.Node = x.NumberAmong(formerNodes); x.Added {
 			continue
 		}
@@ -185,7 +206,12 @@ func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *
 			former[i], rest = rest[0], rest[1:]
 		}
 	}
-	if s.Current, _, err = judge.InForce(former, s.Trust(), false); err != nil {
+	return former
+}
+
+// findFormer finds out what is in force with the nodes that there were, and checks that all can go on from there.
+func findFormer(ctx context.Context, s *session.Session, formerNodes, k int, o *ResizeOptions) (err error) {
+	if s.Current, _, err = judge.InForce(formerStates(s.States, formerNodes), s.Trust(), false); err != nil {
 		return s.SharedError(ctx, err)
 	}
 	if s.Generation == 0 {

@@ -43,7 +43,7 @@ func surplus(list []Snapshot, step int64, retain int) (removable, kept []int64, 
 // retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
 // It returns which have gone, and notes.
 func retire(ctx context.Context, s *session.Session, retain int) (removed []int64, notes []string, err error) {
-	found, err := lookAround(ctx, s, session.Verb{Name: "protect", Access: store.Access{Writes: true}})
+	found, err := lookAround(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}

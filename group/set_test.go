@@ -235,8 +235,14 @@ func TestRecoverToInterrupted(t *testing.T) {
 				must(t, diff(fmt.Sprintf("%s at %v: node %d", how, c, n), before[n], is))
 			}
 			unset := c.Op == "chown" || c.Op == "setxattr"
+			comparable := func(tree string) string {
+				if c.Op == "link" { // what cannot be linked is copied
+					return otherNames.ReplaceAllString(tree, "")
+				}
+				return tree
+			}
 			if err == nil && r.Incomplete() == nil && !unset {
-				must(t, diff(fmt.Sprintf("%s at %v: the copy", how, c), want[1], x.Tree("/out/node.1", tree.MetaName)))
+				must(t, diff(fmt.Sprintf("%s at %v: the copy", how, c), comparable(want[1]), comparable(x.Tree("/out/node.1", tree.MetaName))))
 			}
 			half := x.Exists("/out/node.1/plain") || x.Exists("/out/node.1/.volley")
 			r, err = x.recoverBy(x.Process(), o)
@@ -246,7 +252,7 @@ func TestRecoverToInterrupted(t *testing.T) {
 			must(t, err)
 			must(t, r.Incomplete())
 			if !unset { // what could not be set is no damage
-				must(t, diff(fmt.Sprintf("%s at %v: once more", how, c), want[1], x.Tree("/out/node.1", tree.MetaName)))
+				must(t, diff(fmt.Sprintf("%s at %v: once more", how, c), comparable(want[1]), comparable(x.Tree("/out/node.1", tree.MetaName))))
 			}
 		}
 	}

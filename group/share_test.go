@@ -28,7 +28,7 @@ func TestSharing(t *testing.T) {
 		{"aaaaaaab", 1, "nodes 0, 1, 2, 3, 4 and 2 more are on one host (a): losing it loses 7 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"},
 		{"aabbccddeeff", 2, "nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b); nodes 4 and 5 are on one host (c); nodes 6 and 7 are on one host (d); nodes 8 and 9 are on one host (e) and 1 more. What may be lost: any 2 nodes, any 1 host"},
 	} {
-		list := guard.DomainsOf(len(x.hosts), func(n int) (byte, string, bool) { return x.hosts[n], x.hosts[n : n+1], true })
+		list := guard.DomainsOf(len(x.hosts), func(n int) (key, name string) { return x.hosts[n : n+1], x.hosts[n : n+1] })
 		text, over := guard.Share("host", list, len(x.hosts), x.tolerate)
 		if text != x.want || over != strings.Contains(x.want, "losing") {
 			t.Errorf("%s, %d: %q, %v: want %q", x.hosts, x.tolerate, text, over, x.want)
@@ -45,7 +45,7 @@ func TestDeletedSome(t *testing.T) {
 	for n, x := range s.States {
 		found := make([]guard.Balance, 3)
 		found[n] = guard.Balance{FormerFiles: 10, Files: 1, Deleted: 9, First: []string{"f"}}
-		_, err := guard.CheckAccidents(t.Context(), s, found, protection.Edits{}, false)
+		_, err := guard.CheckAccidents(t.Context(), s, func(n int) *guard.Balance { return &found[n] }, protection.Edits{}, false)
 		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) {
 			t.Errorf("%s: %v", x.Dir, err)
 		}

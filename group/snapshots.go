@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -62,12 +64,11 @@ func (g *Group) Snapshots(ctx context.Context) (*SnapshotsReport, error) {
 	return meet(ctx, g, func(s *session.Session) (*SnapshotsReport, error) {
 		start := time.Now()
 		s.Roots = true
-		v := session.Verb{Name: "snapshots"}
-		if err := s.Meet(ctx, len(g.dirs), v); err != nil {
+		if err := s.Meet(ctx, len(g.dirs), session.Verb{Name: "snapshots"}); err != nil {
 			return nil, err
 		}
-		s.Place(g.dirs, v)
-		found, err := lookAround(ctx, s, v)
+		s.Place(g.dirs)
+		found, err := lookAround(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -112,21 +113,29 @@ func (f *surroundings) Close() {
 	}
 }
 
-// stepsOf returns the snapshots in the root of a node, and why it cannot be read.
-func stepsOf(s *session.Session, n *store.Node) (x rootState, steps []int64, err error) {
-	if x = (rootState{Dir: n.RootName, Failing: n.Absent}); x.Failing != "" {
-		return x, nil, nil
+// lookAtRoot returns which snapshots are in the root of a node, or why it cannot be read.
+func lookAtRoot(s *session.Session, n *store.Node) (x rootState, err error) {
+	if x = (rootState{Dir: n.RootName, Failing: n.Absent, Steps: map[int64]*store.State{}}); x.Failing != "" {
+		return x, nil
 	}
-	steps, err = session.StepsIn(s.Disk, n.Root)
+	steps, err := session.StepsIn(s.Disk, n.Root)
 	if err != nil && !session.IsInputError(err) {
 		x.Failing, err = err.Error(), nil
 	}
-	return x, steps, err
+	for _, step := range steps {
+		x.Steps[step] = &store.State{Node: -1}
+	}
+	return x, err
+}
+
+// steps returns the snapshots of a root, the newest first.
+func (x *rootState) steps() []int64 {
+	return slices.SortedFunc(maps.Keys(x.Steps), session.NewestFirst)
 }
 
 // lookAround finds out which snapshots there are, but for the one that this run has locked. It takes the locks of all
 // of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
-func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found *surroundings, err error) {
+func lookAround(ctx context.Context, s *session.Session) (found *surroundings, err error) {
 	found = &surroundings{opened: make([]map[int64]*store.Node, len(s.Nodes))}
 	defer func() {
 		if err != nil {
@@ -137,7 +146,7 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 	for _, first := range []bool{true, false} {
 		if err := s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
 			if (n.Index == 0) == first {
-				mine[i], found.opened[i], err = lockAll(s, n, v)
+				mine[i], found.opened[i], err = lockAll(s, n)
 			}
 			return err
 		}); err != nil {
@@ -156,7 +165,7 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 	// Another run may have begun before all had read, where there was no lock to share, or locks do not reach all machines.
 	taken, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (taken []int64, _ error) {
 		for step, snapshot := range found.opened[i] {
-			if snapshot.Bare && !snapshot.IsBare() || v.Writes && disk.Confirm(snapshot.Dir, store.MetaPath(store.LockFile), s.Holder(v)) != nil {
+			if snapshot.Bare && !snapshot.IsBare() || s.Verb.Writes && disk.Confirm(snapshot.Dir, store.MetaPath(store.LockFile), s.Holder()) != nil {
 				taken = append(taken, step)
 			}
 		}
@@ -177,105 +186,102 @@ func lookAround(ctx context.Context, s *session.Session, v session.Verb) (found 
 }
 
 // lockAll opens and locks all snapshots in the root of a node.
-func lockAll(s *session.Session, n *store.Node, v session.Verb) (x rootState, open map[int64]*store.Node, err error) {
-	x, steps, err := stepsOf(s, n)
-	x.Steps, open = map[int64]*store.State{}, map[int64]*store.Node{}
-	if err != nil {
-		return x, open, err
+func lockAll(s *session.Session, n *store.Node) (x rootState, open map[int64]*store.Node, err error) {
+	x, err = lookAtRoot(s, n)
+	if s.Taken != nil {
+		delete(x.Steps, *s.Taken)
 	}
-	holder := s.Holder(v)
-	for _, step := range steps {
-		if s.Taken != nil && step == *s.Taken {
-			continue
-		}
+	open = map[int64]*store.Node{}
+	for _, step := range x.steps() {
 		snapshot := n.Sub(session.StepName(step))
-		err := snapshot.Hold(s.Disk, store.Access{Writes: v.Writes, Concurrent: v.Concurrent}, holder)
+		err := snapshot.Hold(s.Disk, store.Access{Writes: s.Verb.Writes, Concurrent: s.Verb.Concurrent}, s.Holder())
 		switch busy, locked := errors.AsType[*files.BusyError](err); {
 		case errors.As(err, new(*files.SharedError)):
 			snapshot.Close()
 			return x, open, err
 		case locked:
-			x.Steps[step] = &store.State{Node: -1, Busy: busy}
+			x.Steps[step].Busy = busy
 		case err != nil:
-			x.Steps[step] = &store.State{Node: -1, Failing: err.Error()}
-		case snapshot.Dir != nil: // else it has gone meanwhile
+			x.Steps[step].Failing = err.Error()
+		case snapshot.Dir == nil: // it has gone meanwhile
+			delete(x.Steps, step)
+		default:
 			open[step] = snapshot
 			continue
 		}
 		snapshot.Close()
 	}
-	return x, open, nil
+	return x, open, err
 }
 
 // assess says of all snapshots how they are.
 func (f *surroundings) assess(s *session.Session) {
 	var steps []int64
 	for _, x := range f.Roots {
-		steps = slices.AppendSeq(steps, maps.Keys(x.Steps))
+		steps = append(steps, x.steps()...)
 	}
 	slices.SortFunc(steps, session.NewestFirst)
-	mismatch := "" // of how many nodes a snapshot is, where that is another number
 	for _, step := range slices.Compact(steps) {
-		nodes := 0
-		states := make([]*store.State, len(f.Roots))
-		for n, root := range f.Roots {
-			state := root.Steps[step]
-			switch {
-			case state != nil:
-			case root.Failing != "":
-				state = &store.State{Node: -1, Failing: root.Failing}
-			default:
-				state = &store.State{Node: -1, Lost: true}
-			}
-			state.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(step)))
-			for _, h := range state.Held {
-				if nodes = max(nodes, h.Nodes); h.Nodes != len(f.Roots) {
-					mismatch = fmt.Sprintf("%s is of a group of %d nodes, and %d were given", state.Dir, h.Nodes, len(f.Roots))
-				}
-			}
-			states[n] = state
+		x := assess(step, f.Roots, s.Trust())
+		if lost := s.Passed[step]; lost != nil && x.root == lost.Root && x.State != Busy {
+			x.State, x.Reason = Incomplete, lost.Error()
 		}
-		x := assess(step, f.Roots, states, s.Trust())
-		x.Nodes = nodes
 		f.List = append(f.List, x)
 	}
+	mismatch := slices.IndexFunc(f.List, func(x Snapshot) bool { return x.Nodes > 0 && x.Nodes != s.K })
 	for i := range f.List {
-		if x := &f.List[i]; x.State == Unprotected && mismatch != "" {
-			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s", mismatch))
-		} else if lost := s.Passed[x.Step]; lost != nil && x.root == lost.Root && x.State != Busy {
-			x.State, x.Reason = Incomplete, lost.Error()
+		if x := &f.List[i]; x.State == Unprotected && mismatch >= 0 {
+			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s is of a group of %d nodes, and %d were given", session.StepName(f.List[mismatch].Step), f.List[mismatch].Nodes, s.K))
 		}
 	}
 }
 
 func (x *Snapshot) unclear(err error) { x.State, x.Reason, x.Err = Unclear, err.Error(), err }
 
+// A gaps says what all nodes lack of a snapshot, by their roots.
+type gaps struct {
+	lost, unread, damaged []string
+	busy                  *files.BusyError // who writes to it; nil: nobody
+}
+
+// statesOf returns the states of all nodes in a snapshot, and what they lack.
+func (x *Snapshot) statesOf(roots []rootState) (states []*store.State, g gaps) {
+	for n, root := range roots {
+		state := root.Steps[x.Step]
+		if state != nil {
+			x.Present = append(x.Present, n)
+		} else {
+			state = &store.State{Node: -1, Failing: root.Failing, Lost: root.Failing == ""}
+		}
+		state.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(x.Step)))
+		switch states = append(states, state); {
+		case state.Busy != nil:
+			g.busy = cmp.Or(g.busy, state.Busy)
+		case state.Failing != "":
+			g.unread = append(g.unread, fmt.Sprintf("%s (%s)", root.Dir, state.Failing))
+		case state.Lost:
+			g.lost = append(g.lost, root.Dir)
+		}
+		g.damaged = append(g.damaged, state.Bad...)
+		for _, h := range state.Held {
+			x.Nodes = max(x.Nodes, h.Nodes)
+		}
+	}
+	return states, g
+}
+
 // assess says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
 // not be read and may be there.
-func assess(step int64, roots []rootState, states []*store.State, o judge.Trust) Snapshot {
+func assess(step int64, roots []rootState, o judge.Trust) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
-	var lost, unread, damaged, lacking []string
-	var busy *files.BusyError
-	for n, state := range states {
-		switch dir := roots[n].Dir; {
-		case state.Busy != nil:
-			busy = cmp.Or(busy, state.Busy)
-		case state.Failing != "":
-			unread = append(unread, fmt.Sprintf("%s (%s)", dir, state.Failing))
-		case state.Lost:
-			lost = append(lost, dir)
-		}
-		if roots[n].Steps[step] != nil {
-			x.Present = append(x.Present, n)
-		}
-		damaged = append(damaged, state.Bad...)
-	}
-	if busy != nil {
-		x.State, x.Reason, x.Err = Busy, busy.Error(), busy
+	states, g := x.statesOf(roots)
+	if g.busy != nil {
+		x.State, x.Reason, x.Err = Busy, g.busy.Error(), g.busy
 		return x
 	}
 	current, _, err := judge.InForce(states, o, false)
 	tolerate := 0
+	var lacking []string
 	for n, state := range states {
 		if h := state.Holding(current); h != nil {
 			x.Holders, tolerate = append(x.Holders, n), h.Tolerate
@@ -288,29 +294,87 @@ func assess(step int64, roots []rootState, states []*store.State, o judge.Trust)
 	few := func(nodes []string) error { return &protection.TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:
-		if unreadable := slices.Concat(unread, damaged); unreadable != nil {
+		if unreadable := slices.Concat(g.unread, g.damaged); unreadable != nil {
 			err = fmt.Errorf("%w; not read: %s", err, strings.Join(unreadable, "; "))
 		}
 		x.unclear(err)
-	case current.Generation == 0 && unread != nil:
-		x.unclear(fmt.Errorf("no node that could be read says that it is protected, and these could not be read: %s", strings.Join(unread, ", ")))
-	case current.Generation == 0 && damaged != nil:
-		x.unclear(fmt.Errorf("nothing that could be read says that it is protected, and this could not be read: %s", strings.Join(damaged, "; ")))
-	case current.Generation == 0 && lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
+	case current.Generation == 0 && g.unread != nil:
+		x.unclear(fmt.Errorf("no node that could be read says that it is protected, and these could not be read: %s", strings.Join(g.unread, ", ")))
+	case current.Generation == 0 && g.damaged != nil:
+		x.unclear(fmt.Errorf("nothing that could be read says that it is protected, and this could not be read: %s", strings.Join(g.damaged, "; ")))
+	case current.Generation == 0 && g.lost == nil && len(o.Key) == 0: // with a key, what is not protected does not count
 		x.State = Unprotected
 	case current.Generation == 0:
 		x.Reason = "it is not protected"
-		if lost != nil {
-			x.Reason += ", and missing or empty at " + strings.Join(lost, ", ")
+		if g.lost != nil {
+			x.Reason += ", and missing or empty at " + strings.Join(g.lost, ", ")
 		}
-	case len(lost) > tolerate:
-		x.Reason = few(slices.Concat(lost, unread)).Error()
-	case len(lost)+len(unread) > tolerate:
-		x.unclear(few(slices.Concat(lost, unread)))
+	case len(g.lost) > tolerate:
+		x.Reason = few(slices.Concat(g.lost, g.unread)).Error()
+	case len(g.lost)+len(g.unread) > tolerate:
+		x.unclear(few(slices.Concat(g.lost, g.unread)))
 	case lacking != nil:
 		x.State, x.Reason = Recoverable, "not whole at "+strings.Join(lacking, ", ")
 	default:
 		x.State = InForce
 	}
 	return x
+}
+
+func draftName(step int64) string { return session.StepName(step) + ".draft" }
+
+// DraftSnapshot makes a directory for the files of a snapshot in a root, empty, and returns its path. It does not count as a
+// snapshot until [CompleteSnapshot] gives it its name.
+func DraftSnapshot(root string, step int64) (string, error) {
+	if root == "" || step < 0 {
+		return "", Inputf("a draft of step %d in %q: want a root, and a step of 0 or more", step, root)
+	}
+	if _, err := disk.Make(disk.OS, root, 0o777); err != nil {
+		return "", err
+	}
+	dir, err := disk.OS.Open(root)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	name := draftName(step)
+	if err := disk.RemoveAll(dir, name); err != nil {
+		return "", err
+	}
+	return filepath.Join(root, name), dir.Mkdir(name, 0o777)
+}
+
+// CompleteSnapshot gives the draft of a snapshot its name, lastingly. It does nothing where there is no draft.
+func CompleteSnapshot(root string, step int64) error {
+	dir, err := disk.OS.Open(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer dir.Close()
+	draft, name := draftName(step), session.StepName(step)
+	if _, err := dir.Lstat(draft); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if _, err := dir.Lstat(name); err == nil {
+		return Inputf("%s is there already, and %s was written for it: move one of them away", filepath.Join(root, name), filepath.Join(root, draft))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := dir.Rename(draft, name); err != nil {
+		return fmt.Errorf("%s cannot get its name: %w", filepath.Join(root, draft), err)
+	}
+	return dir.SyncDir(".")
+}
+
+// SnapshotDir returns where a snapshot lies in a root, or its draft, if there is one.
+func SnapshotDir(root string, step int64) string {
+	if dir, err := disk.OS.Open(filepath.Join(root, draftName(step))); err == nil {
+		dir.Close()
+		return filepath.Join(root, draftName(step))
+	}
+	return filepath.Join(root, session.StepName(step))
 }

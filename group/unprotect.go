@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"volley/group/internal/content"
 	"volley/group/internal/scrub"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
@@ -142,20 +143,10 @@ func endingGroup(s *session.Session) string {
 // checkLosses returns an error where files of the nodes from one on would be lost with their protection.
 func checkLosses(ctx context.Context, s *session.Session, first int, force bool) (list []NodeReport, err error) {
 	if err := s.EachSteady(ctx, func(_ context.Context, _ int, n *store.Node) error {
-		if n.Dir == nil || n.Index < first {
+		if n.Index < first {
 			return nil
 		}
-		kept, err := n.Dir.ReadDir(store.MetaPath(store.ReplacedName))
-		if len(kept) > 0 {
-			return store.Inputf("%s has files that recover has replaced: move it away, and look what you need of them", n.Path(tree.Name(store.MetaPath(store.ReplacedName))))
-		}
-		if errors.Is(err, syscall.ENOTDIR) {
-			return store.Inputf("%s is no directory, and the name is Volley's own: move it away", n.Path(tree.Name(store.MetaPath(store.ReplacedName))))
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return checkReplaced(n)
 	}); err != nil || s.Manifest == nil {
 		return nil, err
 	}
@@ -174,26 +165,45 @@ func checkLosses(ctx context.Context, s *session.Session, first int, force bool)
 	if err != nil {
 		return nil, err
 	}
-	for n, c := range conditions {
-		if n < first {
-			continue
-		}
-		list = append(list, reportOf(s, n, c))
-		lost := c.Status()
-		if slices.Contains([]string{Intact, Changed, Damaged, Stale}, lost) {
-			lost = "" // unless a finding is of a file
-		}
+	for n := first; n < s.K; n++ {
+		list = append(list, reportOf(s, n, conditions[n]))
 		if x := s.States[n]; s.Ending() && x.Holding(s.Current) == nil && (x.Files || bare[n]) { // its own is removed: which files have moved nobody can tell
 			continue
 		}
-		for _, f := range c.Findings {
-			if internal := strings.HasPrefix(string(f.Path), tree.MetaName+"/"); !internal && (f.Kind == Missing || f.Kind == Damaged || f.Kind == Stale) {
-				lost = fmt.Sprintf("%s: %s", f.Kind, s.States[n].Path(f.Path))
-			}
-		}
-		if lost != "" && !force {
+		if lost := lossAt(s, n, conditions[n]); lost != "" && !force {
 			return nil, s.SharedError(ctx, &protection.RefusedError{Option: protection.OptionGiveUp, Err: fmt.Errorf("%s is %s: recover it first, as nothing can afterwards", s.Name(n), lost)})
 		}
 	}
 	return list, nil
+}
+
+// checkReplaced returns an error where a node has files of the user's in .volley/replaced.
+func checkReplaced(n *store.Node) error {
+	if n.Dir == nil {
+		return nil
+	}
+	kept, err := n.Dir.ReadDir(store.MetaPath(store.ReplacedName))
+	name := n.Path(tree.Name(store.MetaPath(store.ReplacedName)))
+	switch {
+	case len(kept) > 0:
+		return store.Inputf("%s has files that recover has replaced: move it away, and look what you need of them", name)
+	case errors.Is(err, syscall.ENOTDIR):
+		return store.Inputf("%s is no directory, and the name is Volley's own: move it away", name)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
+}
+
+// lossAt says what of a node is lost or damaged that nobody brings back without its protection; "": nothing.
+func lossAt(s *session.Session, n int, c *content.Condition) (lost string) {
+	if status := c.Status(); !slices.Contains([]string{Intact, Changed, Damaged, Stale}, status) { // of these some have lost no file
+		lost = status
+	}
+	for _, f := range c.Findings {
+		if internal := strings.HasPrefix(string(f.Path), tree.MetaName+"/"); !internal && (f.Kind == Missing || f.Kind == Damaged || f.Kind == Stale) {
+			lost = fmt.Sprintf("%s: %s", f.Kind, s.States[n].Path(f.Path))
+		}
+	}
+	return lost
 }

@@ -34,7 +34,11 @@ type NodeReport struct {
 
 func reportOf(s *session.Session, n int, c *content.Condition) NodeReport {
 	x := s.States[n]
-	return NodeReport{Node: n, Dir: x.Dir, Meta: x.Meta, Status: c.Status(), Findings: c.Findings}
+	r := NodeReport{Node: n, Dir: x.Dir, Meta: x.Meta, Status: c.Status(), Findings: c.Findings}
+	if x.Writer != nil {
+		r.Busy = &x.Writer.Holder
+	}
+	return r
 }
 
 // Path returns a path of a finding as people are to read it: below Dir, or a whole one where it lies in Meta.
@@ -144,11 +148,11 @@ func (g *Group) examine(ctx context.Context, name string, part scrub.Part) (*Ver
 			if err != nil {
 				return nil, err
 			}
-			again, err := s.Again(ctx, v, try)
+			again, err := s.Again(ctx, try)
 			if err != nil || !again {
 				return r, err
 			}
-			if err := s.Find(ctx, v); err != nil {
+			if err := s.Find(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -158,33 +162,19 @@ func (g *Group) examine(ctx context.Context, name string, part scrub.Part) (*Ver
 // examineGroup reads a part of the nodes: all, or nothing.
 func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*VerifyReport, error) {
 	start := time.Now()
-	r := &VerifyReport{Step: s.Taken, Generation: s.Generation, Notes: s.Notes()}
-	if r.Protected = s.Manifest != nil; !r.Protected {
-		if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing == "" && !x.Lost }) && slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Failing != "" }) {
-			return nil, s.SharedError(ctx, s.Unprotected()) // nobody knows
-		}
-		for n, x := range s.States {
-			status := "not protected"
-			switch {
-			case x.Failing != "":
-				status = Failing
-			case x.Lost:
-				status = Lost
-			}
-			r.Nodes = append(r.Nodes, NodeReport{Node: n, Dir: x.Dir, Status: status, Busy: busy(x)})
-		}
-		r.Notes = append(r.Notes, s.WhyUnprotected())
-		return r, nil
+	r := &VerifyReport{Step: s.Taken, Protected: s.Manifest != nil, Generation: s.Generation, Notes: s.Notes()}
+	if !r.Protected {
+		return r, r.noteUnprotected(ctx, s)
 	}
-	r.Tolerate, r.Digest = s.Manifest.Tolerate, s.Manifest.Digest
+	r.Tolerate, r.Digest, r.Intact = s.Manifest.Tolerate, s.Manifest.Digest, true
 	if part != scrub.EntireNode {
 		r.Part, r.Parts = part.Part, part.Parts
 	}
 	conditions, err := survey.ExamineAll(ctx, s, 0, part, protection.Edits{})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.Steadied(ctx, conditions)
 	}
-	if err := s.Steadied(ctx, conditions); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	read, err := scrub.Note(ctx, s, part, start, conditions)
@@ -192,7 +182,6 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		return nil, err
 	}
 	r.Notes = slices.Concat(r.Notes, pass.NoteTorn(s, conditions), survey.UnsureNotes(s, conditions))
-	r.Intact = true
 	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
 	}
@@ -202,24 +191,31 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	}
 	for n, c := range conditions {
 		report := reportOf(s, n, c)
-		report.Read, report.Busy = read[n].Last, busy(s.States[n])
+		report.Read = read[n].Last
 		r.Nodes = append(r.Nodes, report)
 		r.ReadBytes += read[n].Bytes
+		r.Intact = r.Intact && c.Intact()
 		if h := s.States[n].Holding(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
-		}
-		if !c.Intact() {
-			r.Intact = false
 		}
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
 }
 
-// busy returns who writes to a node, or nil.
-func busy(x *store.State) *files.Holder {
-	if x.Writer == nil {
-		return nil
+// noteUnprotected says how nodes are that are not protected. The error is that of nodes of which nobody can tell.
+func (r *VerifyReport) noteUnprotected(ctx context.Context, s *session.Session) error {
+	present, failing := false, false
+	for n, x := range s.States {
+		report := reportOf(s, n, &content.Condition{Lost: x.Lost, Failing: x.Failing, Unreachable: x.Unreachable})
+		if failing = failing || x.Failing != ""; x.Failing == "" && !x.Lost {
+			present, report.Status = true, "not protected"
+		}
+		r.Nodes = append(r.Nodes, report)
 	}
-	return &x.Writer.Holder
+	if failing && !present {
+		return s.SharedError(ctx, s.Unprotected())
+	}
+	r.Notes = append(r.Notes, s.WhyUnprotected())
+	return nil
 }

@@ -476,109 +476,135 @@ func Recover(ctx context.Context, t transport.Transport, buffers [][]byte, lost 
 }
 
 func recoverBuffers(ctx context.Context, s *session.Session, buffers [][]byte, parity []byte, r *Report) error {
-	m, n := s.Manifest, s.Nodes[0]
-	rankHere := n.Index
-	sizes, err := bufferSizes(s)
+	x, err := hold(s, buffers, parity)
 	if err != nil {
 		return err
 	}
-	if len(sizes) != len(buffers) {
-		return store.Inputf("%s has %d buffers, and has protected %d", n.DirName, len(buffers), len(sizes))
-	}
-	for i, b := range buffers {
-		if int64(len(b)) != sizes[i] {
-			return store.Inputf("%s: buffer %d has %d bytes, and had %d when it was protected", n.DirName, i, len(b), sizes[i])
-		}
-	}
-	h := newParityHeader(m, rankHere, len(s.Text))
-	if int64(len(parity)) < h.bytes() {
-		return store.Inputf("%s: room for %d bytes of parity: want %d", n.DirName, len(parity), h.bytes())
-	}
-	parts, x := h.parts(parity), s.RecordOf[rankHere]
-	d := content.NewData(nil, x.Entries, false)
-	d.Hold(buffers)
-	holding := s.States[rankHere].Holding(s.Current)
-	conditions, err := survey.ConditionsOf(ctx, s, func(ctx context.Context, _ int, _ *store.Node) (*content.Condition, error) {
-		c := &content.Condition{Lost: s.States[rankHere].Lost, Manifest: holding != nil && len(holding.Records) == len(m.RecordFilesAt(rankHere))}
-		c.Data, c.Parity = survey.LostRows(m, x), content.AllRowsByChunk(m, m.ParityChunks)
-		if !c.Lost {
-			compared, err := content.Compare(ctx, m, d, x, nil, nil)
-			if err != nil {
-				return nil, err
-			}
-			c.Data = compared.Blocks
-		}
-		if holding != nil {
-			if c.Parity, err = content.CompareParity(ctx, m, bytes.NewReader(parts.parity), x, nil, nil); err != nil {
-				return nil, err
-			}
-		}
-		c.Touched = c.Data
-		return c, nil
-	})
+	conditions, err := survey.ConditionsOf(ctx, s, x.examine)
 	if err != nil {
 		return err
+	}
+	var damages []string
+	for rank, c := range conditions {
+		r.Blocks += c.Blocks()
+		damage := damageOf(s, rank, c)
+		if damage == "" {
+			continue
+		}
+		if damages = append(damages, damage); c.Lost {
+			r.Lost = append(r.Lost, rank)
+		} else {
+			r.Damaged, r.Notes = append(r.Damaged, rank), append(r.Notes, damage)
+		}
 	}
 	repairs, beyond, err := survey.PlanRepairs(ctx, s, conditions, true)
 	if err == nil && len(beyond) > 0 {
-		var damages []string
-		for rank, c := range conditions {
-			if text := damageOf(s, rank, c); text != "" {
-				damages = append(damages, text)
-			}
-		}
 		err = store.Inputf("too much is lost or damaged: %d blocks do not come back, and nothing was written: %s", len(beyond), strings.Join(damages, "; "))
 	}
 	if err != nil {
 		return s.SharedError(ctx, err)
 	}
-	for rank, c := range conditions {
-		r.Blocks += c.Blocks()
-		if c.Lost {
-			r.Lost = append(r.Lost, rank)
-		} else if damage := damageOf(s, rank, c); damage != "" {
-			r.Damaged, r.Notes = append(r.Damaged, rank), append(r.Notes, damage)
-		}
+	mine := conditions[x.rank]
+	if mine.Lost {
+		clear(x.parts.header)
 	}
-	if conditions[rankHere].Lost {
-		clear(parts.header)
-	}
-	sums := content.NewSums(m, d.Extents)
-	if err := survey.RunRepairsFrom(ctx, s, repairs, func(symbol content.Symbol) io.ReaderAt {
-		if symbol.Parity {
-			return bytes.NewReader(parts.parity)
-		}
-		return d
-	}, func(symbol content.Symbol, row int, block []byte) error {
-		switch {
-		case !symbol.Parity:
-			offset := m.OffsetOf(row, symbol.Index, m.DataChunks)
-			if wrong := sums.FirstWrongFile(x, offset, block); wrong != nil {
-				return content.WrongFileError(fmt.Sprintf("%s: buffer %s", n.DirName, wrong.Path))
-			}
-			return d.Overlapping(offset, int64(len(block)), func(i int, e *tree.Entry, first, end int64) error {
-				copy(d.Memory[i][first-e.Offset:], block[first-offset:end-offset])
-				return nil
-			})
-		case !content.SameParity(m, x, row, symbol.Index, block):
-			return content.WrongFileError(n.DirName + ": parity")
-		}
-		copy(parts.parity[m.OffsetOf(row, symbol.Index, m.ParityChunks):], block)
-		return nil
-	}, &r.Traffic); err != nil {
+	if err := survey.RunRepairsFrom(ctx, s, repairs, x.reader, x.put, &r.Traffic); err != nil {
 		return err
 	}
-	if !conditions[rankHere].Manifest {
-		copy(parts.manifest, s.Text)
-		files, memory := parts.files(m, rankHere)
+	if !mine.Manifest {
+		copy(x.parts.manifest, s.Text)
+		files, memory := x.parts.files(s.Manifest, x.rank)
 		for i, f := range files {
-			copy(memory[i], s.Records[rankHere][f.Name]) // nothing where it was right
+			copy(memory[i], s.Records[x.rank][f.Name]) // nothing where it was right
 		}
-		if err := h.seal(parts); err != nil {
+		if err := x.header.seal(x.parts); err != nil {
 			return err
 		}
 	}
 	return s.Barrier(ctx)
+}
+
+// A holder is this rank with its memory.
+type holder struct {
+	*session.Session
+	rank   int
+	record *store.Record
+	header *parityHeader
+	parts  parityParts
+	data   *content.Data
+	sums   *content.Sums
+}
+
+// hold returns this rank with its memory, which has to be as long as what was protected.
+func hold(s *session.Session, buffers [][]byte, parity []byte) (*holder, error) {
+	n := s.Nodes[0]
+	sizes, err := bufferSizes(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(sizes) != len(buffers) {
+		return nil, store.Inputf("%s has %d buffers, and has protected %d", n.DirName, len(buffers), len(sizes))
+	}
+	for i, b := range buffers {
+		if int64(len(b)) != sizes[i] {
+			return nil, store.Inputf("%s: buffer %d has %d bytes, and had %d when it was protected", n.DirName, i, len(b), sizes[i])
+		}
+	}
+	h := newParityHeader(s.Manifest, n.Index, len(s.Text))
+	if int64(len(parity)) < h.bytes() {
+		return nil, store.Inputf("%s: room for %d bytes of parity: want %d", n.DirName, len(parity), h.bytes())
+	}
+	record := s.RecordOf[n.Index]
+	d := content.NewData(nil, record.Entries, false)
+	d.Hold(buffers)
+	return &holder{s, n.Index, record, h, h.parts(parity), d, content.NewSums(s.Manifest, d.Extents)}, nil
+}
+
+// examine compares the memory with what was protected.
+func (x *holder) examine(ctx context.Context, _ int, _ *store.Node) (c *content.Condition, err error) {
+	m, stored := x.Manifest, x.States[x.rank].Holding(x.Current)
+	c = &content.Condition{Lost: x.States[x.rank].Lost, Manifest: stored != nil && len(stored.Records) == len(m.RecordFilesAt(x.rank))}
+	c.Data, c.Parity = survey.LostRows(m, x.record), content.AllRowsByChunk(m, m.ParityChunks)
+	if !c.Lost {
+		compared, err := content.Compare(ctx, m, x.data, x.record, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		c.Data = compared.Blocks
+	}
+	if stored != nil {
+		c.Parity, err = content.CompareParity(ctx, m, bytes.NewReader(x.parts.parity), x.record, nil, nil)
+	}
+	c.Touched = c.Data
+	return c, err
+}
+
+// reader returns what reads a symbol of this rank.
+func (x *holder) reader(symbol content.Symbol) io.ReaderAt {
+	if symbol.Parity {
+		return bytes.NewReader(x.parts.parity)
+	}
+	return x.data
+}
+
+// put writes a block that comes back, if it is right.
+func (x *holder) put(symbol content.Symbol, row int, block []byte) error {
+	m, name := x.Manifest, x.Nodes[0].DirName
+	if symbol.Parity {
+		if !content.SameParity(m, x.record, row, symbol.Index, block) {
+			return content.WrongFileError(name + ": parity")
+		}
+		copy(x.parts.parity[m.OffsetOf(row, symbol.Index, m.ParityChunks):], block)
+		return nil
+	}
+	offset := m.OffsetOf(row, symbol.Index, m.DataChunks)
+	if wrong := x.sums.FirstWrongFile(x.record, offset, block); wrong != nil {
+		return content.WrongFileError(fmt.Sprintf("%s: buffer %s", name, wrong.Path))
+	}
+	return x.data.Overlapping(offset, int64(len(block)), func(i int, e *tree.Entry, first, end int64) error {
+		copy(x.data.Memory[i][first-e.Offset:], block[first-offset:end-offset])
+		return nil
+	})
 }
 
 // damageOf says what a rank lacks, or "" if nothing.
@@ -592,4 +618,57 @@ func damageOf(s *session.Session, rank int, c *content.Condition) string {
 		return s.States[rank].Dir + " has damaged records in its parity"
 	}
 	return ""
+}
+
+// A Set is buffers of this rank, with their parity in memory that the set makes.
+type Set struct {
+	Buffers [][]byte // nil: they are lost, and Recover makes them anew
+	Parity  []byte   // nil, or that of a set of an earlier run
+
+	t       transport.Transport
+	options Options
+}
+
+// New returns a set. All ranks make one, each of its own buffers, and call the same methods.
+func New(t transport.Transport, o Options, buffers ...[]byte) *Set {
+	return &Set{Buffers: buffers, t: t, options: o}
+}
+
+// Protect is [Protect] with as much parity as it takes.
+func (s *Set) Protect(ctx context.Context) error {
+	n, err := ParityBytes(ctx, s.t, sizesOf(s.Buffers), s.options)
+	if err != nil {
+		return err
+	}
+	if int64(len(s.Parity)) < n {
+		s.Parity = make([]byte, n)
+	}
+	return Protect(ctx, s.t, s.Buffers, s.Parity, s.options)
+}
+
+// Recover is [Recover]. Of a rank that has no buffers it makes them, and the parity. After an error such a rank has none
+// yet, and calling it again says so again.
+func (s *Set) Recover(ctx context.Context) (*Report, error) {
+	lost, buffers, parity := s.Buffers == nil, s.Buffers, s.Parity
+	if lost {
+		parity = nil // it is not that of these buffers
+	}
+	sizes, n, err := Sizes(ctx, s.t, parity, s.options)
+	if err != nil {
+		return nil, err
+	}
+	if lost {
+		buffers = make([][]byte, len(sizes))
+		for i, size := range sizes {
+			buffers[i] = make([]byte, size)
+		}
+	}
+	if int64(len(s.Parity)) < n {
+		s.Parity = make([]byte, n)
+	}
+	r, err := Recover(ctx, s.t, buffers, lost, s.Parity, s.options)
+	if err == nil {
+		s.Buffers = buffers
+	}
+	return r, err
 }

@@ -4,8 +4,10 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -134,18 +136,6 @@ func (x *Balance) ManyBytes() bool {
 	return x.FormerFiles >= fewFiles && float64(x.ChangedBytes) > content.AccidentShare*float64(x.FormerBytes) && !x.ManyChanged()
 }
 
-func (x *Balance) leftText() string {
-	return fmt.Sprintf("%d of %d files and %s of %s left (gone or shorter: %s)", x.Files, x.FormerFiles, humanize.IBytes(uint64(x.Bytes)), humanize.IBytes(uint64(x.FormerBytes)), namesAnd(x.First, x.Deleted+x.Shorter))
-}
-
-func (x *Balance) changedText() string {
-	return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.FormerFiles, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
-}
-
-func (x *Balance) changedBytesText() string {
-	return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.FormerBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
-}
-
 // namesAnd names the first of all files, and says how many more there are.
 func namesAnd(first []string, count int) string {
 	var list []string
@@ -164,16 +154,16 @@ type guard struct {
 
 // find says what looks like an accident, node by node. What has happened at half of the nodes or more was meant. One
 // node is no half: it is one accident, also where there are only two.
-func (g guard) find(s *session.Session, found []Balance, force bool) (list []string) {
+func (g guard) find(s *session.Session, balance func(n int) *Balance, force bool) (list []string) {
 	nodes := 0
-	for n := range found {
-		if g.unlessMany(&found[n]) {
+	for n := range s.K {
+		if g.unlessMany(balance(n)) {
 			nodes++
 		}
 	}
 	meant := nodes >= max(2, (s.K+1)/2)
-	for n := range found {
-		x := &found[n]
+	for n := range s.K {
+		x := balance(n)
 		unusual := !meant && g.unlessMany(x) || g.always != nil && g.always(x)
 		if givenUp := force && s.States[n].Holding(s.Current) == nil; unusual && !givenUp {
 			list = append(list, fmt.Sprintf("%s has %s", s.Name(n), g.text(x)))
@@ -184,20 +174,26 @@ func (g guard) find(s *session.Session, found []Balance, force bool) (list []str
 
 // CheckAccidents returns an error where most files are gone or changed at nodes, and nobody accepts that: protecting the
 // rest would make an accident final. Force gives up nodes that are lost. It returns notes of what is only unusual.
-func CheckAccidents(ctx context.Context, s *session.Session, found []Balance, accept protection.Edits, force bool) (notes []string, err error) {
-	deletion := guard{(*Balance).ManyDeleted, (*Balance).Empty, (*Balance).leftText}
-	change := guard{(*Balance).ManyChanged, nil, (*Balance).changedText}
-	large := guard{(*Balance).ManyBytes, nil, (*Balance).changedBytesText}
+func CheckAccidents(ctx context.Context, s *session.Session, balance func(n int) *Balance, accept protection.Edits, force bool) (notes []string, err error) {
+	deletion := guard{(*Balance).ManyDeleted, (*Balance).Empty, func(x *Balance) string {
+		return fmt.Sprintf("%d of %d files and %s of %s left (gone or shorter: %s)", x.Files, x.FormerFiles, humanize.IBytes(uint64(x.Bytes)), humanize.IBytes(uint64(x.FormerBytes)), namesAnd(x.First, x.Deleted+x.Shorter))
+	}}
+	change := guard{(*Balance).ManyChanged, nil, func(x *Balance) string {
+		return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.FormerFiles, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
+	}}
+	large := guard{(*Balance).ManyBytes, nil, func(x *Balance) string {
+		return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.FormerBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
+	}}
 	refuse := func(option protection.Option, list []string, advice string) ([]string, error) {
 		return nil, s.SharedError(ctx, &protection.RefusedError{Option: option, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
 	}
-	if list := deletion.find(s, found, force); list != nil && !accept.Deleted {
+	if list := deletion.find(s, balance, force); list != nil && !accept.Deleted {
 		return refuse(protection.OptionAcceptDeleted, list, "If it is one, recover the files first")
 	}
-	if list := change.find(s, found, force); list != nil && !accept.Changed {
+	if list := change.find(s, balance, force); list != nil && !accept.Changed {
 		return refuse(protection.OptionAcceptChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
 	}
-	return large.find(s, found, force), nil
+	return large.find(s, balance, force), nil
 }
 
 // CheckDigest returns an error where there is no such digest, or it is of no use with a key.
@@ -210,3 +206,81 @@ func CheckDigest(name string, key []byte) error {
 	}
 	return nil
 }
+
+// Lost returns an error that names files which are gone and which nobody has deleted: the disk has lost them, or a recovery
+// could not bring them back.
+func Lost(n *store.Node, l *tree.Listing, recorded []*tree.Entry) error {
+	taken := content.RemovalTest(recorded, l)
+	came := content.ArrivalTest(l, func(p tree.Name) bool { return tree.Find(recorded, p) != nil })
+	var names []string
+	for e, listed := range tree.Pairs(recorded, l.Entries) {
+		if listed != nil {
+			continue
+		}
+		if deleted, sure := taken(e.Path); sure && !deleted && !came(e) {
+			names = append(names, n.Path(e.Path))
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return &protection.RefusedError{Option: protection.OptionForce, Err: errors.New(pass.NoteNames("recover first what nobody has deleted, as its directory has the time that it had", names)[0])}
+}
+
+// HidingData returns an error that names a file which has data, and a length of 0.
+func HidingData(n *store.Node, l *tree.Listing) error {
+	for _, e := range l.Entries {
+		if e.Type != tree.TypeFile || e.Size > 0 {
+			continue
+		}
+		f, err := n.Dir.OpenFile(string(e.Path), os.O_RDONLY, 0)
+		if err != nil {
+			continue // it is empty for all that anybody knows
+		}
+		got, _ := f.Read(make([]byte, 1))
+		info, err := f.Stat()
+		f.Close()
+		if got > 0 && err == nil && info.Size() == 0 {
+			return store.Inputf("%s has data, and says that its length is 0, as files in /proc do: move it away", n.Path(e.Path))
+		}
+	}
+	return nil
+}
+
+// Changes returns bytes of files that have changed or moved, and what differs.
+func Changes(current, recorded []*tree.Entry) (n int64, list []protection.Finding) {
+	missing, names, byOffset := tree.ByPath(recorded), tree.ByPath(current), map[int64]*tree.Entry{}
+	for _, e := range recorded {
+		if e.Type == tree.TypeFile && e.Size > 0 {
+			byOffset[e.Offset] = e
+		}
+	}
+	for _, e := range current {
+		o := missing[e.Path]
+		delete(missing, e.Path)
+		unchanged := o != nil && o.Type == e.Type && o.Size == e.Size && o.Target == e.Target && (e.Type != tree.TypeFile || o.SameTime(e))
+		switch {
+		case e.Path == ".":
+		case o == nil && e.Type == tree.TypeFile && e.Size > 0 && keeps(byOffset[e.Offset], e) && names[byOffset[e.Offset].Path] == nil:
+			source := byOffset[e.Offset].Path
+			delete(missing, source)
+			list = append(list, protection.Finding{Path: source, Target: e.Path, Kind: content.Moved})
+		case o == nil:
+			list = append(list, protection.Finding{Path: e.Path, Kind: content.New})
+		case !unchanged:
+			list = append(list, protection.Finding{Path: e.Path, Kind: content.Changed})
+		}
+		if e.Type == tree.TypeFile && e.Size > 0 && !keeps(byOffset[e.Offset], e) {
+			n += e.Size
+		}
+	}
+	for _, e := range recorded {
+		if missing[e.Path] != nil {
+			list = append(list, protection.Finding{Path: e.Path, Kind: content.Deleted})
+		}
+	}
+	return n, list
+}
+
+// keeps reports whether a file, in whose place e lies, still has its length and time there.
+func keeps(o, e *tree.Entry) bool { return o != nil && o.Size == e.Size && o.SameTime(e) }

@@ -10,6 +10,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/disk"
+	"volley/internal/printable"
 )
 
 // A Location is where a node's directory lies.
@@ -49,32 +50,18 @@ func HostNames(locations []Location) (names []string) {
 // machine tells machines apart: two containers of one have names of their own, and the same boot ID.
 func machine(h disk.HostID) string { return cmp.Or(h.Boot, h.Name) }
 
-// failureDomains says which nodes are lost at a time: those of each machine, and those of each disk. Domains with most
-// nodes come first. A machine is called by all names that it has, a disk as its machine calls it.
-func failureDomains(locations []Location) (machines, disks []*Domain) {
-	names := HostNames(locations)
-	machines = DomainsOf(len(locations), func(n int) (string, string, bool) {
-		key := machine(locations[n].Host)
-		return key, names[n], key != ""
-	})
-	disks = DomainsOf(len(locations), func(n int) ([2]string, string, bool) {
-		return [2]string{machine(locations[n].Host), locations[n].Disk}, locations[n].Disk, locations[n].Disk != ""
-	})
-	return machines, disks
-}
-
 // A Domain is what is lost at a time, and takes nodes with it.
 type Domain struct {
 	Names []string // of its nodes' places, each once
 	Nodes []int
 }
 
-// DomainsOf puts nodes with the same key together, those of most nodes first. Nodes without a key are left out.
-func DomainsOf[K comparable](nodes int, key func(n int) (key K, name string, ok bool)) (list []*Domain) {
-	byKey := map[K]*Domain{}
+// DomainsOf puts nodes with the same key together, those of most nodes first. Nodes whose key is "" are left out.
+func DomainsOf(nodes int, keyOf func(n int) (key, name string)) (list []*Domain) {
+	byKey := map[string]*Domain{}
 	for n := range nodes {
-		key, name, ok := key(n)
-		if !ok {
+		key, name := keyOf(n)
+		if key == "" {
 			continue
 		}
 		d := byKey[key]
@@ -99,7 +86,7 @@ type sharing struct {
 }
 
 // CheckDomains notes where several nodes are on one host or one disk, and what may be lost then. Where all nodes are on
-// one host, that is meant, and disks alone count.
+// one host, that is meant, and disks alone count. A host is called by all names that it has, a disk as its host calls it.
 func CheckDomains(locations []Location, tolerate int) (r sharing) {
 	r.Hosts = HostNames(locations)
 	for _, x := range locations {
@@ -114,7 +101,13 @@ func CheckDomains(locations []Location, tolerate int) (r sharing) {
 			r.Crowded = append(r.Crowded, text)
 		}
 	}
-	machines, disks := failureDomains(locations)
+	machines := DomainsOf(len(locations), func(n int) (key, name string) { return machine(locations[n].Host), r.Hosts[n] })
+	disks := DomainsOf(len(locations), func(n int) (key, name string) {
+		if name = r.Devices[n]; name != "" {
+			key = machine(locations[n].Host) + "/" + name
+		}
+		return key, name
+	})
 	if len(machines) > 1 {
 		note("host", machines)
 		disks = slices.DeleteFunc(disks, func(d *Domain) bool { // what has been said of the host
@@ -125,11 +118,6 @@ func CheckDomains(locations []Location, tolerate int) (r sharing) {
 	return r
 }
 
-// allOn says of a group that all of it is lost at a time.
-func allOn(kind string) string {
-	return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", kind, kind)
-}
-
 // Share says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them
 // takes more nodes than may be lost.
 func Share(kind string, list []*Domain, nodes, tolerate int) (text string, crowded bool) {
@@ -137,7 +125,7 @@ func Share(kind string, list []*Domain, nodes, tolerate int) (text string, crowd
 		return "", false
 	}
 	if len(list[0].Nodes) == nodes {
-		return allOn(kind), true
+		return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", kind, kind), true
 	}
 	var shared []string
 	fatal, tolerated, remaining := 0, 0, tolerate
@@ -161,10 +149,7 @@ func Share(kind string, list []*Domain, nodes, tolerate int) (text string, crowd
 		}
 	}
 	text = pass.JoinFirst(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))
-	losable := fmt.Sprintf("any %d %ss", tolerated, kind)
-	if tolerated == 1 {
-		losable = fmt.Sprintf("any 1 %s", kind)
-	}
+	losable := "any " + printable.Count(tolerated, kind)
 	switch {
 	case fatal > 0 && tolerated == 0:
 		losable = "no " + kind
@@ -173,16 +158,11 @@ func Share(kind string, list []*Domain, nodes, tolerate int) (text string, crowd
 	case fatal > 1:
 		losable += " but these"
 	}
-	if fatal == 1 {
-		text += fmt.Sprintf(": losing it loses %d nodes of R = %d", len(list[0].Nodes), tolerate)
-	} else if fatal > 1 {
-		text += fmt.Sprintf(": losing one loses up to %d nodes of R = %d", len(list[0].Nodes), tolerate)
+	if fatal > 0 {
+		losing := printable.Plural(fatal, "losing it loses", "losing one loses up to")
+		text += fmt.Sprintf(": %s %d nodes of R = %d", losing, len(list[0].Nodes), tolerate)
 	}
-	noun := "nodes"
-	if tolerate == 1 {
-		noun = "node"
-	}
-	return fmt.Sprintf("%s. What may be lost: any %d %s, %s", text, tolerate, noun, losable), fatal > 0
+	return fmt.Sprintf("%s. What may be lost: any %s, %s", text, printable.Count(tolerate, "node"), losable), fatal > 0
 }
 
 // numbered names nodes by their numbers.

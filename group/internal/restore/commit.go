@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"volley/group/internal/content"
+	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
 	"volley/internal/disk"
@@ -28,34 +29,30 @@ func (x *Target) Commit() error {
 	if err := x.openDirs(); err != nil {
 		return err
 	}
-	for _, e := range x.nonFiles {
-		if x.madeDirs[e.Path] != "" {
-			x.commitDir(e)
+	for _, dirs := range []bool{true, false} { // these first: names of a file may lie anywhere
+		for _, f := range x.entries {
+			if f.staged != "" && (f.Type == tree.TypeDir) == dirs {
+				x.commitNames(f)
+			}
 		}
 	}
-	for _, f := range x.files {
-		if f.staged != "" {
-			x.commitNames(f)
-		}
-	}
-	x.commitSymlinks()
 	x.removeBeside()
 	x.closeDirs()
 	return x.commitMeta()
 }
 
-// giveName gives a staged entry its name, and reports whether it has it. If the name is on another file system, remake
-// makes the entry there. An entry that cannot get its name is noted.
-func (x *Target) giveName(e *tree.Entry, p tree.Name, stagedName string, remake func(dir disk.Dir, name, path string) error) bool {
+// giveName gives a staged entry its name, and reports whether it has it. If the name is on another file system, the entry
+// is made there. An entry that cannot get its name is noted.
+func (x *Target) giveName(f *regained, p tree.Name, stagedName string) bool {
 	if x.inFailedDir(p) {
 		return false
 	}
-	kept, err := x.assignName(e, p, stagedPath(stagedName), nil)
+	kept, err := x.assignName(f.Entry, p, x.stage.entry(stagedName), nil)
 	if errors.Is(err, syscall.EXDEV) {
-		err = x.nameBeside(e, p, kept, remake)
+		err = x.nameBeside(f, p, kept)
 	}
 	if err != nil {
-		x.noteFailed(e, p, err)
+		x.noteFailed(f.Entry, p, err)
 		return false
 	}
 	x.synced[path.Dir(string(p))] = true
@@ -112,9 +109,7 @@ func (x *Target) claimFreeName(e *tree.Entry, p tree.Name, source string) error 
 	err := x.node.Dir.Link(source, string(p))
 	switch {
 	case err == nil:
-		if x.node.Dir.Remove(source) != nil {
-			x.named[source] = true
-		}
+		x.node.Dir.Remove(source) // if this fails, unstage says so
 		return nil
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EXDEV):
 		return err
@@ -124,15 +119,14 @@ func (x *Target) claimFreeName(e *tree.Entry, p tree.Name, source string) error 
 
 // nameBeside makes an entry on the file system of its name, and then gives it the name. So the name never has part of the
 // entry.
-func (x *Target) nameBeside(e *tree.Entry, p tree.Name, kept fs.FileInfo, remake func(dir disk.Dir, name, path string) error) error {
+func (x *Target) nameBeside(f *regained, p tree.Name, kept fs.FileInfo) error {
 	const name = "new"
 	nearStage, err := x.stageBeside(path.Dir(string(p)))
 	if err != nil {
 		return err
 	}
-	source := path.Join(nearStage.path, name)
-	if err = remake(nearStage, name, source); err == nil {
-		_, err = x.assignName(e, p, source, kept)
+	if err = x.remake(f, p, nearStage, name); err == nil {
+		_, err = x.assignName(f.Entry, p, nearStage.entry(name), kept)
 	}
 	if err != nil {
 		nearStage.Remove(name) // if this fails, the next run removes the whole stage
@@ -140,36 +134,24 @@ func (x *Target) nameBeside(e *tree.Entry, p tree.Name, kept fs.FileInfo, remake
 	return err
 }
 
-func (x *Target) commitDir(e *tree.Entry) {
-	if x.giveName(e, e.Path, x.madeDirs[e.Path], func(dir disk.Dir, name, _ string) error {
-		info, err := x.makeDir(dir, name, e)
-		if err == nil {
-			i := slices.IndexFunc(x.opened, func(o *openedDir) bool { return o.Path == e.Path })
-			x.opened[i].inode = disk.Inode(info)
-		}
-		return err
-	}) {
-		x.Recovered.NonFiles++
-	}
-}
-
-// commitNames gives a file its names. The others are made first, from the staged file, as links or copies.
+// commitNames gives an entry its names. Further ones of a file are made before the first, from the staged file, as links
+// or copies.
 func (x *Target) commitNames(f *regained) {
 	for i, p := range slices.Backward(f.names) {
 		name := f.staged
 		if i > 0 {
 			name = fmt.Sprint(f.staged, "-", i)
-			if x.node.Dir.Link(stagedPath(f.staged), stagedPath(name)) != nil { // the file system has no links, or no more of this file
+			if x.node.Dir.Link(x.stage.entry(f.staged), x.stage.entry(name)) != nil { // the file system has no links, or no more of this file
 				if err := x.copy(f, x.stage, name); err != nil {
 					x.noteFailed(f.Entry, p, err)
 					continue
 				}
 			}
 		}
-		if !x.giveName(f.Entry, p, name, func(dir disk.Dir, name, path string) error { return x.copyBeside(f, p, dir, name, path) }) {
+		if !x.giveName(f, p, name) {
 			continue
 		}
-		if i > 0 || f.linked {
+		if i > 0 || f.linked || f.Type != tree.TypeFile {
 			x.Recovered.NonFiles++
 		} else {
 			x.Recovered.Files++
@@ -177,31 +159,38 @@ func (x *Target) commitNames(f *regained) {
 	}
 }
 
-// copyBeside makes a file on another file system: as a link to a name that it has there, or else as a copy.
-func (x *Target) copyBeside(f *regained, p tree.Name, dir disk.Dir, name, path string) error {
+// remake makes an entry on another file system: a file as a link to a name that it has there, or else as a copy.
+func (x *Target) remake(f *regained, p tree.Name, stage *private, name string) error {
+	if f.Type != tree.TypeFile {
+		err := x.makeNonFile(stage, name, f.Entry)
+		if err == nil && f.Type == tree.TypeSymlink { // which lasts only with all of its file system
+			err = stage.SyncAll()
+		}
+		return err
+	}
 	for _, entry := range []*tree.Entry{f.intactName, f.copied} {
-		if entry != nil && x.link(entry, dir, name, path) {
+		if entry != nil && x.link(entry, stage, name) {
 			return nil
 		}
 	}
-	err := x.copy(f, dir, name)
+	if err := x.copy(f, stage, name); err != nil {
+		return err
+	}
+	info, err := stage.Lstat(name)
 	if err == nil {
-		var info fs.FileInfo
-		if info, err = dir.Lstat(name); err == nil {
-			f.copied = tree.Seen(p, info)
-		}
+		f.copied = tree.Seen(p, info)
 	}
 	return err
 }
 
 // link links a file into a private directory, and reports whether it is still the file that was seen.
-func (x *Target) link(entry *tree.Entry, dir disk.Dir, name, path string) bool {
-	if x.node.Dir.Link(string(entry.Path), path) != nil {
+func (x *Target) link(entry *tree.Entry, stage *private, name string) bool {
+	if x.node.Dir.Link(string(entry.Path), stage.entry(name)) != nil {
 		return false
 	}
-	info, err := dir.Lstat(name)
+	info, err := stage.Lstat(name)
 	if err != nil || !entry.Still(info) {
-		dir.Remove(name)
+		stage.Remove(name)
 		return false
 	}
 	return true
@@ -237,9 +226,6 @@ func (x *Target) copy(f *regained, dir disk.Dir, name string) error {
 func (x *Target) setMeta(dir disk.Dir, name string, e *tree.Entry) error {
 	unset, err := tree.SetMeta(dir, name, e)
 	for _, property := range unset {
-		if x.unset == nil {
-			x.unset = map[string][]tree.Name{}
-		}
 		x.unset[property] = append(x.unset[property], e.Path)
 	}
 	return err
@@ -259,43 +245,6 @@ func (x *Target) UnsetNotes() []string {
 	return list
 }
 
-// commitSymlinks makes symbolic links with their times in the stage, syncs them, and gives them their names.
-func (x *Target) commitSymlinks() {
-	create := func(dir disk.Dir, name string, e *tree.Entry) error {
-		if err := dir.Symlink(string(e.Target), name); err != nil {
-			return err
-		}
-		return x.setMeta(dir, name, e)
-	}
-	names := map[*tree.Entry]string{}
-	for i, e := range x.nonFiles {
-		if e.Type != tree.TypeSymlink || x.inFailedDir(e.Path) {
-			continue
-		}
-		name := fmt.Sprint("link-", i)
-		if err := create(x.stage, name, e); err != nil {
-			x.noteFailed(e, e.Path, err)
-			continue
-		}
-		names[e] = name
-	}
-	if len(names) == 0 {
-		return
-	}
-	last := x.node.Dir.SyncAll()
-	for _, e := range x.nonFiles {
-		switch {
-		case names[e] == "":
-		case last != nil:
-			x.noteFailed(e, e.Path, last)
-		case x.giveName(e, e.Path, names[e], func(dir disk.Dir, name, _ string) error {
-			return cmp.Or(create(dir, name, e), dir.SyncAll())
-		}):
-			x.Recovered.NonFiles++
-		}
-	}
-}
-
 // behind reports whether a file may still be as in an earlier generation: the node does not say yet that it is at this
 // one, or nobody could tell such a file from one that was changed.
 func (x *Target) behind() bool {
@@ -304,32 +253,26 @@ func (x *Target) behind() bool {
 
 func (x *Target) commitMeta() error {
 	n, g := x.node, x.origin.Generation
+	remade := x.parity != nil
+	if err := x.closeParity(); err != nil {
+		return err
+	}
 	if x.behind() || x.entriesOnly { // a node that is behind gets its metadata from a later run
-		if x.parity != nil {
-			x.parity.Close()
-			x.parity = nil
-		}
 		return cmp.Or(x.unstage(), n.Sync())
 	}
 	dir, err := n.GenerationDir(g, x.origin.Root)
 	if err != nil {
 		return err
 	}
-	if x.parity != nil {
-		err := x.parity.Close()
-		x.parity = nil
-		if err != nil {
-			return err
-		}
-		if err := n.PutParity(dir, stagedPath("parity")); err != nil {
+	if remade {
+		if err := n.PutParity(dir, x.stage.entry(parityName)); err != nil {
 			return err
 		}
 		x.Recovered.Parity = x.origin.Manifest.ParityBytes()
 	}
-	records := x.records
-	x.Recovered.Records = len(records) > 0
-	for _, name := range slices.Sorted(maps.Keys(records)) {
-		if err := n.WriteFile(dir, name, records[name]); err != nil {
+	x.Recovered.Records = len(x.records) > 0
+	for _, name := range slices.Sorted(maps.Keys(x.records)) {
+		if err := n.WriteFile(dir, name, x.records[name]); err != nil {
 			return err
 		}
 	}
@@ -345,4 +288,189 @@ func (x *Target) commitMeta() error {
 		return err
 	}
 	return n.Sync()
+}
+
+// An openedDir is a directory that recover writes in, and the mode and time that it gets at the end. It is known by
+// its inode: another one that has its name meanwhile stays as it is.
+type openedDir struct {
+	tree.Entry
+	inode uint64 // 0: not known
+}
+
+// unsettled is the problem of a directory whose mode and time may not last, or be those of others.
+const unsettled = ": its mode and time are not restored"
+
+// openDirs makes what comes back and is no file, and opens the directories in which entries come back.
+func (x *Target) openDirs() error {
+	n := x.node
+	x.noteDisturbed()
+	parents := map[tree.Name]bool{} // directories in which something comes back
+	links := false
+	for i, f := range x.entries {
+		for _, p := range f.names {
+			parents[content.Parent(p)] = true
+		}
+		if f.Type != tree.TypeFile {
+			x.startNonFile(f, fmt.Sprint(i))
+		}
+		links = links || f.Type == tree.TypeSymlink
+	}
+	locked := x.openRecorded(parents)
+	last := cmp.Or(n.Sync(), n.Dir.SyncDir(".")) // so that the stage lasts
+	if last == nil && links {
+		last = n.Dir.SyncAll()
+	}
+	if last != nil {
+		return last
+	}
+	for _, e := range locked {
+		if err := inOpened(n, e, func(dir disk.Dir) error { return dir.Chmod(".", tree.FileMode(e.Mode|0o700)) }); err != nil {
+			x.noteUnfinished(e.Path, unsettled, err)
+		}
+	}
+	return nil
+}
+
+// startNonFile makes a directory or symbolic link in the stage. A directory that is there gets its metadata.
+func (x *Target) startNonFile(f *regained, name string) {
+	if x.inFailedDir(f.Path) {
+		return
+	}
+	info, err := x.node.Dir.Lstat(string(f.Path))
+	if f.Type == tree.TypeDir && err == nil && info.IsDir() { // the node's own, or it could not be read
+		x.opened[f.Path] = &openedDir{*f.Entry, disk.Inode(info)}
+		inOpened(x.node, x.opened[f.Path], func(dir disk.Dir) error { // closeDirs repeats it, or notes the error
+			_, err := tree.SetMeta(dir, ".", withOwnerAccess(f.Entry))
+			return err
+		})
+		return
+	}
+	if err := x.makeNonFile(x.stage, name, f.Entry); err != nil {
+		x.noteFailed(f.Entry, f.Path, err)
+		return
+	}
+	f.staged = name
+}
+
+// makeNonFile makes a directory or symbolic link in a stage. Mode and owner of a directory last before its name does.
+func (x *Target) makeNonFile(stage *private, name string, e *tree.Entry) error {
+	if e.Type == tree.TypeSymlink {
+		if err := stage.Symlink(string(e.Target), name); err != nil {
+			return err
+		}
+		return x.setMeta(stage, name, e)
+	}
+	if err := stage.Mkdir(name, 0o700); err != nil {
+		return err
+	}
+	info, err := stage.Lstat(name)
+	if err != nil {
+		return err
+	}
+	opened := &openedDir{*e, disk.Inode(info)}
+	if x.disturbed[e.Path] {
+		opened.Seconds, opened.Nanoseconds = info.ModTime().Unix(), int64(info.ModTime().Nanosecond())
+	}
+	x.opened[e.Path] = opened
+	if _, err := tree.SetMeta(stage, name, withOwnerAccess(&opened.Entry)); err != nil {
+		return err
+	}
+	return stage.SyncDir(name)
+}
+
+// openRecorded opens the directories of the record in which entries come back. It returns those that their owner may not
+// write in. A stage shows that a run was interrupted: any directory may be open, with another time.
+func (x *Target) openRecorded(parents map[tree.Name]bool) (locked []*openedDir) {
+	n, interrupted := x.node, x.state.Interrupted()
+	for _, recorded := range x.record.Entries {
+		p := recorded.Path
+		if recorded.Type != tree.TypeDir || !parents[p] && !interrupted || x.opened[p] != nil || x.inFailedDir(p) {
+			continue
+		}
+		info, err := n.Dir.Lstat(string(p))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() {
+			continue // it is itself restored
+		}
+		var e *tree.Entry
+		if err == nil {
+			e, err = tree.EntryOf(n.Dir, string(p), info)
+		}
+		if err != nil {
+			x.noteUnfinished(p, unsettled, err)
+			continue
+		}
+		if parents[p] && e.Mode&0o300 != 0o300 {
+			locked = append(locked, &openedDir{*e, disk.Inode(info)})
+		}
+		if !x.disturbed[p] {
+			e.Seconds, e.Nanoseconds = recorded.Seconds, recorded.Nanoseconds
+		}
+		if interrupted && e.Mode == recorded.Mode|0o700 {
+			e.Mode = recorded.Mode
+		}
+		x.opened[p] = &openedDir{*e, disk.Inode(info)}
+	}
+	return locked
+}
+
+// noteDisturbed notes the directories that somebody has written in. Their times stay, and a restored one gets a new time:
+// with the old time, what users have removed from it would look lost by the disk.
+func (x *Target) noteDisturbed() {
+	restored := tree.ByPath(x.condition.Restore)
+	for _, f := range x.condition.Findings {
+		if slices.Contains([]string{content.New, content.Changed, content.Moved}, f.Kind) || f.Kind == content.Deleted && restored[f.Path] == nil {
+			x.disturbed[content.Parent(f.Path)] = true
+		}
+		if f.Target != "" {
+			x.disturbed[content.Parent(f.Target)] = true
+		}
+	}
+}
+
+// withOwnerAccess returns what a directory is until everything in it is back: its owner has access.
+func withOwnerAccess(e *tree.Entry) *tree.Entry {
+	open := *e
+	open.Mode |= 0o700
+	return &open
+}
+
+// inOpened calls f with a directory, unless another has its name now.
+func inOpened(n *store.Node, e *openedDir, f func(disk.Dir) error) error {
+	dir, err := n.Dir.Sub(string(e.Path))
+	if err != nil {
+		return err
+	}
+	info, err := dir.Lstat(".")
+	if err == nil && (e.inode == 0 || e.inode == disk.Inode(info)) {
+		err = f(dir)
+	}
+	return errors.Join(err, dir.Close())
+}
+
+// closeDirs syncs new names, and gives directories their modes and times, inner ones first. Directories for which that
+// fails stay open for the next run.
+func (x *Target) closeDirs() {
+	n := x.node
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(x.opened))) {
+		e := x.opened[p]
+		delete(x.opened, p)
+		if x.inFailedDir(p) {
+			continue
+		}
+		switch err := inOpened(n, e, func(dir disk.Dir) error { return x.setMeta(dir, ".", &e.Entry) }); {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			continue // somebody has removed it
+		case errors.Is(err, fs.ErrPermission):
+			x.Notes = append(x.Notes, fmt.Sprintf("%s: mode and time cannot be set: %s", n.Path(p), disk.Reason(err)))
+		case err != nil:
+			x.opened[p] = e
+			x.noteUnfinished(p, unsettled, err)
+		}
+		x.synced[string(p)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.synced)) {
+		if err := n.Dir.SyncDir(name); err != nil && !errors.Is(err, fs.ErrPermission) {
+			x.noteUnfinished(tree.Name(name), ": the names in it may not last", err)
+		}
+	}
 }

@@ -1,14 +1,17 @@
 package restore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -22,16 +25,19 @@ type private struct {
 	path string
 }
 
+// entry returns the path of an entry.
+func (p *private) entry(name string) string { return path.Join(p.path, name) }
+
+// stagePath is where everything that comes back is made.
+var stagePath = store.MetaPath(store.StageName)
+
 // makeStage makes the stage in .volley.
-func makeStage(n *store.Node) (disk.Dir, error) {
-	p, err := privateDir(n, store.MetaPath(store.StageName))
+func makeStage(n *store.Node) (*private, error) {
+	p, err := privateDir(n, stagePath)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s is in the way, and holds what Volley does not remove: move it away", n.Path(tree.Name(store.MetaPath(store.StageName))))
+		err = fmt.Errorf("%s is in the way, and holds what Volley does not remove: move it away", n.Path(tree.Name(stagePath)))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return p.Dir, nil
+	return p, err
 }
 
 func privateDir(n *store.Node, name string) (*private, error) {
@@ -60,6 +66,9 @@ func privateDir(n *store.Node, name string) (*private, error) {
 	return &private{dir, name}, nil
 }
 
+// parityName is the name of parity in the stage.
+const parityName = "parity"
+
 // besideName begins the names of notes in the stage on stages that lie elsewhere.
 const besideName = "beside-"
 
@@ -71,7 +80,7 @@ func (x *Target) stageBeside(dir string) (*private, error) {
 	}
 	n, name := x.node, path.Join(dir, disk.Hidden+x.origin.Run)
 	note := fmt.Sprint(besideName, len(x.nearStages))
-	if err := disk.WriteIn(n.Dir, stagedPath(note), []byte(name), 0o600); err != nil {
+	if err := disk.WriteIn(n.Dir, x.stage.entry(note), []byte(name), 0o600); err != nil {
 		return nil, err
 	}
 	p, err := privateDir(n, name)
@@ -89,7 +98,7 @@ func (x *Target) removeBeside() {
 		p := x.nearStages[dir]
 		p.Close()
 		if err := disk.Discard(x.node.Dir, p.path); err != nil {
-			x.Unfinished = append(x.Unfinished, fmt.Sprintf("%s cannot be removed: %s", x.node.Path(tree.Name(p.path)), disk.Reason(err)))
+			x.noteUnfinished(tree.Name(p.path), " cannot be removed", err)
 			continue
 		}
 		delete(x.nearStages, dir)
@@ -98,7 +107,7 @@ func (x *Target) removeBeside() {
 
 // Sweep removes the stages that an interrupted run has left in other file systems.
 func Sweep(n *store.Node) {
-	list, err := n.Dir.ReadDir(store.MetaPath(store.StageName))
+	list, err := n.Dir.ReadDir(stagePath)
 	if err != nil {
 		return
 	}
@@ -106,7 +115,7 @@ func Sweep(n *store.Node) {
 		if !strings.HasPrefix(e.Name(), besideName) {
 			continue
 		}
-		name, err := disk.ReadText(n.Dir, stagedPath(e.Name()), store.MostNode)
+		name, err := disk.ReadText(n.Dir, path.Join(stagePath, e.Name()), store.MostNode)
 		if err == nil && strings.HasPrefix(path.Base(string(name)), disk.Hidden) {
 			disk.Discard(n.Dir, string(name)) // everything in it is Volley's
 		}
@@ -118,8 +127,6 @@ func sameOwner(a, b fs.FileInfo) bool {
 	uid2, _, _ := disk.Owner(b)
 	return uid == uid2
 }
-
-func stagedPath(name string) string { return store.MetaPath(store.StageName + "/" + name) }
 
 func createIn(dir disk.Dir, name string, size int64) (disk.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -144,22 +151,105 @@ func (x *Target) unstage() error {
 		x.stage = nil
 	}()
 	x.removeBeside()
-	stays := false
+	stays := len(x.opened) > 0 || len(x.nearStages) > 0
 	entries, err := x.stage.ReadDir(".")
 	for _, e := range entries {
 		if len(x.nearStages) > 0 && strings.HasPrefix(e.Name(), besideName) {
 			continue
 		}
-		failed := x.stage.Remove(e.Name())
-		if stagedFile := stagedPath(e.Name()); failed != nil && x.named[stagedFile] {
+		if err := x.stage.Remove(e.Name()); err != nil {
 			stays = true
-			x.Unfinished = append(x.Unfinished, fmt.Sprintf("%s cannot be removed: %s", x.node.Path(tree.Name(stagedFile)), disk.Reason(failed)))
-			continue
+			x.noteUnfinished(tree.Name(x.stage.entry(e.Name())), " cannot be removed", err)
 		}
-		err = errors.Join(err, failed)
 	}
-	if len(x.opened) > 0 || len(x.nearStages) > 0 || stays {
+	if err != nil || stays {
 		return err
 	}
-	return errors.Join(err, x.node.Dir.Remove(store.MetaPath(store.StageName)))
+	return x.node.Dir.Remove(stagePath)
+}
+
+// keepReplaced keeps what has the name of an entry: somebody may have written it. Earlier copies stay. If names can be
+// exchanged, the source has the name then. Else assignName gives it the name.
+func (x *Target) keepReplaced(e *tree.Entry, p tree.Name, source string, existing fs.FileInfo) (named bool, err error) {
+	n, name := x.node, string(p)
+	target, err := n.ReplacedPath(fmt.Sprint(x.origin.Generation), name)
+	if err != nil {
+		return false, err
+	}
+	if err := disk.MkdirAll(n.Dir, path.Dir(target), 0o700); err != nil {
+		return false, err
+	}
+	if e.Type != tree.TypeDir {
+		err = x.exchange(source, target, name)
+		named = err == nil
+	}
+	if e.Type == tree.TypeDir || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV) {
+		err = moveReplaced(n, e, name, target, existing)
+	}
+	if err != nil {
+		return false, err
+	}
+	x.Replaced = append(x.Replaced, tree.Name(n.Path(tree.Name(target))))
+	if named {
+		x.synced[path.Dir(target)] = true
+		return true, nil
+	}
+	return false, n.Dir.SyncDir(path.Dir(target))
+}
+
+// exchange gives the source a name, and moves what had the name to target, in one step. So the source lies at target
+// before: what an interrupted run leaves there is nothing that anybody has lost.
+func (x *Target) exchange(source, target, name string) error {
+	dir := x.node.Dir
+	if err := dir.Rename(source, target); err != nil {
+		return err
+	}
+	err := dir.Exchange(target, name)
+	if err == nil {
+		return nil
+	}
+	return cmp.Or(dir.Rename(target, source), err)
+}
+
+// moveReplaced keeps what has a name. Where the file system has links, the name always has a file.
+func moveReplaced(n *store.Node, e *tree.Entry, name, target string, existing fs.FileInfo) (err error) {
+	if e.Type == tree.TypeDir || !existing.Mode().IsRegular() || n.Dir.Link(name, target) != nil {
+		err = n.Dir.Rename(name, target)
+	}
+	if errors.Is(err, syscall.EXDEV) {
+		if err = copyReplaced(n, name, target, existing); err == nil && e.Type == tree.TypeDir {
+			err = n.Dir.Remove(name) // a directory does not replace a file
+		}
+	}
+	return err
+}
+
+// copyReplaced copies a file or symbolic link that lies on another file system.
+func copyReplaced(n *store.Node, name, keptPath string, existing fs.FileInfo) error {
+	if existing.Mode()&fs.ModeSymlink != 0 {
+		target, err := n.Dir.Readlink(name)
+		if err == nil {
+			err = n.Dir.Symlink(target, keptPath)
+		}
+		return err
+	}
+	source, err := n.Dir.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	f, err := n.Dir.OpenFile(keptPath, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, source)
+	if err = cmp.Or(err, n.Dir.SetTime(keptPath, existing.ModTime()), f.Sync(), f.Close()); err != nil {
+		n.Dir.Remove(keptPath)
+		return err
+	}
+	current, err := n.Dir.Lstat(name)
+	if err == nil && !tree.Seen(tree.Name(name), existing).Still(current) {
+		err = errors.New("it has changed meanwhile; run again")
+	}
+	return err
 }

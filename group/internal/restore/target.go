@@ -34,15 +34,12 @@ type Target struct {
 	sums         *content.Sums              // of the record
 	source       disk.Dir                   // with the intact part of the node's data; nil: none
 	entriesOnly  bool                       // see RestoreEntriesOnly
-	stage        disk.Dir                   // where everything that comes back is made
+	stage        *private                   // where everything that comes back is made; nil: there is none
 	nearStages   map[string]*private        // stages on other file systems, by their parent directories
-	files        []*regained                // that come back
-	byFile       map[tree.Name]*regained    // by file
+	entries      []*regained                // that come back
+	byPath       map[tree.Name]*regained    // the same
 	handles      content.Handles[tree.Name] // by file
 	tree.Extents                            // of files whose bytes are written
-	nonFiles     []*tree.Entry              // directories and symbolic links that come back
-	madeDirs     map[tree.Name]string       // names of directories in the stage
-	named        map[string]bool            // paths in the stage that could not be removed after naming
 	failedDirs   map[tree.Name]bool         // directories that cannot be made
 	parity       disk.File                  // nil: it stays
 	disturbed    map[tree.Name]bool         // directories: see noteDisturbed
@@ -55,14 +52,14 @@ type Target struct {
 	Notes        []string
 	unset        map[string][]tree.Name // metadata that could not be set
 	synced       map[string]bool        // directories in which there are new names
-	opened       []*openedDir
+	opened       map[tree.Name]*openedDir
 }
 
-// A regained file comes back under some of its names.
+// A regained entry comes back: a file under some of its names.
 type regained struct {
-	*tree.Entry // the file's, of the record
+	*tree.Entry // of the record
 	names       []tree.Name
-	staged      string      // where it lies in the stage; "": it cannot be made
+	staged      string      // where it lies in the stage; "": it is not made yet, or cannot be
 	intactName  *tree.Entry // an intact name; nil: there is none
 	linked      bool        // the staged file is a link to intactName
 	copied      *tree.Entry // its name on another file system; nil: none yet
@@ -93,7 +90,9 @@ type Origin struct {
 func NewTarget(origin *Origin, st *store.State, record *store.Record, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
 	return &Target{
 		origin: origin, state: st, records: records, node: n, source: n.Dir, record: record, condition: c,
-		nearStages: map[string]*private{}, byFile: map[tree.Name]*regained{}, madeDirs: map[tree.Name]string{}, named: map[string]bool{}, failedDirs: map[tree.Name]bool{}, synced: map[string]bool{},
+		nearStages: map[string]*private{}, byPath: map[tree.Name]*regained{},
+		failedDirs: map[tree.Name]bool{}, disturbed: map[tree.Name]bool{}, unset: map[string][]tree.Name{},
+		synced: map[string]bool{}, opened: map[tree.Name]*openedDir{},
 	}
 }
 
@@ -101,14 +100,19 @@ func NewTarget(origin *Origin, st *store.State, record *store.Record, records ma
 // The source has the intact part of the node's data.
 func (x *Target) RestoreEntriesOnly(source disk.Dir) { x.source, x.entriesOnly = source, true }
 
+// noteUnfinished notes what problem there is with a path.
+func (x *Target) noteUnfinished(p tree.Name, problem string, err error) {
+	x.Unfinished = append(x.Unfinished, fmt.Sprintf("%s%s: %s", x.node.Path(p), problem, disk.Reason(err)))
+}
+
 // noteFailed notes that an entry cannot be made under a name. It fails all that lies in a directory, too.
 func (x *Target) noteFailed(e *tree.Entry, p tree.Name, err error) {
-	problem := "cannot be made"
+	problem := " cannot be made"
 	if e.Type == tree.TypeDir {
 		x.failedDirs[p] = true
 		problem += ", nor what lies in it"
 	}
-	x.Unfinished = append(x.Unfinished, fmt.Sprintf("%s %s: %s", x.node.Path(p), problem, disk.Reason(err)))
+	x.noteUnfinished(p, problem, err)
 }
 
 // drop discards a staged file, and notes all its names as failed.
@@ -140,8 +144,10 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 	}
 	x.sums = content.NewSums(m, tree.ExtentsOf(x.record.Entries))
 	x.choose()
-	for i, f := range x.files {
-		x.startFile(f, fmt.Sprint(i))
+	for i, f := range x.entries {
+		if f.Type == tree.TypeFile {
+			x.startFile(f, fmt.Sprint(i))
+		}
 	}
 	x.Extents = tree.ExtentsOf(x.writtenFiles())
 	if c.Remake {
@@ -149,7 +155,7 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 		if c.Part {
 			length = m.PartParityBytes()
 		}
-		if x.parity, err = createIn(x.stage, "parity", length); err != nil {
+		if x.parity, err = createIn(x.stage, parityName, length); err != nil {
 			return err
 		}
 	}
@@ -169,8 +175,8 @@ func (x *Target) Writes() store.Writes {
 	}
 	x.choose()
 	w := store.Writes{Node: x.node, Freed: x.node.LeftBytes(x.state)}
-	for _, f := range x.files {
-		if f.intactName == nil && !f.Sparse {
+	for _, f := range x.entries {
+		if f.Type == tree.TypeFile && f.intactName == nil && !f.Sparse {
 			w.List = append(w.List, store.Write{Bytes: f.Size, Dir: tree.Name(path.Dir(string(f.names[0])))})
 		}
 	}
@@ -211,15 +217,11 @@ func (x *Target) choose() {
 			x.Blocked = append(x.Blocked, err.Error())
 			continue
 		}
-		file := files[e.FileOf()]
-		if file == nil {
-			x.nonFiles = append(x.nonFiles, e)
-			continue
-		}
-		f := x.byFile[file.Path]
+		source := cmp.Or(files[e.FileOf()], e)
+		f := x.byPath[source.Path]
 		if f == nil {
-			f = &regained{Entry: file, intactName: x.condition.IntactNames[file.Path]}
-			x.byFile[file.Path], x.files = f, append(x.files, f)
+			f = &regained{Entry: source, intactName: x.condition.IntactNames[source.Path]}
+			x.byPath[source.Path], x.entries = f, append(x.entries, f)
 		}
 		f.names = append(f.names, e.Path)
 	}
@@ -227,7 +229,7 @@ func (x *Target) choose() {
 
 // startFile makes a file in the stage: a link to an intact name, or else an empty file of the right length.
 func (x *Target) startFile(f *regained, name string) {
-	if f.intactName != nil && x.link(f.intactName, x.stage, name, stagedPath(name)) {
+	if f.intactName != nil && x.link(f.intactName, x.stage, name) {
 		f.staged, f.linked = name, true
 		return
 	}
@@ -243,7 +245,7 @@ func (x *Target) startFile(f *regained, name string) {
 
 // writtenFiles returns the files whose bytes are written into the stage.
 func (x *Target) writtenFiles() (list []*tree.Entry) {
-	for _, f := range x.files {
+	for _, f := range x.entries {
 		if f.staged != "" && !f.linked {
 			list = append(list, f.Entry)
 		}
@@ -301,7 +303,7 @@ func (x *Target) copyGood(ctx context.Context) error {
 	d := content.NewData(x.source, x.record.Entries, true)
 	defer d.Close()
 	for i, g := range x.sums.List {
-		f := x.byFile[x.sums.Files[g.File].Path]
+		f := x.byPath[x.sums.Files[g.File].Path]
 		if f == nil || f.staged == "" || f.linked {
 			continue
 		}
@@ -354,7 +356,7 @@ func (x *Target) PutOrSkip(symbol content.Symbol, row int, block []byte) error {
 		return x.leaveParity()
 	}
 	return x.Overlapping(x.origin.Manifest.OffsetOf(row, symbol.Index, x.origin.Manifest.DataChunks), int64(len(block)), func(_ int, e *tree.Entry, _, _ int64) error {
-		if f := x.byFile[e.Path]; f.staged != "" {
+		if f := x.byPath[e.Path]; f.staged != "" {
 			x.drop(f, errMeanwhile)
 		}
 		return nil
@@ -369,12 +371,19 @@ func (x *Target) leaveParity() (err error) {
 	if x.parity == nil || c.Part {
 		return nil
 	}
-	x.Unfinished = append(x.Unfinished, fmt.Sprintf("%s cannot be made: %v", x.node.Path(tree.Name(x.node.Generation(x.origin.Generation).Path(store.ParityFile))), errMeanwhile))
+	x.noteUnfinished(tree.Name(x.node.Generation(x.origin.Generation).Path(store.ParityFile)), " cannot be made", errMeanwhile)
 	if c.Part = !c.Earlier; c.Part {
 		return x.parity.Truncate(m.PartParityBytes())
 	}
-	err = x.parity.Close()
-	x.parity = nil
+	return x.closeParity()
+}
+
+// closeParity ends the writing of parity, if there is any.
+func (x *Target) closeParity() (err error) {
+	if x.parity != nil {
+		err = x.parity.Close()
+		x.parity = nil
+	}
 	return err
 }
 
@@ -401,7 +410,7 @@ func (x *Target) Put(symbol content.Symbol, row int, block []byte) error {
 // write writes a part of the node's data into the files that come back.
 func (x *Target) write(p []byte, offset int64) error {
 	return x.Overlapping(offset, int64(len(p)), func(_ int, e *tree.Entry, start, limit int64) error {
-		f := x.byFile[e.Path]
+		f := x.byPath[e.Path]
 		part := p[start-offset : limit-offset]
 		if e.Sparse && disk.Zeros(part) {
 			return nil // as the file was made
@@ -423,7 +432,7 @@ func (x *Target) write(p []byte, offset int64) error {
 // Finish sets the modes and times of all files that come back, and syncs them.
 func (x *Target) Finish() error {
 	x.handles.Close()
-	for _, f := range x.files {
+	for _, f := range x.entries {
 		if f.staged == "" || f.linked {
 			continue
 		}
@@ -451,8 +460,6 @@ func Discard(targets map[int]*Target) {
 
 func (x *Target) discard() {
 	x.handles.Close()
-	if x.parity != nil {
-		x.parity.Close()
-	}
+	x.closeParity()
 	x.unstage() // the next run removes the rest
 }

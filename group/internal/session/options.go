@@ -1,10 +1,15 @@
 package session
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"log/slog"
 
 	"volley"
+	"volley/collective"
 	"volley/group/internal/judge"
+	"volley/group/internal/store"
 	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/sim"
@@ -57,3 +62,46 @@ func (s *Session) Trust() judge.Trust {
 
 // Read tells of so many bytes that are read.
 func (s *Session) Read(n int64) { s.Tell(n, 0) }
+
+// Bytes of a key.
+const (
+	leastKey = 16
+	MostKey  = 4096
+)
+
+// ReadKey returns the key in a file that nobody but its owner can read or write.
+func ReadKey(path string) ([]byte, error) {
+	text, err := disk.ReadSecret(path, MostKey+2)
+	if err != nil {
+		return nil, store.Inputf("cannot read the key: %w. A new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", err)
+	}
+	key := bytes.TrimSuffix(text, []byte("\n"))
+	if err := checkKey(key); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return key, nil
+}
+
+func checkKey(key []byte) error {
+	if len(key) < leastKey || len(key) > MostKey {
+		return store.Inputf("a key of %d bytes or more than %d: want %d to %d; a new one: (umask 077; head -c 32 /dev/urandom | base64 > FILE)", min(len(key), MostKey), MostKey, leastKey, MostKey)
+	}
+	return nil
+}
+
+// A LostError says that a snapshot, whose manifest has the root, does not come back for certain. All ranks find it.
+type LostError struct {
+	Step int64
+	Root string
+	Err  error
+}
+
+func (e *LostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why it does not come back.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// IsInputError reports whether the caller has to change something.
+func IsInputError(err error) bool {
+	return errors.As(err, new(*protection.RefusedError)) || errors.As(err, new(*protection.TooManyError)) || errors.As(err, new(*collective.DisagreementError))
+}

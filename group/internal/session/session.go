@@ -57,6 +57,7 @@ type ordering func(names []string, ids []protection.Identity, added []bool) ([]i
 type Session struct {
 	Setup
 	T      transport.Transport
+	Verb   Verb
 	K      int // nodes of the group
 	Nodes  []*store.Node
 	listed []*store.Node  // the same in the order of their directories
@@ -102,22 +103,15 @@ func Meeting[T any](ctx context.Context, t transport.Transport, o Setup, f func(
 
 // Look takes the directories of the nodes at this rank, locks them, and looks what all nodes hold.
 func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
-	s.Tidies = v.Writes
-	if err := s.Meet(ctx, len(dirs), v); err != nil {
-		return err
+	err := s.Meet(ctx, len(dirs), v)
+	if err == nil {
+		err = s.placeAndLock(ctx, dirs)
 	}
-	s.Passed = v.Passed
-	holder := s.Holder(v)
-	failing, err := s.placeAndLock(ctx, dirs, v, holder)
 	if err != nil {
 		return err
 	}
-	if s.States, err = Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (*store.State, error) {
-		x := n.Load(s.Key, s.K)
-		if failing[i] != "" {
-			x.Lost, x.Failing, x.Unreachable = false, failing[i], n.Absent != ""
-		}
-		return x, ctx.Err()
+	if s.States, err = Collect(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*store.State, error) {
+		return n.Load(s.Key, s.K), ctx.Err()
 	}); err != nil {
 		return err
 	}
@@ -134,7 +128,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		if n.Unlock == nil || !v.Writes || n.ReadOnly != "" { // its lock says who had it when it could be written to
 			continue
 		}
-		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), holder)
+		err := disk.Confirm(n.Dir, store.MetaPath(store.LockFile), s.Holder())
 		if errors.As(err, new(*files.SharedError)) {
 			err = &protection.RefusedError{Err: err}
 		}
@@ -146,22 +140,21 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 }
 
 // placeAndLock places the nodes here, and locks them. It starts again where another run has placed them otherwise meanwhile.
-func (s *Session) placeAndLock(ctx context.Context, dirs []string, v Verb, holder files.Holder) ([]string, error) {
+func (s *Session) placeAndLock(ctx context.Context, dirs []string) error {
 	for try := 1; ; try++ {
-		placed, err := s.Place(dirs, v)
+		placed, err := s.Place(dirs)
 		if err == nil && s.Roots {
-			err = v.Pick(ctx, s)
+			err = s.Verb.Pick(ctx, s)
+		}
+		if err == nil {
+			err = s.open(ctx)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		failing, err := s.open(ctx, v, holder)
-		if err != nil {
-			return nil, err
-		}
-		order, err := s.order(v)
+		order, err := s.order()
 		if err != nil || slices.Equal(order, placed) || try == mostTries {
-			return failing, err
+			return err
 		}
 		s.close()
 		s.Taken = nil
@@ -176,13 +169,13 @@ func (s *Session) close() {
 }
 
 // Find finds out which generation is in force, and gets its manifest and records.
-func (s *Session) Find(ctx context.Context, v Verb) error {
+func (s *Session) Find(ctx context.Context) error {
 	for try := 1; ; try++ {
-		err := s.findOnce(ctx, v)
+		err := s.findOnce(ctx)
 		if err == nil || !s.Agreed {
 			return err
 		}
-		if moved, failed := s.Again(ctx, v, try); failed != nil || !moved {
+		if moved, failed := s.Again(ctx, try); failed != nil || !moved {
 			return err // that of nodes at rest
 		}
 	}
@@ -190,22 +183,21 @@ func (s *Session) Find(ctx context.Context, v Verb) error {
 
 // Again reports whether nodes that are read beside another run hold something else than they did: what was said of them
 // may never have been so. It has looked at them again then, after a while. After some tries it gives up.
-func (s *Session) Again(ctx context.Context, v Verb, try int) (moved bool, err error) {
+func (s *Session) Again(ctx context.Context, try int) (moved bool, err error) {
 	if !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Writer != nil }) {
 		return false, nil
 	}
-	holder := s.Holder(v)
 	type look struct {
 		Moved bool
 		State *store.State
 	}
 	looks, err := Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (look, error) {
 		x := s.States[n.Index]
-		if x.Writer == nil || !n.Moved(holder) {
+		if x.Writer == nil || !n.Moved(s.Holder()) {
 			return look{State: x}, nil
 		}
 		time.Sleep(time.Duration(min(try, 10)) * restless)
-		n.Moved(holder) // from here on it is to stay
+		n.Moved(s.Holder()) // from here on it is to stay
 		return look{true, n.Load(s.Key, s.K)}, nil
 	})
 	for n, x := range looks {
@@ -228,7 +220,8 @@ const (
 )
 
 // findOnce is Find, once.
-func (s *Session) findOnce(ctx context.Context, v Verb) (err error) {
+func (s *Session) findOnce(ctx context.Context) (err error) {
+	v := &s.Verb
 	s.Current, s.adopt, err = judge.InForce(s.States, s.Trust(), v.Name == "protect")
 	switch unclear := errors.As(err, new(*protection.UnclearError)); {
 	case err != nil && v.Ends && (s.Ending() || unclear && v.Forced):
@@ -264,7 +257,7 @@ func (s *Session) checkNames(ctx context.Context) error {
 
 // Meet agrees with the other ranks on what they do, and on how many nodes each has.
 func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
-	s.Setup = Defaulted(s.Setup)
+	s.Setup, s.Verb, s.Tidies, s.Passed = Defaulted(s.Setup), v, v.Writes, v.Passed
 	terms, err := s.OptionTerms(v)
 	if err != nil {
 		return store.Inputf("the options of %s: %w", v.Name, err)
@@ -343,7 +336,7 @@ func wordsOf(name string) string {
 	return strings.Join(words, " ")
 }
 
-// nodesAt returns the nodes of the directories here, as they are given, from the number first on.
+// nodesAt returns the nodes of directories, as they are given, from the number first on.
 func nodesAt(o *protection.Settings, dirs []string, first int) ([]*store.Node, error) {
 	for _, option := range []struct {
 		label string
@@ -362,40 +355,38 @@ func nodesAt(o *protection.Settings, dirs []string, first int) ([]*store.Node, e
 		if o.Absent != nil {
 			n.Absent = o.Absent[i]
 		}
+		switch {
+		case o.Meta != "":
+			n.Meta = filepath.Join(o.Meta, fmt.Sprint("node.", n.Index))
+		case o.Roots:
+			n.Root, n.RootName = n.DirPath, n.DirName
+		}
 		nodes[i] = n
 	}
 	return nodes, nil
 }
 
 // Place makes the nodes of the directories here, and returns their order.
-func (s *Session) Place(dirs []string, v Verb) (order []int, err error) {
+func (s *Session) Place(dirs []string) (order []int, err error) {
 	first, _ := executor.Hosted(s.K, s.T.Rank(), s.T.Size())
 	if s.listed, err = nodesAt(&s.Settings, dirs, first); err != nil {
 		return nil, err
 	}
 	for _, n := range s.listed {
-		n.Added = slices.Contains(v.Added, n.DirName)
-		switch {
-		case s.Meta != "":
-			n.Meta = filepath.Join(s.Meta, fmt.Sprint("node.", n.Index))
-		case s.Roots:
-			n.Root, n.RootName = n.DirPath, n.DirName
-		}
+		n.Added = slices.Contains(s.Verb.Added, n.DirName)
 	}
 	s.Nodes = slices.Clone(s.listed)
-	if order, err = s.order(v); err != nil {
-		return nil, err
-	}
+	order, err = s.order()
 	for n, i := range order {
 		s.Nodes[n] = s.listed[i]
 		s.Nodes[n].Index = n
 	}
-	return order, nil
+	return order, err
 }
 
 // order returns which of the directories here is the first node, the next and so on, by what they say now. Those of
 // several ranks are in order: it is nil.
-func (s *Session) order(v Verb) ([]int, error) {
+func (s *Session) order() ([]int, error) {
 	if s.T.Size() > 1 {
 		return nil, nil
 	}
@@ -412,54 +403,54 @@ func (s *Session) order(v Verb) ([]int, error) {
 		ids[i].Name = n.Name
 		names[i], added[i] = n.DirName, n.Added
 	}
-	if v.Order != nil {
-		return v.Order(names, ids, added)
+	if s.Verb.Order != nil {
+		return s.Verb.Order(names, ids, added)
 	}
 	return Order(ids), nil
 }
 
-// open opens and locks the nodes here, node 0 first: it decides between two runs. It returns why nodes cannot be read.
-func (s *Session) open(ctx context.Context, v Verb, holder files.Holder) ([]string, error) {
+// open opens and locks the nodes here, node 0 first: it decides between two runs.
+func (s *Session) open(ctx context.Context) error {
 	if err := s.Apart(); err != nil {
-		return nil, err
+		return err
 	}
-	failing := make([]string, len(s.Nodes))
-	open := func(i int) error {
-		n := s.Nodes[i]
-		if failing[i] = n.Absent; n.Absent != "" || n.Dir != nil { // or it has its lock already
-			return nil
+	for _, first := range []bool{true, false} {
+		for _, n := range s.Nodes {
+			if (n.Index == 0) != first {
+				continue
+			}
+			if err := s.openNode(ctx, n); err != nil {
+				return err
+			}
 		}
-		err := n.Open(s.Disk, v.Access, holder)
-		switch {
-		case errors.As(err, new(*files.BusyError)), IsInputError(err):
-			return err
-		case err != nil:
-			failing[i] = err.Error()
-			n.Close()
-		}
-		return nil
-	}
-	if s.Nodes[0].Index == 0 {
-		if err := open(0); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.Barrier(ctx); err != nil {
-		return nil, err
-	}
-	for i, n := range s.Nodes {
-		if n.Index > 0 {
-			if err := open(i); err != nil {
-				return nil, err
+		if first {
+			if err := s.Barrier(ctx); err != nil {
+				return err
 			}
 		}
 	}
-	for _, n := range s.Nodes {
-		if n.Dir != nil && s.ReadRate > 0 {
-			n.Dir = disk.Paced(ctx, n.Dir, s.ReadRate)
+	return nil
+}
+
+// openNode opens and locks a node, or notes why it cannot be read.
+func (s *Session) openNode(ctx context.Context, n *store.Node) error {
+	if n.Failing = n.Absent; n.Failing != "" {
+		return nil
+	}
+	if n.Dir == nil { // else it has its lock already
+		err := n.Open(s.Disk, s.Verb.Access, s.Holder())
+		if errors.As(err, new(*files.BusyError)) || IsInputError(err) {
+			return err
+		}
+		if err != nil {
+			n.Failing = err.Error()
+			n.Close()
 		}
 	}
-	return failing, nil
+	if n.Dir != nil && s.ReadRate > 0 {
+		n.Dir = disk.Paced(ctx, n.Dir, s.ReadRate)
+	}
+	return nil
 }
 
 // Name returns what to call a node: its directory, with its number where others are called the same.
@@ -722,8 +713,8 @@ func (s *Session) Leftovers(removes func(n int, name string) bool) (list []strin
 }
 
 // Holder returns the holder of locks that this rank is.
-func (s *Session) Holder(v Verb) files.Holder {
-	h := disk.HolderOf(v.Name, s.Run)
+func (s *Session) Holder() files.Holder {
+	h := disk.HolderOf(s.Verb.Name, s.Run)
 	h.Rank, h.Origin = s.T.Rank(), s.Origin
 	return h
 }

@@ -29,6 +29,7 @@ type Node struct {
 	DirName  string    // what the caller calls that
 	Name     tree.Name // of it, or of its root: see Manifest.Names
 	Absent   string    // why it cannot be reached
+	Failing  string    // why it cannot be read
 	Added    bool      // to a group that is resized
 	Root     string    // in which the directory is a snapshot; "": it is none
 	RootName string    // what the caller calls the root

@@ -297,7 +297,7 @@ func (s *State) Interrupted() bool { return slices.Contains(s.Leftovers, StageNa
 func (n *Node) Load(key []byte, nodes int) *State {
 	s := &State{Dir: n.DirName, Meta: n.Meta, Name: n.Name, Node: -1, Added: n.Added, ReadOnly: n.ReadOnly, Writer: n.Writer}
 	if n.Dir == nil {
-		s.Lost = true
+		s.Lost, s.Failing, s.Unreachable = n.Failing == "", n.Failing, n.Absent != ""
 		return s
 	}
 	s.Unlocked = n.Unlock == nil && n.Writer == nil
