@@ -13,14 +13,6 @@
 // A plan's rounds are an order, not barriers. Package compile makes them steps: a step computes and sends the messages
 // that need the same. It runs as soon as nothing that it needs is missing, a few rounds ahead at most.
 //
-// Its packages, from the bottom up:
-//
-//   - cores shares work among the cores of a process.
-//   - compile makes an executable: the steps of a rank, its messages, and where every element lies. Plan in, steps out.
-//   - run says what is next in a segment. It is told what has come and gone, and has no memory, transport or goroutine.
-//   - executor, this one, has the packets, the messages, the goroutines and the timers. Its pipeline asks
-//     run what is next; its segment has the memory, its coder computes, its mail posts and waits.
-//
 // A packet so passes [Input], the segment's memory, the coder, the mail at one rank and at another one, the coder and
 // the segment there, and [Output].
 package executor

@@ -39,7 +39,7 @@ func CauchyOn(x, y Points) (Matrix, error) {
 		return fmt.Sprintf("y_%d", k-x.Len())
 	}
 	seen := make(map[field.Element]int, x.Len()+y.Len())
-	for k, e := range slices.Concat(pointset.Elements(x), pointset.Elements(y)) {
+	for k, e := range slices.Concat(pointset.Elements(nil, x), pointset.Elements(nil, y)) {
 		if first, ok := seen[e]; ok {
 			return nil, fmt.Errorf("matrix: cauchy: the points %s and %s are both %v: want distinct points", name(first), name(k), e)
 		}

@@ -126,7 +126,7 @@ func TestFactorArrangement(t *testing.T) {
 	omega, _ := ShiftedCosetPoints(f, 24, 0)
 	alpha, _ := ShiftedCosetPoints(f, 24, 3)
 	shuffle := func(p Points, perm []int) Points {
-		list := pointset.Elements(p)
+		list := pointset.Elements(nil, p)
 		for k, at := range perm {
 			list[k] = p.At(at)
 		}
@@ -218,7 +218,7 @@ func TestFactorFolds(t *testing.T) {
 func TestFactorNatural(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	list := func(swap int) Points { // processors 1 and 1+swap have changed places
-		p := pointset.Elements(must(CosetPoints(f, 24))(t))
+		p := pointset.Elements(nil, must(CosetPoints(f, 24))(t))
 		p[1], p[1+swap] = p[1+swap], p[1]
 		return must(NewPoints(f, p))(t)
 	}
@@ -357,7 +357,7 @@ func TestPartition(t *testing.T) {
 func TestFactorMany(t *testing.T) {
 	f := fieldtest.Parse(t, "2147483647")
 	for n, want := range map[int]bool{mostSearched: true, mostSearched + 2: false} {
-		list := pointset.Elements(must(CosetPoints(f, n))(t))
+		list := pointset.Elements(nil, must(CosetPoints(f, n))(t))
 		for i, z := range list {
 			list[i] = f.Sub(field.Element{}, z)
 		}

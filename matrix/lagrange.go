@@ -81,7 +81,7 @@ func (m *lagrange) weight(i int) field.Element {
 // arranged returns the points ω by their structure.
 func (m *lagrange) arranged(p *poll.Poller) *arranged {
 	return m.tower.Get(func() *arranged {
-		return findTower(p, m.Field(), [][]field.Element{pointset.ElementsOf(p, m.omega)}, false, nil)[0]
+		return findTower(p, m.Field(), [][]field.Element{pointset.Elements(p, m.omega)}, false, nil)[0]
 	})
 }
 
@@ -97,7 +97,7 @@ func arrangeBoth(p *poll.Poller, omega, alpha Points, r pointset.Radices) []*arr
 	if omega.Len() > mostSearched {
 		return nil
 	}
-	return findTower(p, omega.Field(), [][]field.Element{pointset.ElementsOf(p, omega), pointset.ElementsOf(p, alpha)}, false, r)
+	return findTower(p, omega.Field(), [][]field.Element{pointset.Elements(p, omega), pointset.Elements(p, alpha)}, false, r)
 }
 
 // factorLagrange returns the factorisation from values at w[0]'s points, through coefficients, to values at w[1]'s.

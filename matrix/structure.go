@@ -113,6 +113,6 @@ func (t transpose) Structure() Structure {
 
 // disjoint reports whether the sets have no point in common.
 func disjoint(a, b Points) bool {
-	pointSet := setOf(nil, pointset.Elements(a))
-	return !slices.ContainsFunc(pointset.Elements(b), func(z field.Element) bool { return pointSet[z] })
+	pointSet := setOf(nil, pointset.Elements(nil, a))
+	return !slices.ContainsFunc(pointset.Elements(nil, b), func(z field.Element) bool { return pointSet[z] })
 }

@@ -101,7 +101,7 @@ func (m vandermonde) factor(p *poll.Poller, r pointset.Radices) *Factorisation {
 	if points.Len() > mostSearched {
 		return nil
 	}
-	w := findTower(p, points.Field(), [][]field.Element{pointset.ElementsOf(p, points)}, true, r)[0]
+	w := findTower(p, points.Field(), [][]field.Element{pointset.Elements(p, points)}, true, r)[0]
 	if !w.structured() {
 		return nil
 	}

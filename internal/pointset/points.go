@@ -314,10 +314,8 @@ func Product(list []int) string {
 	return strings.Join(s, "·")
 }
 
-// Elements lists the points.
-func Elements(points Points) []field.Element { return ElementsOf(nil, points) }
-
-func ElementsOf(p *poll.Poller, points Points) []field.Element {
+// Elements lists the points; each is a step of the poller, or of none.
+func Elements(p *poll.Poller, points Points) []field.Element {
 	list := make([]field.Element, points.Len())
 	for k := range list {
 		list[k] = points.At(k)

@@ -95,7 +95,7 @@ func (b *builder) set(name string, meaning func(word string) (matrix.Points, err
 		return nil, fmt.Errorf("matrix: %s in %s, and %s", printable.Count(p.Len(), "point"), name, want)
 	}
 	for _, word := range pointWords {
-		if known, err := meaning(word); err == nil && slices.Equal(pointset.Elements(known), pointset.Elements(p)) {
+		if known, err := meaning(word); err == nil && slices.Equal(pointset.Elements(nil, known), pointset.Elements(nil, p)) {
 			return known, nil
 		}
 	}

@@ -36,7 +36,7 @@ func TestReadPoints(t *testing.T) {
 			}
 		}
 	}
-	if got := must(matrix.NewPoints(f, pointset.Elements(want)))(t); got.ID() != want.ID() {
+	if got := must(matrix.NewPoints(f, pointset.Elements(nil, want)))(t); got.ID() != want.ID() {
 		t.Errorf("listed they have the ID %s, want %s", got.ID(), want.ID())
 	}
 	if must(ReadPoints(f, strings.NewReader("0 3 256"), "p"))(t).ID() == want.ID() {

@@ -52,7 +52,7 @@ func TestBuildForAgain(t *testing.T) {
 			}
 			var sets []matrix.PointSet
 			for _, set := range matrix.StructureOf(m).Points {
-				sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(set.Points)))(t)})
+				sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(nil, set.Points)))(t)})
 			}
 			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument}
 			again := must(values.BuildFrom(f, k, r, sets, matrix.DenseOf(m)))(t)

@@ -125,7 +125,7 @@ func TestBuild(t *testing.T) {
 			built := must(plain.Build(f, k, k))(t)
 			var sets []matrix.PointSet
 			for _, set := range matrix.StructureOf(built).Points {
-				sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(set.Points)))(t)})
+				sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(nil, set.Points)))(t)})
 			}
 			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Order: c.spec.Order, Inverse: c.spec.Inverse}
 			again := must(values.BuildFrom(f, k, k, sets, matrix.DenseOf(built)))(t)
