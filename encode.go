@@ -49,11 +49,10 @@ type chosenPlan struct {
 
 	mu          sync.Mutex // guards what follows
 	executables map[executableKey]*executor.Executable
-	last        *executor.Executable // of these
-	agreed      settings             // in the last run, without the seed
-	report      Report               // of that, as far as it is known before a run
-	hosts       [][]int              // of which stage.pays was asked last: their ranks
-	slower      bool                 // what stage.pays has answered: this plan takes no less time than their exchange
+	agreed      settings // in the last run, without the seed
+	report      Report   // of that, as far as it is known before a run
+	hosts       [][]int  // of which stage.pays was asked last: their ranks
+	slower      bool     // what stage.pays has answered: this plan takes no less time than their exchange
 }
 
 // reportOf returns the report of a run, as far as it is known before it.
@@ -87,19 +86,19 @@ func (c *chosenPlan) executable(ctx context.Context, rank, ranks int) (x *execut
 	}
 	ended := executor.OnCore(ctx, func() {
 		c.mu.Lock()
-		ready, template := len(c.executables) < mostReady, c.last
+		ready := len(c.executables) < mostReady
 		c.mu.Unlock()
 		if ready {
 			x, err = executor.Prepare(ctx, c.Plan, rank, ranks)
 		} else {
-			x, err = executor.PrepareCompact(ctx, c.Plan, rank, ranks, template)
+			x, err = executor.PrepareCompact(ctx, c.Plan, rank, ranks)
 		}
 	})
 	if err = cmp.Or(ended, err); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
-	c.executables[key], c.last = x, x
+	c.executables[key] = x
 	c.mu.Unlock()
 	if kept := c.kept.Load(); kept != nil {
 		planned.Grow(kept, x.Bytes())

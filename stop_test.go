@@ -154,7 +154,7 @@ func TestPolls(t *testing.T) {
 						ctx := newPolled(t, 0)
 						var err error
 						if compact {
-							_, err = executor.PrepareCompact(ctx, q, ranks/2, ranks, nil)
+							_, err = executor.PrepareCompact(ctx, q, ranks/2, ranks)
 						} else {
 							_, err = executor.Prepare(ctx, q, ranks/2, ranks)
 						}

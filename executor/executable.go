@@ -18,22 +18,18 @@ func (x *Executable) Bytes() int64 { return x.compiled.Bytes() }
 // Prepare makes the executable of a rank. It returns an error when a program cannot be made, or sends and receives of
 // processors here do not agree, and the cause of the context where that ends.
 func Prepare(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
-	return prepared(compile.Prepare(ctx, p, rank, ranks, false))
+	return prepare(ctx, p, rank, ranks, false)
 }
 
 // PrepareCompact is [Prepare] for one of many ranks of a process. The executable holds the coefficients of its
 // maps as they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with
-// it, of as many ranks at a time as there are cores. It shares what is the same in the executable of another rank, unless
-// that is nil.
-func PrepareCompact(ctx context.Context, p plan.Plan, rank, ranks int, shared *Executable) (*Executable, error) {
-	x, err := compile.Prepare(ctx, p, rank, ranks, true)
-	if err == nil && shared != nil {
-		err = x.Share(ctx, shared.compiled)
-	}
-	return prepared(x, err)
+// it, of as many ranks at a time as there are cores.
+func PrepareCompact(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
+	return prepare(ctx, p, rank, ranks, true)
 }
 
-func prepared(x *compile.Executable, err error) (*Executable, error) {
+func prepare(ctx context.Context, p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
+	x, err := compile.Prepare(ctx, p, rank, ranks, compact)
 	if err != nil {
 		return nil, err
 	}

@@ -18,14 +18,12 @@ import (
 	"volley/plan"
 )
 
-// Hosted returns which processors of a plan live at a rank: all of [first, end). They
-// are dealt out in order, to each rank as many as to any other or one more.
+// Hosted is that of package executor.
 func Hosted(processors, rank, ranks int) (first, end int) {
 	return rank * processors / ranks, (rank + 1) * processors / ranks
 }
 
-// RankOf returns the rank at which a processor of a plan lives: it is among those that
-// [Hosted] returns for that rank.
+// RankOf is that of package executor.
 func RankOf(proc, processors, ranks int) int { return ((proc+1)*ranks - 1) / processors }
 
 // An Executable is what one rank has to do for a plan: the programs of its processors, made
@@ -134,40 +132,6 @@ type Receive struct {
 	Message
 	Element, Count int32 // in memory
 	Wakes          []int // steps that need it, in order
-}
-
-// Share takes the lists of another executable that are equal, until the context ends. By measurement 4,096 ranks of a
-// dense matrix so take 424 MiB, and else 494.
-func (x *Executable) Share(ctx context.Context, y *Executable) (err error) {
-	defer poll.Catch(&err)
-	steps := poll.New(ctx)
-	for i := range x.Steps[:min(len(x.Steps), len(y.Steps))] {
-		s, t := &x.Steps[i], &y.Steps[i]
-		steps.Steps(1 + len(s.Wakes))
-		s.Wakes = deduplicate(s.Wakes, t.Wakes)
-		for k := range s.Operations[:min(len(s.Operations), len(t.Operations))] {
-			a, b := &s.Operations[k], &t.Operations[k]
-			steps.Steps(len(a.Outputs) + len(a.Inputs))
-			a.Outputs, a.Inputs = deduplicate(a.Outputs, b.Outputs), deduplicate(a.Inputs, b.Inputs)
-		}
-	}
-	for i := range x.Sends[:min(len(x.Sends), len(y.Sends))] {
-		steps.Steps(len(x.Sends[i].Slots))
-		x.Sends[i].Slots = deduplicate(x.Sends[i].Slots, y.Sends[i].Slots)
-	}
-	for i := range x.Receives[:min(len(x.Receives), len(y.Receives))] {
-		steps.Steps(len(x.Receives[i].Wakes))
-		x.Receives[i].Wakes = deduplicate(x.Receives[i].Wakes, y.Receives[i].Wakes)
-	}
-	return nil
-}
-
-// deduplicate returns the shared list where it is equal.
-func deduplicate[T comparable](current, shared []T) []T {
-	if slices.Equal(current, shared) {
-		return shared
-	}
-	return current
 }
 
 // compilers are those of compact executables: the lists of thousands of ranks would keep the garbage collector busy. By
