@@ -21,7 +21,7 @@ var engine struct {
 	started   bool
 	anyThread bool
 	multiple  bool        // threads, at once
-	drives    int         // calls of a C program under way
+	drives    int         // calls of a C program under way, or 1 after Init
 	driver    chan func() // what the one thread is to call, where not any may
 	open      map[*Endpoint]bool
 	lost      []*Endpoint // closed ones: MPI may use their memory at any time
@@ -102,30 +102,21 @@ func progressAll() (end func()) {
 // start starts MPI unless it is started, in the thread that is to call MPI where the library wants a single one.
 func start() error {
 	engine.Lock()
-	defer engine.Unlock()
-	if engine.started {
+	started := engine.started
+	engine.Unlock()
+	if started {
 		return nil
 	}
 	failed := make(chan error)
-	calls := make(chan func())
 	go func() {
 		runtime.LockOSThread()
-		threads, err := initialize()
-		engine.anyThread, engine.multiple = threads.serialized(), threads.multiple()
+		calls, err := engage()
 		failed <- err
-		if err != nil {
-			return
-		}
 		for f := range calls {
 			f()
 		}
 	}()
-	if err := <-failed; err != nil {
-		return err
-	}
-	serve(calls)
-	engine.endProgress = progressAll()
-	return nil
+	return <-failed
 }
 
 // isOpen notes that an endpoint is open, or no longer is. The caller holds the lock.
@@ -134,11 +125,6 @@ func (e *Endpoint) isOpen(open bool) {
 		engine.open[e] = true
 	}
 	engine.endpoints.Store(int32(len(engine.open)))
-}
-
-// serve says that MPI is started, and by whom calls are made. The caller holds the lock.
-func serve(calls chan func()) {
-	engine.started, engine.driver, engine.open = true, calls, map[*Endpoint]bool{}
 }
 
 // Init starts MPI if need be, and returns this process's rank of a duplicate of MPI_COMM_WORLD. All processes call it.
@@ -273,13 +259,13 @@ var begun sync.WaitGroup
 // turn is held while the engine is started or ends for C programs.
 var turn sync.Mutex
 
-// engage starts the engine for a call of a C program, if no other has it, and returns what this thread is to call.
+// engage starts the engine, if no other call of a C program has, and returns what this thread is to call.
 func engage() (calls chan func(), err error) {
 	turn.Lock()
 	defer turn.Unlock()
 	engine.Lock()
 	defer engine.Unlock()
-	if engine.started && (engine.drives == 0 || !engine.multiple) {
+	if engine.started && !engine.multiple {
 		return nil, errors.New("mpi: busy with another call")
 	}
 	if engine.drives == 0 {
@@ -289,7 +275,7 @@ func engage() (calls chan func(), err error) {
 		}
 		engine.anyThread, engine.multiple = threads.serialized(), threads.multiple()
 		calls = make(chan func())
-		serve(calls)
+		engine.started, engine.driver, engine.open = true, calls, map[*Endpoint]bool{}
 		engine.endProgress = progressAll()
 	}
 	engine.drives++
@@ -321,7 +307,9 @@ func Finalize() error {
 		return nil
 	}
 	remaining := len(engine.open)
-	engine.started = remaining > 0
+	if remaining == 0 {
+		engine.started, engine.drives = false, 0
+	}
 	engine.Unlock()
 	if remaining > 0 {
 		return fmt.Errorf("mpi: Finalize with %d endpoints that are not closed", remaining)
