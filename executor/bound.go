@@ -61,9 +61,6 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 	if t.Rank() != x.Rank || t.Size() != x.Ranks {
 		return fail("the executable of rank %d of %d at rank %d of %d", x.Rank, x.Ranks, t.Rank(), t.Size())
 	}
-	if len(job.Header) > 0 && job.Accept == nil {
-		return fail("a header and no Accept for those that arrive")
-	}
 	pieces := info.PieceCount()
 	if len(job.Inputs)*pieces != x.Inputs || len(job.Outputs)*pieces != len(x.Outputs) {
 		return fail("%d inputs and %d outputs: the program has %d and %d",
@@ -72,17 +69,6 @@ func newBound(t transport.Transport, job Job) (*Bound, error) {
 	symbol := int64(info.Field.SymbolBytes())
 	if job.Bytes < 0 || job.Bytes%symbol != 0 || job.Segment <= 0 || job.Segment%symbol != 0 {
 		return fail("packets of %d bytes in segments of %d: want multiples of the symbol size, %d", job.Bytes, job.Segment, symbol)
-	}
-	if job.ObserveAll != nil && x.Ranks > 1 {
-		return fail("ObserveAll at one of %d ranks", x.Ranks)
-	}
-	if job.Timeout < 0 {
-		return fail("timeout %v: want 0 or more", job.Timeout)
-	}
-	for i, output := range job.Outputs {
-		if output.Writer == nil && int64(len(output.Memory)) < job.Bytes {
-			return fail("output %d: memory of %d bytes for a packet of %d", i, len(output.Memory), job.Bytes)
-		}
 	}
 	b := &Bound{job: job, x: x, t: t, pieces: pieces, align: max(job.Align, symbol), cores: transport.Cores(t)}
 	if b.uncut() {

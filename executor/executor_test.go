@@ -424,11 +424,6 @@ func TestObserveAll(t *testing.T) {
 			}
 		}
 	}
-	r := &run{plan: compile(t, "universal", a, 1), packets: randomPackets(f, 1, equal(k, 10)...), bytes: 20, segment: 20}
-	r.job = func(_ int, job *executor.Job) { job.ObserveAll = func([][]byte, [][]byte) error { return nil } }
-	if r.do(t.Context()); r.errs[0] == nil || !strings.Contains(r.errs[0].Error(), "ObserveAll at one of 5 ranks") {
-		t.Errorf("several ranks: %v", r.errs[0])
-	}
 }
 
 // memory is an output that may be written any number of times.
@@ -569,9 +564,6 @@ func TestWrongJobs(t *testing.T) {
 		{"segments of 3", func(j *executor.Job) { j.Segment = 3 }},
 		{"segments of 0", func(j *executor.Job) { j.Segment = 0 }},
 		{"segments of -2", func(j *executor.Job) { j.Segment = -2 }},
-		{"a header and no Accept", func(j *executor.Job) { j.Header = []byte("hello") }},
-		{"a header and no Accept", func(j *executor.Job) { j.Header = []byte{0} }},
-		{"timeout -1ns", func(j *executor.Job) { j.Timeout = -1 }},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

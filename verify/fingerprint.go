@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"volley/field"
 )
@@ -57,21 +56,6 @@ const batch = 32
 // symbols returns the least number of symbols that are all zero with a probability of at most 2^-33, where
 // each is unless so many random elements are all other than one of q.
 func symbols(f field.Field, elements float64) int {
-	type key struct {
-		field    string
-		elements float64
-	}
-	k := key{f.Name(), elements}
-	n, known := symbolCounts.Load(k)
-	if !known {
-		n, _ = symbolCounts.LoadOrStore(k, countSymbols(f, elements))
-	}
-	return n.(int)
-}
-
-var symbolCounts sync.Map // as every run asks for them
-
-func countSymbols(f field.Field, elements float64) int {
 	q, _ := new(big.Float).SetInt(f.Order()).Float64()
 	zero := -math.Expm1(elements * math.Log1p(-1/q)) // exact for large q, too
 	return int(math.Ceil(-33 / math.Log2(zero)))

@@ -248,18 +248,12 @@ func machine() int64 {
 
 func (g *communicator) free() error { return failed("MPI_Comm_free", C.MPI_Comm_free(&g.comm)) }
 
-// threads says which threads may call MPI.
-type threads C.int
-
-// any reports whether any thread may, one at a time; multiple, whether several may at once.
-func (t threads) serialized() bool { return t >= C.MPI_THREAD_SERIALIZED }
-func (t threads) multiple() bool   { return t >= C.MPI_THREAD_MULTIPLE }
-
-// initialize starts MPI unless it is started.
-func initialize() (threads, error) {
+// initialize starts MPI unless it is started. It returns whether any thread may call it, one at a time, and whether several
+// may at once.
+func initialize() (anyThread, multiple bool, err error) {
 	var provided C.int
-	err := failed("MPI_Init_thread", C.volley_init(&provided))
-	return threads(provided), err
+	err = failed("MPI_Init_thread", C.volley_init(&provided))
+	return provided >= C.MPI_THREAD_SERIALIZED, provided >= C.MPI_THREAD_MULTIPLE, err
 }
 
 func finalize() error { return failed("MPI_Finalize", C.volley_finalize()) }

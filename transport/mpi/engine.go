@@ -228,7 +228,7 @@ func Begin(handle int, timeout time.Duration, f func(*Endpoint) error, report fu
 	if err := check(handle); err != nil {
 		return err
 	}
-	if threads, err := initialize(); err != nil || !threads.multiple() {
+	if _, multiple, err := initialize(); err != nil || !multiple {
 		return cmp.Or(err, error(ErrOneThread))
 	}
 	if _, err := engage(); err != nil {
@@ -269,11 +269,9 @@ func engage() (calls chan func(), err error) {
 		return nil, errors.New("mpi: busy with another call")
 	}
 	if engine.drives == 0 {
-		threads, err := initialize()
-		if err != nil {
+		if engine.anyThread, engine.multiple, err = initialize(); err != nil {
 			return nil, err
 		}
-		engine.anyThread, engine.multiple = threads.serialized(), threads.multiple()
 		calls = make(chan func())
 		engine.started, engine.driver, engine.open = true, calls, map[*Endpoint]bool{}
 		engine.endProgress = progressAll()
