@@ -53,7 +53,7 @@ func Bind(ctx context.Context, t transport.Transport, job Job) (*Bound, error) {
 
 // newBound checks a job.
 func newBound(t transport.Transport, job Job) (*Bound, error) {
-	x := job.Executable
+	x := job.Executable.compiled
 	info := x.Plan.Info()
 	fail := func(format string, args ...any) (*Bound, error) {
 		return nil, inProcessor(x.First, fmt.Errorf(format, args...))

@@ -10,19 +10,30 @@ import (
 
 // An Executable is what one rank has to do for a plan: the programs of its processors, made ready to run on packets of any
 // length, any number of times. It is immutable and safe for concurrent use.
-type Executable = compile.Executable
+type Executable struct{ compiled *compile.Executable }
+
+// Bytes returns about how much memory it takes.
+func (x *Executable) Bytes() int64 { return x.compiled.Bytes() }
 
 // Prepare makes the executable of a rank. It returns an error when a program cannot be made, or sends and receives of
 // processors here do not agree, and the cause of the context where that ends.
 func Prepare(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
-	return compile.Prepare(ctx, p, rank, ranks, false)
+	return prepare(ctx, p, rank, ranks, false)
 }
 
 // PrepareCompact is [Prepare] for one of many ranks of a process. The executable holds the coefficients of its
 // maps as they are in packets, a quarter or less of what kernels want, and makes a map ready whenever it computes with
 // it, of as many ranks at a time as there are cores.
 func PrepareCompact(ctx context.Context, p plan.Plan, rank, ranks int) (*Executable, error) {
-	return compile.Prepare(ctx, p, rank, ranks, true)
+	return prepare(ctx, p, rank, ranks, true)
+}
+
+func prepare(ctx context.Context, p plan.Plan, rank, ranks int, compact bool) (*Executable, error) {
+	x, err := compile.Prepare(ctx, p, rank, ranks, compact)
+	if err != nil {
+		return nil, err
+	}
+	return &Executable{x}, nil
 }
 
 // Hosted returns which processors of a plan live at a rank: all of [first, end). They

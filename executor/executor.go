@@ -91,26 +91,10 @@ type Input struct {
 	Validate func(part []byte, offset int64) error
 }
 
-// inMemory returns the packet where it is used where it lies, else nil.
-func (p Input) inMemory() []byte {
-	if p.Reader != nil {
-		return nil
-	}
-	return p.Memory
-}
-
 // An Output is where a result goes, to memory or to a writer.
 type Output struct {
 	Memory []byte      // [Job].Bytes or more: the result is computed where it is to lie
 	Writer io.WriterAt // unless nil, takes the result in place of Memory
-}
-
-// inMemory returns where the result is computed where it is to lie, else nil.
-func (p Output) inMemory() []byte {
-	if p.Writer != nil {
-		return nil
-	}
-	return p.Memory
 }
 
 // Traffic counts what one processor did. A message that goes out in segments

@@ -137,16 +137,11 @@ func (box *mail) wait(ctx context.Context, m *run.Interpreter) (run.Activity, er
 	if t.Receive {
 		return run.Activity{Action: run.Receive, Number: t.ID}, box.received(t.ID, err)
 	}
-	return run.Activity{Action: run.Send, Number: t.ID}, box.sent(t.ID, err)
-}
-
-// sent returns what has failed of a send that is over.
-func (box *mail) sent(k int, err error) error {
 	if err != nil {
-		m := &box.x.Sends[k]
-		return inProcessor(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
+		m := &box.x.Sends[t.ID]
+		err = inProcessor(int(m.Src), fmt.Errorf("round %d: send to processor %d: %w", m.Round, m.Dst, err))
 	}
-	return nil
+	return run.Activity{Action: run.Send, Number: t.ID}, err
 }
 
 // received returns what is wrong with a message that is there.

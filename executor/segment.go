@@ -142,12 +142,18 @@ func (g *segment) readInputs() error {
 func (g *segment) readInput(i int, packet Input) error {
 	begin, length := g.piece(i)
 	offset := g.offset + int64(begin)
-	lies := g.put(i, &g.buffers[i], packet.inMemory(), offset, length)
+	memory, reader := packet.Memory, packet.Reader
+	if reader != nil {
+		memory = nil
+	}
+	lies := g.put(i, &g.buffers[i], memory, offset, length)
 	element := g.memory[i]
 	g.inputs[i] = element[:length]
 	if !lies {
-		n, err := packet.readAt(element[:length], offset)
-		if err != nil && !errors.Is(err, io.EOF) {
+		n, err := 0, error(nil)
+		if reader == nil {
+			n = copy(element[:length], memory[min(offset, int64(len(memory))):])
+		} else if n, err = reader.ReadAt(element[:length], offset); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		clear(element[n:])
@@ -158,20 +164,16 @@ func (g *segment) readInput(i int, packet Input) error {
 	return packet.Validate(g.inputs[i], offset)
 }
 
-// readAt reads the packet as io.ReaderAt says.
-func (p Input) readAt(dst []byte, offset int64) (int, error) {
-	if p.Reader != nil {
-		return p.Reader.ReadAt(dst, offset)
-	}
-	return copy(dst, p.Memory[min(offset, int64(len(p.Memory))):]), nil
-}
-
 // locateOutputs finds out where the outputs of the segment are to lie in memory.
 func (g *segment) locateOutputs() {
 	for o, output := range g.x.Outputs {
 		if output.First {
 			begin, length := g.piece(o)
-			g.written[o] = g.put(output.Element, &g.buffers[g.x.Inputs+o], g.job.Outputs[o/g.pieces].inMemory(), g.offset+int64(begin), length)
+			target := g.job.Outputs[o/g.pieces]
+			if target.Writer != nil {
+				target.Memory = nil
+			}
+			g.written[o] = g.put(output.Element, &g.buffers[g.x.Inputs+o], target.Memory, g.offset+int64(begin), length)
 		}
 	}
 }

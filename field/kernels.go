@@ -61,14 +61,7 @@ const (
 var kernelPaths = findKernels()
 
 // currentKernels are the ones in use; nil where all is done in Go.
-var currentKernels = bestKernels()
-
-func bestKernels() *kernels {
-	if len(kernelPaths) == 0 {
-		return nil
-	}
-	return kernelPaths[0]
-}
+var currentKernels = append(kernelPaths[:len(kernelPaths):len(kernelPaths)], nil)[0]
 
 // Kernels returns the name of the kernels in use for binary fields: a set of instructions, or "generic Go".
 func Kernels() string { return pathName(currentKernels) }

@@ -16,16 +16,6 @@ type arranged struct {
 	point []int // with that label
 }
 
-// natural reports whether point k has the label k.
-func (w *arranged) natural() bool {
-	for k, l := range w.label {
-		if k != l {
-			return false
-		}
-	}
-	return true
-}
-
 // mostSearched is how many points are searched for structure; of more it is known only where they say it themselves.
 const mostSearched = 1 << 17
 
@@ -237,7 +227,7 @@ func (c *climbed) arrange(p *poll.Poller) *arranged {
 
 // labels returns the labels of the points.
 func (w *arranged) labels() Labels {
-	if w.natural() {
+	if slices.IsSorted(w.label) { // each label is that of one point
 		return Labels{}
 	}
 	return Labels{func(k int) int { return w.label[k] }, func(l int) int { return w.point[l] }}

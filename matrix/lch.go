@@ -61,24 +61,13 @@ func (m *lch) ID() string { return "lch" }
 func (m *lch) At(l, j int) field.Element {
 	m.check(l, j)
 	h := len(m.norm)
-	v := m.scale(l)
+	v := field.One
 	for t := range h {
 		if l>>t&1 == 1 {
-			v = m.f.Mul(v, m.tower.value(t, j))
+			v = m.f.Mul(v, m.f.Mul(m.norm[t], m.tower.value(t, j)))
 		}
 	}
 	return m.f.Mul(v, field.Exp(m.f, m.tower.value(h, j), uint64(l>>h)))
-}
-
-// scale returns Π 1/s_t(2^t) over the bits t of l.
-func (m *lch) scale(l int) field.Element {
-	v := field.One
-	for t, c := range m.norm {
-		if l>>t&1 == 1 {
-			v = m.f.Mul(v, c)
-		}
-	}
-	return v
 }
 
 func (m *lch) Structure() Structure { // values of one polynomial of each degree

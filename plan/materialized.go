@@ -1,6 +1,9 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Materialized plan holds every program in memory, as a JSON file does.
 type Materialized struct {
@@ -83,10 +86,6 @@ func (m *Materialized) Messages() [][]Message {
 
 // sent returns the slots that the message received as r in round t carries.
 func (m *Materialized) sent(t int, r Recv) []Slot {
-	for _, s := range m.Programs[r.Src].Rounds[t].Sends {
-		if s.Port == r.Port {
-			return s.Slots
-		}
-	}
-	return nil
+	sends := m.Programs[r.Src].Rounds[t].Sends
+	return sends[slices.IndexFunc(sends, func(s Send) bool { return s.Port == r.Port })].Slots
 }

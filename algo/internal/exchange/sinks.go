@@ -184,24 +184,20 @@ func (w *scheme) encode(b *schedule.Builder, a matrix.Matrix, group, i int, inpu
 }
 
 // carrier returns the index in a group of who ends with the part of result s, or begins with packet s.
-func (w *scheme) carrier(group, s int) int {
-	switch {
-	case w.layers == nil:
-		return s
-	case w.gather():
-		return w.inputs[group].Processor(w.outputs[group].Label(s))
-	}
-	return w.outputs[group].Processor(w.inputs[group].Label(s))
-}
+func (w *scheme) carrier(group, s int) int { return w.across(group, s, w.gather()) }
 
-func (w *scheme) carries(group, i int) int {
+// carries is the inverse of carrier.
+func (w *scheme) carries(group, i int) int { return w.across(group, i, !w.gather()) }
+
+// across returns the processor that begins where another one ends, by the layers of a group, or the other way round.
+func (w *scheme) across(group, i int, reverse bool) int {
 	switch {
 	case w.layers == nil:
 		return i
-	case w.gather():
-		return w.outputs[group].Processor(w.inputs[group].Label(i))
+	case reverse:
+		return w.inputs[group].Processor(w.outputs[group].Label(i))
 	}
-	return w.inputs[group].Processor(w.outputs[group].Label(i))
+	return w.outputs[group].Processor(w.inputs[group].Label(i))
 }
 
 // merged reports whether the one that communicator s is for is a processor of a group that carries the same.

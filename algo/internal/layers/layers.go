@@ -45,7 +45,7 @@ func nameOf(name string, fact *matrix.Factorisation, cuts []int) string {
 // algorithm, in natural order whatever the layers need: that is a plan where it takes one round, or there is no other.
 func Plans(name string, t schedule.Task, facts []*matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
 	if len(facts) == 0 || !takes(name, facts[0]) {
-		return nil, &familyError{name, t.Matrix}
+		return nil, notOfFamily(name, t.Matrix)
 	}
 	var plans []plan.Plan
 	for _, fact := range facts {
@@ -90,7 +90,7 @@ func plansOf(name string, t schedule.Task, fact *matrix.Factorisation, anyOrder 
 // in whatever order of layers there are such. Natural is the factorisation in the matrix's own order, or nil.
 func PlanWith(name string, t schedule.Task, natural *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
 	if !takes(name, natural) {
-		return nil, &familyError{name, t.Matrix}
+		return nil, notOfFamily(name, t.Matrix)
 	}
 	if len(parameters) == 1 {
 		sizes := parameters[0]
@@ -137,18 +137,11 @@ func cutsFor(layers []matrix.Layer, i int, sizes []int, allowed func(i, j int) b
 	return nil
 }
 
-// A familyError says that a matrix is not of an algorithm's family. It wraps [schedule.ErrStructure].
-type familyError struct {
-	algorithm string
-	matrix    matrix.Matrix
+// notOfFamily returns the error of a matrix that is not of an algorithm's family.
+func notOfFamily(algorithm string, a matrix.Matrix) error {
+	return fmt.Errorf("algo: %s for matrix %s over %s with K = %d: %w: take another algorithm, such as universal",
+		algorithm, Short(a.ID()), a.Field().Name(), a.Rows(), schedule.ErrStructure)
 }
-
-func (e *familyError) Error() string {
-	return fmt.Sprintf("algo: %s for matrix %s over %s with K = %d: %v: take another algorithm, such as universal",
-		e.algorithm, Short(e.matrix.ID()), e.matrix.Field().Name(), e.matrix.Rows(), schedule.ErrStructure)
-}
-
-func (e *familyError) Unwrap() error { return schedule.ErrStructure }
 
 // Short cuts an ID, which may have a hash in it, to what fits into a message.
 func Short(id string) string {

@@ -139,10 +139,8 @@ func sharesOf(packets []schedule.Packet) []share {
 
 // sourcesOf returns which sources are a processor's.
 func (w *word) sourcesOf(proc int) []int {
-	for _, s := range w.sources {
-		if s.proc == proc {
-			return s.indices
-		}
+	if i := slices.IndexFunc(w.sources, func(s share) bool { return s.proc == proc }); i >= 0 {
+		return w.sources[i].indices
 	}
 	return nil
 }
