@@ -25,7 +25,6 @@ import (
 // A comm is a way for processors to talk.
 type comm struct {
 	name string // as --comm takes it
-	doc  string
 
 	// join returns this process's party, or an error where the others do not come within the time of the flags.
 	join func(ctx context.Context, o *Joining) (*session.Party, error)
@@ -36,21 +35,19 @@ const autoComm = "auto"
 
 // comms are the values of --comm, the default first.
 var comms = []comm{
-	{autoComm, "what started this process decides", nil},
-	{"local", "in this process", func(context.Context, *Joining) (*session.Party, error) {
+	{autoComm, nil},
+	{"local", func(context.Context, *Joining) (*session.Party, error) {
 		return &session.Party{Transport: local.New(1)[0]}, nil
 	}},
-	{"tcp", "by TCP, in processes on any machines", joinTCP},
+	{"tcp", joinTCP},
 }
 
 // noMPI says why a program has not got --comm mpi.
 const noMPI = "this volley was built without MPI: build it with go build -tags mpi ./cmd/volley"
 
 func findComm(name string) (comm, error) {
-	for _, c := range comms {
-		if c.name == name {
-			return c, nil
-		}
+	if i := slices.IndexFunc(comms, func(c comm) bool { return c.name == name }); i >= 0 {
+		return comms[i], nil
 	}
 	if name == "mpi" {
 		return comm{}, exit.Usagef("--comm mpi: %s", noMPI)
@@ -64,14 +61,6 @@ func Names() (list []string) {
 		list = append(list, c.name)
 	}
 	return list
-}
-
-func commUsage() string {
-	var list []string
-	for _, c := range comms {
-		list = append(list, c.name+", "+c.doc)
-	}
-	return "how processors talk: " + strings.Join(list, "; ")
 }
 
 // RankWord stands for a number in the names of files: of a processor, or of a process.
@@ -160,7 +149,7 @@ type Nodes interface {
 
 // Add adds the flags; the help names the owner of the memory.
 func (o *Joining) Add(f *pflag.FlagSet, owner string) {
-	f.StringVar(&o.Comm, "comm", autoComm, commUsage())
+	f.StringVar(&o.Comm, "comm", autoComm, "how processors talk: auto, what started this process decides; local, in this process; tcp, by TCP, in processes on any machines; mpi, by MPI, where it is built in, in the processes that mpirun starts")
 	o.Timeout = volley.DefaultTimeout
 	f.Var(selection.Interval(&o.Timeout), "timeout", "give up when no message comes for this long; 0: never")
 	o.Ranks.Add(f)

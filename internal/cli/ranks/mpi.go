@@ -20,7 +20,7 @@ import (
 )
 
 func init() {
-	comms = append(comms, comm{"mpi", "by MPI, in the processes that mpirun starts", joinMPI})
+	comms = append(comms, comm{"mpi", joinMPI})
 }
 
 // joinMPI makes this process one of its job. It takes a second group for the end, as the first may be broken by then.
