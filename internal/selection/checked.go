@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"volley/algo"
 )
 
 // A checked flag takes what is wanted of its kind.
@@ -73,11 +71,6 @@ func number(least int, get func() int, set func(int)) pflag.Value {
 // Positive is a flag that takes a number, 1 or more; 0 stands for none.
 func Positive(value *int) pflag.Value {
 	return number(1, func() int { return *value }, func(n int) { *value = n })
-}
-
-// roundsOver is a flag that takes a number of rounds over the fewest.
-func roundsOver(limit *algo.RoundLimit) pflag.Value {
-	return number(0, func() int { return limit.Excess() }, func(n int) { *limit = algo.FewestPlus(n) })
 }
 
 // Interval is a flag that takes a time, 0 or more.

@@ -137,7 +137,7 @@ func (s *Selection) AddPlan(f *pflag.FlagSet, usual string) {
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	f.Var(roundsOver(&s.Limits.Rounds), "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
+	f.Var(number(0, func() int { return s.Limits.Rounds.Excess() }, func(n int) { s.Limits.Rounds = algo.FewestPlus(n) }), "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
 	f.Var(Positive(&s.Limits.Memory), "max-memory", "at most `N` packets held by a processor (default: any number)")
 	f.Var(Positive(&s.Limits.Compute), "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
 	f.BoolVar(&s.WholePackets, "whole", false, "keep packets whole: no plan cuts them into pieces")
