@@ -73,6 +73,20 @@ func Positive(value *int) pflag.Value {
 	return number(1, func() int { return *value }, func(n int) { *value = n })
 }
 
+// Bytes is a flag that takes a size, or bytes a second: so many or more.
+func Bytes(value *int64, usual string, least int64, wanted string) pflag.Value {
+	text := usual
+	*value, _ = ParseSize(usual) // "" is none
+	return checked{"string", wanted, func(given string) bool {
+		n, err := ParseSize(given)
+		ok := err == nil && n >= least
+		if ok {
+			*value, text = n, given
+		}
+		return ok
+	}, func() string { return text }}
+}
+
 // Interval is a flag that takes a time, 0 or more.
 func Interval(value *time.Duration) pflag.Value {
 	return checked{"duration", "a duration such as 30s, 0 or more", func(text string) bool {
