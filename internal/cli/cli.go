@@ -116,7 +116,7 @@ func newCommand(s *session.Invocation) *cobra.Command {
 	}
 	cmd.PersistentFlags().BoolP("verbose", "v", false, "say on stderr what is done")
 	s.Format = "text"
-	cmd.PersistentFlags().Var(selection.Choice(&s.Format, "text", "json"), "log-format", "`FORMAT` of the log: text or json")
+	cmd.PersistentFlags().Var(selection.Word(&s.Format, "text", "json"), "log-format", "`FORMAT` of the log: text or json")
 	cmd.SetFlagErrorFunc(session.FlagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpFunc(showHelp)

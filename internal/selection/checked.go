@@ -40,8 +40,8 @@ func Wanted(flag *pflag.Flag) string {
 	return map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false"}[flag.Value.Type()]
 }
 
-// Choice is a flag that takes one of some words.
-func Choice(value *string, words ...string) pflag.Value {
+// Word is a flag that takes one of some words.
+func Word(value *string, words ...string) pflag.Value {
 	return checked{"string", strings.Join(words, " or "), func(text string) bool {
 		ok := slices.Contains(words, text)
 		if ok {
@@ -77,11 +77,11 @@ func Positive(value *int) pflag.Value {
 func Bytes(value *int64, usual string, least int64, wanted string) pflag.Value {
 	text := usual
 	*value, _ = ParseSize(usual) // "" is none
-	return checked{"string", wanted, func(given string) bool {
-		n, err := ParseSize(given)
+	return checked{"string", wanted, func(size string) bool {
+		n, err := ParseSize(size)
 		ok := err == nil && n >= least
 		if ok {
-			*value, text = n, given
+			*value, text = n, size
 		}
 		return ok
 	}, func() string { return text }}

@@ -165,7 +165,7 @@ const (
 // AddModel adds the flags of the cost model, which is the one of that name unless --model says another.
 func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
 	s.ByModel = usual
-	f.Var(Choice(&s.ByModel, NetworkModel, PaperModel), "model", "`MODEL` of costs: network, or that of the paper: paper")
+	f.Var(Word(&s.ByModel, NetworkModel, PaperModel), "model", "`MODEL` of costs: network, or that of the paper: paper")
 	s.modelFlags = f
 	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: "+usualNetwork+", or process in one process)")
 	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: 0, or 0.1ns in one process)")

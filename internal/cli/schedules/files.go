@@ -44,7 +44,7 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	o.Joining.Add(f, "processor")
 	f.Var(selection.Positive(&o.perRank), "per-rank", "processors in each process of several (default: 1)")
 	o.check = "full"
-	f.Var(selection.Choice(&o.check, "full", "off"), "check", "check of the result: full or off")
+	f.Var(selection.Word(&o.check, "full", "off"), "check", "check of the result: full or off")
 	o.AddElsewhere(cmd)
 }
 
