@@ -96,7 +96,7 @@ func Command() *cobra.Command { return newCommand(session.New()) }
 
 func newCommand(s *session.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:                        session.CommandName(),
+		Use:                        session.CommandName,
 		Short:                      "All-to-all encode",
 		Version:                    volley.Version,
 		SuggestionsMinimumDistance: 2,
@@ -105,9 +105,9 @@ func newCommand(s *session.Invocation) *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if suggestions := cmd.SuggestionsFor(args[0]); len(suggestions) > 0 {
-					return exit.Usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(suggestions, " or "), session.CommandName())
+					return exit.Usagef("unknown verb %q: did you mean %s? See %s --help", args[0], strings.Join(suggestions, " or "), session.CommandName)
 				}
-				return exit.Usagef("unknown verb %q: see %s --help", args[0], session.CommandName())
+				return exit.Usagef("unknown verb %q: see %s --help", args[0], session.CommandName)
 			}
 			return nil
 		},
@@ -116,7 +116,7 @@ func newCommand(s *session.Invocation) *cobra.Command {
 	}
 	cmd.PersistentFlags().BoolP("verbose", "v", false, "say on stderr what is done")
 	s.Format = "text"
-	cmd.PersistentFlags().Var(selection.Choice(&s.Format, "text", "json"), "log-format", "`FORMAT` of the log: text or json")
+	cmd.PersistentFlags().Var(selection.Word(&s.Format, "text", "json"), "log-format", "`FORMAT` of the log: text or json")
 	cmd.SetFlagErrorFunc(session.FlagError)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpFunc(showHelp)
@@ -133,7 +133,7 @@ func newCommand(s *session.Invocation) *cobra.Command {
 	help.Use, help.Short, help.Long = "help [VERB or TOPIC]", "Explain a verb or a topic", ""
 	help.Args = func(_ *cobra.Command, args []string) error { // which cobra does not refuse
 		if _, rest, err := cmd.Find(args); err != nil || len(rest) > 0 {
-			return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), session.CommandName())
+			return exit.Usagef("no help for %q: see %s --help", strings.Join(args, " "), session.CommandName)
 		}
 		return nil
 	}

@@ -22,7 +22,7 @@ type Lab struct {
 }
 
 // Extend makes the command line that of volley-lab. It is called before the command line is used.
-func Extend(l Lab) { extension, session.Extended = &l, true }
+func Extend(l Lab) { extension, session.CommandName = &l, session.LabName }
 
 // newExplore returns the verb that hands over to that of volley-lab.
 func newExplore(s *session.Invocation) *cobra.Command {

@@ -116,7 +116,7 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 3, 1000)
 	for flags, want := range map[string]string{
-		"--limit-rate 100MB": "--limit-rate 100MB: all is in this process",
+		"--limit-rate 100MB": "--limit-rate: all is in this process",
 		"--limit-rate 1kB":   "1MiB or more",
 		"--limit-rate x":     `--limit-rate "x"`,
 		"--limit-read 1kB":   "1MiB or more",

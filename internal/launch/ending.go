@@ -66,7 +66,7 @@ func Sayings(endings []*Ending) (list []Saying) {
 		failed[x.Set] = failed[x.Set] || x.Text != "" && !x.Heard
 	}
 	for _, set := range sets {
-		var said []Saying
+		var sayings []Saying
 		size := len(endings)
 		for r, x := range endings {
 			switch {
@@ -74,14 +74,14 @@ func Sayings(endings []*Ending) (list []Saying) {
 			case x.Set != set:
 				size--
 			case x.Text != "" && !(x.Heard && failed[set]):
-				i := slices.IndexFunc(said, func(y Saying) bool { return y.Text == x.Text })
+				i := slices.IndexFunc(sayings, func(y Saying) bool { return y.Text == x.Text })
 				if i < 0 {
-					i, said = len(said), append(said, Saying{Text: x.Text, Host: x.Host})
+					i, sayings = len(sayings), append(sayings, Saying{Text: x.Text, Host: x.Host})
 				}
-				said[i].Ranks = append(said[i].Ranks, r)
+				sayings[i].Ranks = append(sayings[i].Ranks, r)
 			}
 		}
-		for _, x := range said {
+		for _, x := range sayings {
 			if len(x.Ranks) == size {
 				x.Ranks = nil
 			}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"volley/algo"
 )
 
 // A checked flag takes what is wanted of its kind.
@@ -42,8 +40,8 @@ func Wanted(flag *pflag.Flag) string {
 	return map[string]string{"int": "a whole number", "int64": "a whole number", "bool": "true or false"}[flag.Value.Type()]
 }
 
-// Choice is a flag that takes one of some words.
-func Choice(value *string, words ...string) pflag.Value {
+// Word is a flag that takes one of some words.
+func Word(value *string, words ...string) pflag.Value {
 	return checked{"string", strings.Join(words, " or "), func(text string) bool {
 		ok := slices.Contains(words, text)
 		if ok {
@@ -75,9 +73,18 @@ func Positive(value *int) pflag.Value {
 	return number(1, func() int { return *value }, func(n int) { *value = n })
 }
 
-// roundsOver is a flag that takes a number of rounds over the fewest.
-func roundsOver(limit *algo.RoundLimit) pflag.Value {
-	return number(0, func() int { return limit.Excess() }, func(n int) { *limit = algo.FewestPlus(n) })
+// Bytes is a flag that takes a size, or bytes a second: so many or more.
+func Bytes(value *int64, usual string, least int64, wanted string) pflag.Value {
+	text := usual
+	*value, _ = ParseSize(usual) // "" is none
+	return checked{"string", wanted, func(size string) bool {
+		n, err := ParseSize(size)
+		ok := err == nil && n >= least
+		if ok {
+			*value, text = n, size
+		}
+		return ok
+	}, func() string { return text }}
 }
 
 // Interval is a flag that takes a time, 0 or more.

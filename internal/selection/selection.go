@@ -137,7 +137,7 @@ func (s *Selection) AddPlan(f *pflag.FlagSet, usual string) {
 
 // AddLimits adds the flags that bound the choice of a plan.
 func (s *Selection) AddLimits(f *pflag.FlagSet) {
-	f.Var(roundsOver(&s.Limits.Rounds), "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
+	f.Var(number(0, func() int { return s.Limits.Rounds.Excess() }, func(n int) { s.Limits.Rounds = algo.FewestPlus(n) }), "rounds-over", "at most `N` rounds more than the fewest (default: as the model decides)")
 	f.Var(Positive(&s.Limits.Memory), "max-memory", "at most `N` packets held by a processor (default: any number)")
 	f.Var(Positive(&s.Limits.Compute), "max-compute", "at most `N` multiply-adds per symbol at a processor (default: any number)")
 	f.BoolVar(&s.WholePackets, "whole", false, "keep packets whole: no plan cuts them into pieces")
@@ -165,7 +165,7 @@ const (
 // AddModel adds the flags of the cost model, which is the one of that name unless --model says another.
 func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
 	s.ByModel = usual
-	f.Var(Choice(&s.ByModel, NetworkModel, PaperModel), "model", "`MODEL` of costs: network, or that of the paper: paper")
+	f.Var(Word(&s.ByModel, NetworkModel, PaperModel), "model", "`MODEL` of costs: network, or that of the paper: paper")
 	s.modelFlags = f
 	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: "+usualNetwork+", or process in one process)")
 	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: 0, or 0.1ns in one process)")

@@ -50,7 +50,7 @@ func TestBenchRefuses(t *testing.T) {
 		"--size much":                       "want a size such as 64MiB",
 		"--algorithm magic":                 "want auto or one of",
 		"--case dense -k 4 --algorithm dft": "no such structure",
-		"-n 0":                              "want a number, 1 or more",
+		"-n 0":                              "want a whole number, 1 or more",
 		"--format svg":                      "want one of text, csv, json",
 		"--instructions sse":                `--instructions "sse": want some of all, no-gfni`,
 		"--instructions all --profiles x":   "--profiles takes no --instructions",

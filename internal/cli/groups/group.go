@@ -38,7 +38,7 @@ type groupOptions struct {
 	believe  string
 	meta     string
 	step     step
-	reads    string               // bytes a second of each node; "": no limit
+	reads    int64                // bytes a second of each node; 0: no limit
 	dirs     []string             // that this process is given: its own, or those of all
 	rank     int                  // of all, where that of the party is one of a set
 	dir      string               // of the one node that this process has; empty: none, or several
@@ -108,7 +108,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.believe, "believe", "", "`NODE`, by DIR or number, whose newest generation counts where that cannot be told")
 	o.sets.add(f)
 	o.Joining.Add(f, "node")
-	f.StringVar(&o.reads, "limit-read", "", "`BYTES` a second that are read of each node at most, such as 20MB")
+	f.Var(ranks.Rate(&o.reads), "limit-read", "`BYTES` a second that are read of each node at most, such as 20MB")
 	o.AddElsewhere(cmd)
 	f.StringVar(&o.FileName, ranks.GroupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
 }
@@ -128,12 +128,10 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if options, err = o.common(); err != nil {
 		return nil, options, err
 	}
-	if options.ReadRate, err = ranks.Rate("--limit-read", o.reads); err != nil {
-		return nil, options, err
-	}
 	if len(args) == 0 {
 		return nil, options, exit.Usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
+	options.ReadRate = o.reads
 	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, int64(o.step)
 	if s := o.Session; s.LaunchRank != nil {
 		options.Names, options.Absent, options.Origin = []string{s.LaunchRank.Start.Name}, []string{s.LaunchRank.Absent}, s.LaunchRank.LaunchHost
@@ -158,11 +156,7 @@ func (o *groupOptions) common() (options protection.Settings, err error) {
 	if s.OwnsProcess && o.Party.Job() { // beside what else runs here; garbage would take more than half of the memory
 		debug.SetGCPercent(50)
 	}
-	memory, err := o.MemoryBytes()
-	if err != nil {
-		return options, err
-	}
-	options = protection.Settings{Memory: memory, Timeout: o.Timeout, Progress: o.Progress(), Log: s.Log}
+	options = protection.Settings{Memory: o.Memory, Timeout: o.Timeout, Progress: o.Progress(), Log: s.Log}
 	return options, group.UseKey(&options, o.key)
 }
 

@@ -120,9 +120,9 @@ type Joining struct {
 	Nodes    Nodes // nil: ranks have none
 	Quiet    bool
 	interval time.Duration  // between lines of progress; 0: one line, on a terminal
-	sends    string         // bytes a second; "": no limit
+	sends    int64          // bytes a second; 0: no limit
 	Party    *session.Party // of comm, once join has returned
-	memory   string
+	Memory   int64
 	Timeout  time.Duration
 	ssh      string // --ssh
 	program  string // --remote-path
@@ -153,19 +153,10 @@ func (o *Joining) Add(f *pflag.FlagSet, owner string) {
 	o.Timeout = volley.DefaultTimeout
 	f.Var(selection.Interval(&o.Timeout), "timeout", "give up when no message comes for this long; 0: never")
 	o.Ranks.Add(f)
-	f.StringVar(&o.memory, "memory", "64MiB", "packet memory of each "+owner)
-	f.StringVar(&o.sends, "limit-rate", "", "`BYTES` a second that each process sends at most, such as 100MB")
+	f.Var(selection.Bytes(&o.Memory, "64MiB", 1, "a size such as 64MiB"), "memory", "packet memory of each "+owner)
+	f.Var(Rate(&o.sends), "limit-rate", "`BYTES` a second that each process sends at most, such as 100MB")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print errors and warnings only, and --json")
 	f.Var(selection.Interval(&o.interval), "progress", "`TIME` between lines of progress of each process (default: one line, rewritten, on a terminal, else none)")
-}
-
-// MemoryBytes returns what --memory says.
-func (o *Joining) MemoryBytes() (int64, error) {
-	n, err := selection.ParseSize(o.memory)
-	if err != nil || n == 0 {
-		return 0, exit.Usagef("--memory %q: want a size such as 64MiB", o.memory)
-	}
-	return n, nil
 }
 
 // Progress returns what hears how far this rank is, or nil: nobody does.
@@ -236,25 +227,18 @@ func Named(f *pflag.FlagSet, dirs []string) (err error) {
 
 // slow has a party send no faster than it may.
 func (o *Joining) slow(ctx context.Context, p *session.Party) error {
-	n, err := Rate("--limit-rate", o.sends)
 	switch {
-	case err != nil || n == 0:
-		return err
+	case o.sends == 0:
+		return nil
 	case !p.Job():
-		return exit.Usagef("--limit-rate %s: all is in this process, which sends nothing: leave it out", o.sends)
+		return exit.Usagef("--limit-rate: all is in this process, which sends nothing: leave it out")
 	}
-	p.Transport = delay.Limit(ctx, p.Transport, n)
+	p.Transport = delay.Limit(ctx, p.Transport, o.sends)
 	return nil
 }
 
-// Rate returns the bytes a second that a flag says; 0: it says none.
-func Rate(flag, value string) (int64, error) {
-	if value == "" {
-		return 0, nil
-	}
-	n, err := selection.ParseSize(value)
-	if err != nil || n < 1<<20 { // with less, messages, or what they wait for, would take longer than others wait for them
-		return 0, exit.Usagef("%s %q: want bytes a second such as 20MB, 1MiB or more", flag, value)
-	}
-	return n, nil
+// Rate is a flag of bytes a second: with fewer, messages, or what they wait for, would take longer than others wait for
+// them.
+func Rate(value *int64) pflag.Value {
+	return selection.Bytes(value, "", 1<<20, "bytes a second such as 20MB, 1MiB or more")
 }

@@ -105,7 +105,8 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 	if !cmd.Flags().Changed("port") {
 		l.Terms.Ports = engine.Ports{}
 	}
-	start := launch.Start{Verb: verbOf(cmd), Watch: l.Progress != nil,
+	_, verb, _ := strings.Cut(cmd.CommandPath(), " ") // behind the name of this program
+	start := launch.Start{Verb: verb, Watch: l.Progress != nil,
 		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, FlagNames)...)}
 	start.LaunchHost, _ = os.Hostname()
 	if o.Nodes != nil {
@@ -149,12 +150,6 @@ func addresses(args []string) (list []ssh.Address, err error) {
 		return nil, nil
 	}
 	return list, nil
-}
-
-// verbOf returns the name of a verb, without that of this program.
-func verbOf(cmd *cobra.Command) string {
-	_, verb, _ := strings.Cut(cmd.CommandPath(), " ")
-	return verb
 }
 
 // flagsOf returns the flags that a verb was given, without the excluded ones, as others get them.

@@ -44,7 +44,7 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	o.Joining.Add(f, "processor")
 	f.Var(selection.Positive(&o.perRank), "per-rank", "processors in each process of several (default: 1)")
 	o.check = "full"
-	f.Var(selection.Choice(&o.check, "full", "off"), "check", "check of the result: full or off")
+	f.Var(selection.Word(&o.check, "full", "off"), "check", "check of the result: full or off")
 	o.AddElsewhere(cmd)
 }
 
@@ -59,17 +59,13 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selection.Selection) (c c
 	case o.output == "" && !o.dryRun:
 		return c, exit.Usagef("no output directory: say where with -o DIR")
 	}
-	memory, err := o.MemoryBytes()
-	if err != nil {
-		return c, err
-	}
 	plan.Process = !o.Party.Job()
 	return coded.Options{
 		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.Party.Job(), PerRank: o.perRank, Timeout: o.Timeout,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
 			model, err := plan.Model(f, symbols)
 			o.assumed = plan.Assumed
-			return append(plan.Options(model), volley.WithMemory(memory), volley.WithCheck(o.check == "full")), err
+			return append(plan.Options(model), volley.WithMemory(o.Memory), volley.WithCheck(o.check == "full")), err
 		},
 		Log: o.Session.Log, Progress: o.Progress(),
 		Warn: func(text string) { o.Session.Say(slog.LevelWarn, launch.Saying{Text: text}) },

@@ -41,7 +41,7 @@ func (s *Invocation) OpenInput(name string) (io.ReadCloser, error) {
 // format is the usual one.
 func AddFormat(f *pflag.FlagSet, format *string, formats ...string) {
 	*format = formats[0]
-	f.Var(selection.Choice(format, formats...), "format", "`FORMAT`: "+strings.Join(formats, ", "))
+	f.Var(selection.Word(format, formats...), "format", "`FORMAT`: "+strings.Join(formats, ", "))
 	f.BoolFunc("json", "the same as --format json", func(string) error { *format = "json"; return nil })
 }
 

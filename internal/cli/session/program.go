@@ -9,13 +9,8 @@ import (
 // LabName is the command with all verbs here and those of volley/lab.
 const LabName = "volley-lab"
 
-// CommandName is the command's own.
-func CommandName() string {
-	if Extended {
-		return LabName
-	}
-	return "volley"
-}
+// CommandName is that of this command line.
+var CommandName = "volley"
 
 // WhereLab says where volley-lab comes from.
 const WhereLab = "the archives and packages of a release have it, and in a clone go build ./lab/cmd/volley-lab makes it"
@@ -30,6 +25,3 @@ func InstalledLab() string {
 	path, _ := exec.LookPath(LabName)
 	return path
 }
-
-// Extended says that this is volley-lab.
-var Extended bool

@@ -175,7 +175,7 @@ func (s *Invocation) Say(level slog.Level, x launch.Saying) {
 	}
 	s.meter.clear()
 	if !s.JSON {
-		printable.Fprintf(s.stderr, "%s: %v\n", CommandName(), x)
+		printable.Fprintf(s.stderr, "%s: %v\n", CommandName, x)
 		return
 	}
 	if x.Host == "" {
