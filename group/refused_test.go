@@ -178,12 +178,15 @@ func (d *oddDir) OpenFile(name string, flag int, mode fs.FileMode) (disk.File, e
 	return d.open(name, f)
 }
 
-func (d *oddDir) Lstat(name string) (fs.FileInfo, error) {
-	info, err := d.Dir.Lstat(name)
-	if mode, odd := d.mode[name]; odd && err == nil {
-		info = moded{info, mode}
+func (d *oddDir) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := d.Dir.ReadDir(name)
+	for i, e := range list {
+		if mode, odd := d.mode[e.Name()]; odd {
+			info, _ := e.Info()
+			list[i] = fs.FileInfoToDirEntry(moded{info, mode})
+		}
 	}
-	return info, err
+	return list, err
 }
 
 // endless is a file of length 0 that has data.

@@ -187,7 +187,7 @@ func (n *Work) changedCells(m *store.Manifest) (read, changed []int) {
 				continue
 			}
 			offset := files[g.File].Offset
-			switch listed, recorded := n.Sums.Files.From(offset), e.files.From(offset); {
+			switch listed, recorded := n.Sums.Files.Beginning(offset), e.files.Beginning(offset); {
 			case listed == nil || recorded == nil || g.Offset+g.N > offset+min(listed.Size, recorded.Size):
 				changed = append(changed, n.cell(m, g))
 			case !listed.Unchanged(recorded):

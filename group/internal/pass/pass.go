@@ -238,7 +238,7 @@ func (n *Work) compareCut(ctx context.Context, m *store.Manifest) error {
 	for j := first; j < len(e.list) && e.list[j].Row == row; j++ {
 		g := e.list[j]
 		recorded := e.files[g.File]
-		listed := n.Data.From(recorded.Offset)
+		listed := n.Data.Beginning(recorded.Offset)
 		if listed == nil {
 			continue
 		}

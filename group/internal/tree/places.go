@@ -157,8 +157,8 @@ func ExtentsOf(list []*Entry) Extents {
 	return x
 }
 
-// From returns the one that begins at an offset, or nil.
-func (x Extents) From(offset int64) *Entry {
+// Beginning returns the one that begins at an offset, or nil.
+func (x Extents) Beginning(offset int64) *Entry {
 	if i := x.FirstAfter(offset); i < len(x) && x[i].Offset == offset {
 		return x[i]
 	}
