@@ -157,7 +157,7 @@ func TestGreetHosts(t *testing.T) {
 func TestGreetForm(t *testing.T) {
 	t.Parallel()
 	record := sealed(&Greeting{Verb: "encode", Version: Version, Host: "h0"})
-	want := "volley\r\n" + "\x13\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "h0" + strings.Repeat("\x00", 182)
+	want := "volley\r\n" + "\x14\x00\x00\x00" + "encode" + strings.Repeat("\x00", 14) + Version + strings.Repeat("\x00", 32-len(Version)) + "h0" + strings.Repeat("\x00", 182)
 	sum := sha256.Sum256([]byte(want))
 	if want += string(sum[:8]); string(record) != want {
 		t.Errorf("got %q, want %q", record, want)

@@ -265,8 +265,8 @@ func (w *world) meta(n int) []string {
 	return list
 }
 
-// earlierPieces finds the lines of a record file that name an earlier one.
-var earlierPieces = regexp.MustCompile(`(?m)^=([0-9]+) [0-9]+ [0-9]+$`)
+// earlierSpans finds the lines of a record file that name an earlier one.
+var earlierSpans = regexp.MustCompile(`(?m)^=([0-9]+) [0-9]+ [0-9]+$`)
 
 // tidy returns an error where a node's .volley has anything but the files of the generation in
 // force.
@@ -285,7 +285,7 @@ func (w *world) tidy(g int64) error {
 		for _, f := range m.RecordFilesAt(n) {
 			want = append(want, path.Join(dir, f.Name))
 			text, _ := w.ReadFile(w.own(n) + "/" + dir + "/" + f.Name)
-			for _, piece := range earlierPieces.FindAllSubmatch(text, -1) {
+			for _, piece := range earlierSpans.FindAllSubmatch(text, -1) {
 				want = append(want, path.Join(dir, fmt.Sprintf("%s@%s", f.Name, piece[1])))
 			}
 		}

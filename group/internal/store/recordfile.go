@@ -75,7 +75,7 @@ func (n *Node) Read(l *Loaded, f *RecordFile) (record []byte, err error) {
 	return record, err
 }
 
-// mostStored is how long a record file, and all files that it has pieces of, are together.
+// mostStored is how long a record file, and all files that it has spans of, are together.
 func mostStored(record int64) int64 { return record + record/4 }
 
 // earlierRecord returns the name of what was a record file in an earlier generation; 0: it is one of this generation.
@@ -86,8 +86,8 @@ func earlierRecord(name string, g int64) string {
 	return fmt.Sprint(name, "@", g)
 }
 
-// readRecord returns the record of so many bytes that a file in the directory of a generation is, and where its pieces lie.
-func readRecord(d disk.Dir, dir, name string, length int64) ([]byte, []piece, error) {
+// readRecord returns the record of so many bytes that a file in the directory of a generation is, and where its spans lie.
+func readRecord(d disk.Dir, dir, name string, length int64) ([]byte, []span, error) {
 	read := func(g int64) ([]byte, error) {
 		return disk.ReadText(d, MetaPath(dir, earlierRecord(name, g)), mostStored(length))
 	}
@@ -102,15 +102,15 @@ func readRecord(d disk.Dir, dir, name string, length int64) ([]byte, []piece, er
 	return record, places, err
 }
 
-// A piece is bytes of a record that lie together in the file that a generation had; 0: in that of this generation.
-type piece struct{ generation, offset, bytes int64 }
+// A span is bytes of a record that lie together in the file that a generation had; 0: in that of this generation.
+type span struct{ generation, offset, bytes int64 }
 
-// lay returns the record that a file is, and its pieces: its lines, and what lines like "=generation offset bytes" name. It
+// lay returns the record that a file is, and its spans: its lines, and what lines like "=generation offset bytes" name. It
 // takes no byte twice.
-func lay(file []byte, earlier func(g int64) ([]byte, error)) (record []byte, list []piece, err error) {
+func lay(file []byte, earlier func(g int64) ([]byte, error)) (record []byte, list []span, err error) {
 	files, ends, offset := map[int64][]byte{}, map[int64]int64{}, int64(0)
 	for line := range bytes.Lines(file) {
-		p := piece{0, offset, int64(len(line))}
+		p := span{0, offset, int64(len(line))}
 		offset += p.bytes
 		if line[0] == '=' {
 			_, err := fmt.Sscanf(string(line), "=%d %d %d\n", &p.generation, &p.offset, &p.bytes)
@@ -134,11 +134,11 @@ func lay(file []byte, earlier func(g int64) ([]byte, error)) (record []byte, lis
 	return record, list, nil
 }
 
-// shorten returns a record file with the lines that an earlier record lacks, and with pieces of that, which lies in places.
-// It goes through both once. Those pieces are returned, too; 0: of the record.
-func shorten(record, earlier []byte, places []piece) (file []byte, list []piece) {
+// shorten returns a record file with the lines that an earlier record lacks, and with spans of that, which lies in places.
+// It goes through both once. Those spans are returned, too; 0: of the record.
+func shorten(record, earlier []byte, places []span) (file []byte, list []span) {
 	type place struct {
-		piece
+		span
 		position int64 // in the earlier record
 	}
 	lines, position := map[string]place{}, int64(0)
@@ -158,13 +158,13 @@ func shorten(record, earlier []byte, places []piece) (file []byte, list []piece)
 		if found && p.position >= passed {
 			passed = p.position + n
 		} else {
-			p.piece = piece{0, offset, n}
+			p.span = span{0, offset, n}
 		}
 		offset += n
 		if i := len(list) - 1; i >= 0 && list[i].generation == p.generation && list[i].offset+list[i].bytes == p.offset {
 			list[i].bytes += n
 		} else {
-			list = append(list, p.piece)
+			list = append(list, p.span)
 		}
 	}
 	for _, p := range list {
@@ -179,7 +179,7 @@ func shorten(record, earlier []byte, places []piece) (file []byte, list []piece)
 
 // ChangedRecord returns a record as what is new, and where the rest lies in an earlier one. WholeRecord undoes that.
 func ChangedRecord(record, earlier []byte) []byte {
-	file, _ := shorten(record, earlier, []piece{{1, 0, int64(len(earlier))}})
+	file, _ := shorten(record, earlier, []span{{1, 0, int64(len(earlier))}})
 	return file
 }
 
@@ -189,9 +189,9 @@ func WholeRecord(changed, earlier []byte) ([]byte, error) {
 	return record, err
 }
 
-// keepPieces returns a record file of a generation that is made after another one, with pieces of files that this has, which
+// keepSpans returns a record file of a generation that is made after another one, with spans of files that this has, which
 // get a second name. After an error it is to be whole: all would take more than a quarter more than the record, too.
-func (n *Node) keepPieces(g int64, dir string, f *RecordFile) ([]byte, error) {
+func (n *Node) keepSpans(g int64, dir string, f *RecordFile) ([]byte, error) {
 	l := n.Generation(g)
 	earlier, places, err := readRecord(n.Dir, l.dir, f.Name, MostRecord)
 	if err != nil {

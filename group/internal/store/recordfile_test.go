@@ -80,14 +80,14 @@ func earlierFile(g int64) ([]byte, error) {
 	return nil, fmt.Errorf("generation %d is missing", g)
 }
 
-// TestLay refuses pieces that are not there, and says which.
+// TestLay refuses spans that are not there, and says which.
 func TestLay(t *testing.T) {
 	many := ""
 	for g := range mostFiles + 1 {
 		many += fmt.Sprintf("=%d 0 1\n", g+1)
 	}
 	if _, _, err := lay([]byte(many), func(int64) ([]byte, error) { return []byte("x"), nil }); err == nil || !strings.Contains(err.Error(), "one of 64 generations") {
-		t.Errorf("pieces of many files: %v", err)
+		t.Errorf("spans of many files: %v", err)
 	}
 	for text, wrong := range recordTexts {
 		_, _, err := lay([]byte(text), earlierFile)
@@ -96,11 +96,11 @@ func TestLay(t *testing.T) {
 		}
 	}
 	record, places, err := lay([]byte("=7 4 4\nnew\n=7 8 4\n"), earlierFile)
-	if want := []piece{{7, 4, 4}, {0, 7, 4}, {7, 8, 4}}; err != nil || string(record) != "two\nnew\nsix\n" || !slices.Equal(places, want) {
+	if want := []span{{7, 4, 4}, {0, 7, 4}, {7, 8, 4}}; err != nil || string(record) != "two\nnew\nsix\n" || !slices.Equal(places, want) {
 		t.Errorf("%q, %v, %v", record, places, err)
 	}
 	if file, _ := shorten([]byte("two\nsix\nold\n"), record, places); string(file) != "=7 4 8\nold\n" {
-		t.Errorf("of pieces comes %q", file)
+		t.Errorf("of spans comes %q", file)
 	}
 	unread := errors.New("unread")
 	if _, _, err := lay([]byte("=7 0 1\n"), func(int64) ([]byte, error) { return nil, unread }); !errors.Is(err, unread) {

@@ -681,7 +681,7 @@ func (n *Node) Sync() error { return n.Dir.SyncDir(tree.MetaName) }
 func (n *Node) Finish(inForce int64, m *Manifest, files []*RecordFile, text []byte) error {
 	dir := PendingDir(m.Generation)
 	for _, f := range files {
-		file, err := n.keepPieces(inForce, dir, f)
+		file, err := n.keepSpans(inForce, dir, f)
 		if err != nil {
 			file = f.Content
 		}
