@@ -25,7 +25,7 @@ func wide() *world {
 		for i := range rowFiles {
 			w.WriteFile(fmt.Sprintf("%s/f%02d", w.dirs[n], i), random(rng, 2*store.UsualBlock), 0o644)
 		}
-		for i := range 24 {
+		for i := range 96 {
 			w.Symlink(fmt.Sprintf("%x", random(rng, 2000)), fmt.Sprintf("%s/long%02d", w.dirs[n], i))
 		}
 	}

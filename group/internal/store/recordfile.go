@@ -3,8 +3,8 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -189,9 +189,17 @@ func WholeRecord(changed, earlier []byte) ([]byte, error) {
 	return record, err
 }
 
+// leastSpanned is how many bytes a record has at least that has spans of earlier files.
+const leastSpanned = 32 << 10
+
+var errWhole = errors.New("is written whole")
+
 // keepSpans returns a record file of a generation that is made after another one, with spans of files that this has, which
-// get a second name. After an error it is to be whole: all would take more than a quarter more than the record, too.
+// get a second name. After an error it is to be whole: a short record, and one whose files would take a quarter more, too.
 func (n *Node) keepSpans(g int64, dir string, f *RecordFile) ([]byte, error) {
+	if f.Bytes < leastSpanned {
+		return nil, errWhole
+	}
 	l := n.Generation(g)
 	earlier, places, err := readRecord(n.Dir, l.dir, f.Name, MostRecord)
 	if err != nil {
@@ -215,7 +223,7 @@ func (n *Node) keepSpans(g int64, dir string, f *RecordFile) ([]byte, error) {
 		kept, stored = append(kept, p.generation), stored+info.Size()
 	}
 	if stored > mostStored(f.Bytes) || len(kept) > mostFiles {
-		return nil, fs.ErrExist
+		return nil, errWhole
 	}
 	for _, g := range kept {
 		if err := n.Dir.Link(names[g], MetaPath(dir, earlierRecord(f.Name, g))); err != nil {
