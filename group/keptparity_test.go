@@ -185,7 +185,7 @@ func TestDamagedChanges(t *testing.T) {
 
 // recordDamages are what befalls files of which records at /n3, in generation 4, have pieces, and these.
 var recordDamages = map[string]func(w *world, dir string){
-	"rot":         func(w *world, dir string) { w.Overwrite(dir+"/record@1", 9, []byte("rot"), true) },
+	"rot":         func(w *world, dir string) { w.Overwrite(dir+"/record@1", 60_000, []byte("rot"), true) },
 	"missing":     func(w *world, dir string) { w.Remove(dir + "/record.2@1") },
 	"shorter":     func(w *world, dir string) { w.WriteFile(dir+"/record.2@1", []byte("short"), 0o600) },
 	"a directory": func(w *world, dir string) { w.Remove(dir + "/record@1"); w.MkdirAll(dir+"/record@1/sub", 0o700) },
