@@ -139,7 +139,7 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 	if x.idle() {
 		return nil
 	}
-	if x.stage, err = makeStage(n); err != nil {
+	if err := x.makeStage(); err != nil {
 		return err
 	}
 	x.sums = content.NewSums(m, tree.ExtentsOf(x.record.Entries))
