@@ -402,21 +402,23 @@ func (h *filesAtHand) bytes(s processor) int64 {
 }
 
 func (h *filesAtHand) source(p int, packet *volley.Packet) {
-	s, f := h.procs[p], h.matrix.Field()
-	packing := h.Manifest.Packing(f)
+	s, bits := h.procs[p], h.Manifest.BitsPerSymbol
 	if s.coded >= 0 {
-		packing = field.WholeSymbols(f)
+		bits = 0
 	}
 	file := io.ReaderAt(h.scratch[p])
 	if s.holder == h.t.Rank() {
 		file = h.fileOf(s)
 	}
-	setSource(packet, f, packing, file, h.bytes(s))
+	setSource(packet, h.matrix.Field(), bits, file, h.bytes(s))
 }
 
 func (h *filesAtHand) sink(p int, packet *volley.Packet) {
 	entry := h.Manifest.Inputs[h.procs[p].result]
-	packet.Coded = unpackingWriter{field.NewWriterAt(h.Manifest.Packing(h.matrix.Field()), h.results[p], entry.Bytes), string(entry.Name)}
+	packet.Coded = cutWriter{h.results[p], entry.Bytes}
+	if h.Manifest.BitsPerSymbol != 0 {
+		packet.Coded = unpackingWriter{field.NewWriterAt(h.matrix.Field(), h.results[p], entry.Bytes), string(entry.Name)}
+	}
 }
 
 func (h *filesAtHand) reader(s processor) io.ReaderAt { return h.fileOf(s) }
@@ -437,6 +439,22 @@ func (h *filesAtHand) create(dir *directory) error {
 		return err
 	}
 	return h.move(h.holders, h.procs, h)
+}
+
+// cutWriter takes a packet and writes the first size bytes of it.
+type cutWriter struct {
+	io.WriterAt
+	size int64
+}
+
+func (w cutWriter) WriteAt(p []byte, offset int64) (int, error) {
+	if rest := max(0, w.size-offset); rest < int64(len(p)) {
+		if _, err := w.WriterAt.WriteAt(p[:rest], min(offset, w.size)); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	return w.WriterAt.WriteAt(p, offset)
 }
 
 // unpackingWriter takes a packet of packed bytes.

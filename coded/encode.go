@@ -52,9 +52,9 @@ type encodeJob struct {
 	inputs  []*inputFile
 	outputs []*newFile
 
-	packing field.Packing // of the files
-	symbols int64         // of the longest packet here
-	perm    fs.FileMode   // what the files of all packets here allow
+	bits    int         // of the files, that a symbol holds; 0: the files hold symbols already
+	symbols int64       // of the longest packet here
+	perm    fs.FileMode // what the files of all packets here allow
 }
 
 func (j *encodeJob) encode() (*volley.Report, error) {
@@ -189,11 +189,8 @@ func (j *encodeJob) addFiles(m *manifest.Manifest) error {
 func (j *encodeJob) manifest(r *volley.Report) *manifest.Manifest {
 	m := &manifest.Manifest{
 		Field: r.Field, Processors: r.K, Sinks: r.Sinks,
-		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket,
+		SymbolBytes: j.e.Field.SymbolBytes(), SymbolsPerPacket: r.SymbolsPerPacket, BitsPerSymbol: j.bits,
 		Matrix: manifest.MatrixSpec{Family: files.Name(j.e.Matrix.Family), Order: j.e.Matrix.OrderOf(r.K), Inverse: j.e.Matrix.Inverse, Columns: r.Columns},
-	}
-	if !j.e.Symbols {
-		m.BitsPerSymbol = j.packing.Bits()
 	}
 	if j.e.Matrix.Argument != "" {
 		m.Matrix.Family += files.Name(":" + j.e.Matrix.Argument)

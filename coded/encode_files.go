@@ -27,15 +27,15 @@ func (j *encodeJob) openInputs() error {
 	if err != nil {
 		return err
 	}
-	if j.packing = field.PackingOf(j.e.Field); j.e.Symbols {
-		j.packing = field.WholeSymbols(j.e.Field)
+	if !j.e.Symbols {
+		j.bits = field.PackingOf(j.e.Field).Bits()
 	}
 	for _, name := range names {
 		f, err := openPacket(name)
 		if err != nil {
 			return input(err)
 		}
-		j.symbols = max(j.symbols, j.packing.Symbols(f.bytes))
+		j.symbols = max(j.symbols, symbolsOf(j.e.Field, j.bits, f.bytes))
 		j.perm &= disk.Permissions(f.info)
 		j.inputs = append(j.inputs, &inputFile{packetFile: f, digest: sha256.New()})
 		if symbol := int64(j.e.Field.SymbolBytes()); j.e.Symbols && f.bytes%symbol != 0 {
@@ -256,17 +256,25 @@ func shrunk(name string, bytes, current int64) error {
 	return &ChangedError{name, fmt.Sprintf("%d bytes at first and then %d", bytes, current)}
 }
 
-// setSource has a packet come from a file whose bytes are packed.
-func setSource(packet *volley.Packet, f field.Field, packing field.Packing, file io.ReaderAt, bytes int64) {
-	packet.Source, packet.Size = file, packing.Symbols(bytes)*int64(f.SymbolBytes())
-	if packing != field.WholeSymbols(f) {
+// symbolsOf returns how many symbols a file has, each of which holds so many bits; 0: the file has symbols already.
+func symbolsOf(f field.Field, bits int, bytes int64) int64 {
+	if bits == 0 {
+		return bytes / int64(f.SymbolBytes())
+	}
+	return field.PackingOf(f).Symbols(bytes)
+}
+
+// setSource has a packet come from a file of symbols, or of bytes that symbols hold.
+func setSource(packet *volley.Packet, f field.Field, bits int, file io.ReaderAt, bytes int64) {
+	packet.Source, packet.Size = file, symbolsOf(f, bits, bytes)*int64(f.SymbolBytes())
+	if bits != 0 {
 		packet.Source = field.NewReaderAt(f, file, bytes)
 	}
 }
 
 func (j *encodeJob) source(k int, packet *volley.Packet) {
 	file := j.inputs[k-j.first]
-	setSource(packet, j.e.Field, j.packing, file, file.bytes)
+	setSource(packet, j.e.Field, j.bits, file, file.bytes)
 }
 
 func (j *encodeJob) sink(s int, packet *volley.Packet) { packet.Coded = j.outputs[s-j.firstSink] }

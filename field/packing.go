@@ -3,7 +3,6 @@ package field
 import (
 	"fmt"
 	"math/big"
-	"math/bits"
 	"slices"
 )
 
@@ -28,16 +27,13 @@ func PackingOf(f Field) Packing {
 	return Packing{bits, f.SymbolBytes()}
 }
 
-// WholeSymbols returns the packing of bytes that are symbols of f as they are.
-func WholeSymbols(f Field) Packing { return Packing{8 * f.SymbolBytes(), f.SymbolBytes()} }
-
 // Bits returns how many bits of data a symbol holds.
 func (p Packing) Bits() int { return p.bits }
 
 // Align returns the smallest n > 0 such that n bytes fill whole symbols: bytes
 // may be packed in pieces, each but the last a multiple of n long, and give the
 // same symbols as in one.
-func (p Packing) Align() int64 { return int64(p.bits >> min(3, bits.TrailingZeros(uint(p.bits)))) }
+func (p Packing) Align() int64 { return int64(p.bits / gcd(p.bits, 8)) }
 
 // Symbols returns how many symbols n bytes need.
 func (p Packing) Symbols(n int64) int64 {
@@ -204,4 +200,11 @@ func (p Packing) overfull(k int, s []byte) error {
 	s = slices.Clone(s)
 	slices.Reverse(s)
 	return &OverfullError{int64(k), new(big.Int).SetBytes(s), p.bits}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }

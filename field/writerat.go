@@ -18,10 +18,10 @@ type WriterAt struct {
 	scratch []byte
 }
 
-// NewWriterAt returns a writer of packed symbols, the first size bytes in which it
+// NewWriterAt returns a writer of symbols over f, the first size bytes in which it
 // writes to w, in ascending order. Further symbols count for nothing.
-func NewWriterAt(p Packing, w io.WriterAt, size int64) *WriterAt {
-	return &WriterAt{packing: p, w: w, size: size}
+func NewWriterAt(f Field, w io.WriterAt, size int64) *WriterAt {
+	return &WriterAt{packing: PackingOf(f), w: w, size: size}
 }
 
 // WriteAt implements [io.WriterAt] for symbols that follow those before: offset is

@@ -42,7 +42,7 @@ func TestWriterAt(t *testing.T) {
 				symbols := make([]byte, (int(p.Symbols(int64(size)))+rng.IntN(20))*width)
 				p.Pack(symbols, data)
 				var got bytesAt
-				w := field.NewWriterAt(field.PackingOf(f), &got, int64(size))
+				w := field.NewWriterAt(f, &got, int64(size))
 				for off := 0; off < len(symbols); {
 					n := min(rng.IntN(1+rng.IntN(60_000/width))*width, len(symbols)-off)
 					if m, err := w.WriteAt(symbols[off:off+n], int64(off)); m != n || err != nil {
@@ -72,11 +72,11 @@ func TestWriterAtErrors(t *testing.T) {
 		{make([]byte, 3), 0, "multiple of 2"},
 		{[]byte{255, 0, 0, 1}, 0, "symbol 1 is 256"},
 	} {
-		if _, err := field.NewWriterAt(field.PackingOf(f), &bytesAt{}, 10).WriteAt(c.symbols, c.off); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := field.NewWriterAt(f, &bytesAt{}, 10).WriteAt(c.symbols, c.off); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v at %d: %v, want an error with %q", c.symbols, c.off, err, c.want)
 		}
 	}
-	w := field.NewWriterAt(field.PackingOf(f), &bytesAt{}, 1<<20)
+	w := field.NewWriterAt(f, &bytesAt{}, 1<<20)
 	overfull := new(field.OverfullError)
 	if _, err := w.WriteAt(make([]byte, 100_000), 0); err != nil {
 		t.Fatal(err)
@@ -85,17 +85,17 @@ func TestWriterAtErrors(t *testing.T) {
 		t.Errorf("%v, want an error of symbol 50001", err)
 	}
 	// Symbols of 9 bits fill whole bytes by eight: three are kept, then five more come.
-	w = field.NewWriterAt(field.PackingOf(fieldtest.Parse(t, "2^9")), &bytesAt{}, 1<<20)
+	w = field.NewWriterAt(fieldtest.Parse(t, "2^9"), &bytesAt{}, 1<<20)
 	if _, err := w.WriteAt(make([]byte, 6), 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.WriteAt([]byte{0, 0, 0, 2, 0, 0, 0, 0, 0, 0}, 6); !errors.As(err, &overfull) || overfull.Symbol != 4 {
 		t.Errorf("%v, want an error of symbol 4", err)
 	}
-	if n, err := field.NewWriterAt(field.PackingOf(f), &bytesAt{}, 1).WriteAt([]byte{1, 0, 0, 1}, 0); n != 4 || err != nil {
+	if n, err := field.NewWriterAt(f, &bytesAt{}, 1).WriteAt([]byte{1, 0, 0, 1}, 0); n != 4 || err != nil {
 		t.Errorf("a symbol after the end: %d, %v", n, err)
 	}
-	if _, err := field.NewWriterAt(field.PackingOf(f), full{}, 1).WriteAt([]byte{1, 0}, 0); !errors.Is(err, io.ErrShortWrite) {
+	if _, err := field.NewWriterAt(f, full{}, 1).WriteAt([]byte{1, 0}, 0); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("a writer that fails: %v", err)
 	}
 }

@@ -159,21 +159,13 @@ func (m *Manifest) CodedPackets() int {
 	return m.Processors
 }
 
-// Packing says how input bytes became symbols of f, the field.
-func (m *Manifest) Packing(f field.Field) field.Packing {
-	if m.BitsPerSymbol == 0 {
-		return field.WholeSymbols(f)
-	}
-	return field.PackingOf(f)
-}
-
 // Validate returns the field, and an error when m is not as a run writes it, which names the key.
 func (m *Manifest) Validate() (field.Field, error) {
 	f, err := field.Parse(m.Field)
 	if err != nil {
 		return nil, err
 	}
-	packing, bits := m.Packing(f), field.PackingOf(f).Bits()
+	packing := field.PackingOf(f)
 	switch {
 	case m.Processors < 1:
 		return nil, fmt.Errorf("processors: %d: want 1 or more", m.Processors)
@@ -183,8 +175,8 @@ func (m *Manifest) Validate() (field.Field, error) {
 		return nil, fmt.Errorf("symbol_bytes: %d: a symbol of %s has %d", m.SymbolBytes, m.Field, f.SymbolBytes())
 	case m.SymbolsPerPacket < 0 || m.SymbolsPerPacket > mostSymbols:
 		return nil, fmt.Errorf("symbols_per_packet: %d: want 0 to %d", m.SymbolsPerPacket, int64(mostSymbols))
-	case m.BitsPerSymbol != 0 && m.BitsPerSymbol != bits:
-		return nil, fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, bits, m.Field)
+	case m.BitsPerSymbol != 0 && m.BitsPerSymbol != packing.Bits():
+		return nil, fmt.Errorf("bits_per_symbol: %d: want 0, as for symbols, or %d, what a symbol of %s holds", m.BitsPerSymbol, packing.Bits(), m.Field)
 	}
 	packet, coded := m.SymbolsPerPacket*int64(m.SymbolBytes), m.CodedPackets()
 	err = validate("files", m.Files, coded, func(f CodedFile) error {
@@ -205,7 +197,10 @@ func (m *Manifest) Validate() (field.Field, error) {
 		if input.Bytes > packet {
 			return fmt.Errorf("bytes: %d: want at most %d, symbols_per_packet times symbol_bytes", input.Bytes, packet)
 		}
-		symbols := packing.Symbols(input.Bytes)
+		symbols := input.Bytes / int64(m.SymbolBytes)
+		if m.BitsPerSymbol != 0 {
+			symbols = packing.Symbols(input.Bytes)
+		}
 		longest = max(longest, symbols)
 		switch {
 		case m.BitsPerSymbol == 0 && input.Bytes%int64(m.SymbolBytes) != 0:
