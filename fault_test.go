@@ -558,6 +558,21 @@ func (l liar) At(i, j int) field.Element {
 	return e
 }
 
+// TestWrongSum has one processor weigh its packet by a wrong entry in the check alone. So many processors compare sums: the
+// sum is wrong, and no packet is, which is no success.
+func TestWrongSum(t *testing.T) {
+	const k, liarRank = 65, 3
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), k, 1)
+	packets := randomPackets(a.Field(), slices.Repeat([]int{9}, k)...)
+	members := alike(a, packets, volley.WithAlgorithm("universal"))
+	members[liarRank].matrix = liar{a, liarRank, 40} // which its program does without
+	for rank, r := range encode(t.Context(), members) {
+		if r.err == nil || !strings.Contains(r.err.Error(), "the check fails, but not by the entries of the matrix") {
+			t.Errorf("rank %d: %v", rank, r.err)
+		}
+	}
+}
+
 // TestWrongCoefficient checks that the check does not go by the plan: where others
 // compute with a wrong entry, the processor whose packet that makes wrong says so.
 func TestWrongCoefficient(t *testing.T) {

@@ -155,7 +155,7 @@ func (x *FingerprintCheck) difference(ctx context.Context) ([]byte, error) {
 }
 
 // compare tells all ranks the fingerprints of all packets. Then it compares those of coded packets with what the initial
-// packets make them: of every sink, or of those of this rank. It returns nil where they are right.
+// packets make them: of every sink, or, where the sum over all ranks is wrong, of those of this rank.
 func (x *FingerprintCheck) compare(ctx context.Context, everySink bool) error {
 	n, k := len(x.ends[0][0]), x.checker.problem.Processors()
 	mine := make([]byte, (k+x.t.Size()-1)/x.t.Size()*2*n) // as long at all ranks
@@ -208,7 +208,7 @@ func (x *FingerprintCheck) compare(ctx context.Context, everySink bool) error {
 	if everySink {
 		return nil
 	}
-	return x.Comm.Barrier(ctx) // a rank with a wrong packet does not come here: it aborts
+	return cmp.Or(x.Comm.Barrier(ctx), errEntries) // a rank with a wrong packet does not come here: it aborts
 }
 
 // Took returns how long fingerprints have taken during the run, on as many cores as there are.

@@ -112,8 +112,10 @@ func (r *related) check(packets, results [][]byte) error {
 			return &verify.CheckError{Proc: r.sinks[j]}
 		}
 	}
-	return errors.New("volley: the check fails, but not by the entries of the matrix: test the memory of this machine, and run again")
+	return errEntries
 }
+
+var errEntries = errors.New("volley: the check fails, but not by the entries of the matrix: test the memory of this machine, and run again")
 
 // A RelationCheck is the check of runs in which this rank has the packets and results of all processors, or its slice of them.
 type RelationCheck struct {
