@@ -98,53 +98,12 @@ func (s *Session) Fetch(ctx context.Context) error {
 // fetchRecords reads the records of the nodes here. Record files that these lack come in memory from nodes that have
 // them.
 func (s *Session) fetchRecords(ctx context.Context) error {
-	m := s.Manifest
-	holders := make([][]int, s.K) // by record: nodes
-	list := make([]delivery, s.K) // by record
-	files := m.RecordFiles()
-	for n := range s.K {
-		h := s.States[n].Holding(s.Current)
-		for i, f := range files[n] {
-			nodes := &list[f.Owner].targets
-			if h != nil && h.Node == n && slices.Contains(h.Records, i) {
-				nodes = &holders[f.Owner]
-			}
-			*nodes = append(*nodes, n)
-		}
-	}
-	for owner, nodes := range holders {
-		if d := &list[owner]; len(nodes) > 0 {
-			d.source, d.bytes = nodes[owner%len(nodes)], m.Records[owner].Bytes
-		} else {
-			s.LostRecords, d.targets = append(s.LostRecords, owner), nil
-		}
-	}
+	files := s.Manifest.RecordFiles()
+	holders, list := s.planRecords(files)
 	s.RecordOf, s.Records = map[int]*store.Record{}, map[int]map[string][]byte{}
-	read := func(n *store.Node) error {
-		for _, f := range files[n.Index] {
-			d := &list[f.Owner]
-			sends := d.targets != nil && d.source == n.Index
-			if !sends && (f.Owner != n.Index || !slices.Contains(holders[f.Owner], n.Index)) {
-				continue
-			}
-			record, err := n.Read(n.Held[s.Generation], f)
-			if err != nil {
-				return err
-			}
-			if sends {
-				d.text = record
-			}
-			if f.Owner == n.Index {
-				if s.RecordOf[n.Index], err = m.DecodeRecord(record); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
 	vanished := make([]string, len(s.Nodes)) // beside another run
 	for i, n := range s.Nodes {
-		if err := read(n); err != nil && n.Writer == nil {
+		if err := s.readRecords(n, files[n.Index], holders, list); err != nil && n.Writer == nil {
 			return err
 		} else if err != nil {
 			vanished[i] = err.Error()
@@ -163,21 +122,75 @@ func (s *Session) fetchRecords(ctx context.Context) error {
 		return err
 	}
 	for _, n := range s.Nodes {
-		s.Records[n.Index] = map[string][]byte{}
-		for _, f := range files[n.Index] {
-			record, arrived := list[f.Owner].arrived[n.Index]
-			if !arrived {
-				continue
+		if err := s.takeRecords(n, files[n.Index], list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planRecords returns, by record, the nodes that have it, and its delivery to those that lack it. It notes the records that
+// no node has.
+func (s *Session) planRecords(files [][]*store.RecordFile) (holders [][]int, list []delivery) {
+	holders, list = make([][]int, s.K), make([]delivery, s.K)
+	for n := range s.K {
+		h := s.States[n].Holding(s.Current)
+		for i, f := range files[n] {
+			nodes := &list[f.Owner].targets
+			if h != nil && h.Node == n && slices.Contains(h.Records, i) {
+				nodes = &holders[f.Owner]
 			}
-			if disk.Sum(record) != f.SHA256 {
-				return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.Name(f.Owner))
-			}
-			s.Records[n.Index][f.Name] = record
-			if f.Owner == n.Index {
-				var err error
-				if s.RecordOf[n.Index], err = m.DecodeRecord(record); err != nil {
-					return err
-				}
+			*nodes = append(*nodes, n)
+		}
+	}
+	for owner, nodes := range holders {
+		if d := &list[owner]; len(nodes) > 0 {
+			d.source, d.bytes = nodes[owner%len(nodes)], s.Manifest.Records[owner].Bytes
+		} else {
+			s.LostRecords, d.targets = append(s.LostRecords, owner), nil
+		}
+	}
+	return holders, list
+}
+
+// readRecords reads what a node has of its own record, and of those that it sends.
+func (s *Session) readRecords(n *store.Node, files []*store.RecordFile, holders [][]int, list []delivery) error {
+	for _, f := range files {
+		d := &list[f.Owner]
+		sends := d.targets != nil && d.source == n.Index
+		keeps := f.Owner == n.Index && slices.Contains(holders[f.Owner], n.Index)
+		if !sends && !keeps {
+			continue
+		}
+		record, err := n.Read(n.Held[s.Generation], f)
+		if err == nil && f.Owner == n.Index {
+			s.RecordOf[n.Index], err = s.Manifest.DecodeRecord(record)
+		}
+		if err != nil {
+			return err
+		}
+		if sends {
+			d.text = record
+		}
+	}
+	return nil
+}
+
+// takeRecords takes the records that have come to a node.
+func (s *Session) takeRecords(n *store.Node, files []*store.RecordFile, list []delivery) (err error) {
+	s.Records[n.Index] = map[string][]byte{}
+	for _, f := range files {
+		record, arrived := list[f.Owner].arrived[n.Index]
+		if !arrived {
+			continue
+		}
+		if disk.Sum(record) != f.SHA256 {
+			return fmt.Errorf("the record of %s is not what was protected: a node has changed meanwhile, or sends something else; run again", s.Name(f.Owner))
+		}
+		s.Records[n.Index][f.Name] = record
+		if f.Owner == n.Index {
+			if s.RecordOf[n.Index], err = s.Manifest.DecodeRecord(record); err != nil {
+				return err
 			}
 		}
 	}
