@@ -10,7 +10,19 @@ import (
 )
 
 // Points is a sequence of distinct field elements, safe for concurrent use: where polynomial codes evaluate.
-type Points = pointset.Points
+type Points interface {
+	// Field returns the field of the points.
+	Field() field.Field
+
+	// Len returns the number of points.
+	Len() int
+
+	// At returns point k; the same one at every call. It panics when k is outside [0, Len()).
+	At(k int) field.Element
+
+	// ID names the points: two sequences over the same field with equal lengths and IDs are equal.
+	ID() string
+}
 
 // CosetPoints returns n points on cosets of a multiplicative subgroup, on demand. With Z = gcd(n, q-1) and n = M·Z, the
 // points of one coset are next to each other, in the order that a butterfly without reordering leaves them in:

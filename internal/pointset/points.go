@@ -13,18 +13,11 @@ import (
 	"volley/internal/poll"
 )
 
-// Points is a sequence of distinct field elements, safe for concurrent use: where polynomial codes evaluate.
+// Points is that of package matrix.
 type Points interface {
-	// Field returns the field of the points.
 	Field() field.Field
-
-	// Len returns the number of points.
 	Len() int
-
-	// At returns point k; the same one at every call. It panics when k is outside [0, Len()).
 	At(k int) field.Element
-
-	// ID names the points: two sequences over the same field with equal lengths and IDs are equal.
 	ID() string
 }
 
