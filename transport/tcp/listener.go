@@ -98,6 +98,7 @@ func (l *Listener) accept() {
 		raw, err := l.socket.Accept()
 		switch {
 		case err == nil:
+			l.begin(raw)
 			l.serving.Go(func() { l.serve(raw) })
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -107,16 +108,20 @@ func (l *Listener) accept() {
 	}
 }
 
-// serve does what a connection is made for. Of too many handshakes under way the oldest ends.
-func (l *Listener) serve(raw net.Conn) {
-	defer raw.Close()
-	defer context.AfterFunc(l.stopped, func() { raw.Close() })()
+// begin notes the handshake of a connection. Of too many under way the oldest ends.
+func (l *Listener) begin(raw net.Conn) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.handshakes = append(l.handshakes, raw); len(l.handshakes) > mostHandshakes {
 		l.handshakes[0].Close()
 		l.handshakes = slices.Delete(l.handshakes, 0, 1)
 	}
-	l.mu.Unlock()
+}
+
+// serve does what a connection is made for.
+func (l *Listener) serve(raw net.Conn) {
+	defer raw.Close()
+	defer context.AfterFunc(l.stopped, func() { raw.Close() })()
 	c, call, err := l.welcome(raw)
 	l.mu.Lock()
 	l.handshakes = slices.DeleteFunc(l.handshakes, func(pending net.Conn) bool { return pending == raw })
