@@ -76,7 +76,7 @@ func TestStageKept(t *testing.T) {
 	must(t, err)
 	must(t, r.Incomplete())
 	must(t, diff("the node", was, w.tree(1)))
-	const kept = "/n1/.volley/replaced/1/tmp-stage"
+	const kept = "/n1/.volley/replaced/tmp-stage"
 	if len(r.Replaced) != 1 || string(r.Replaced[0]) != kept || contentOf(w, kept+"/14/file") != "theirs" {
 		t.Errorf("%+v", r)
 	}

@@ -31,23 +31,12 @@ func (p *private) entry(name string) string { return path.Join(p.path, name) }
 // stagePath is where everything that comes back is made.
 var stagePath = store.MetaPath(store.StageName)
 
-// makeStage makes the stage in .volley. What an interrupted run has left and Discard does not remove is kept: a directory
-// that a power cut has put back there may have what somebody has written since it had its name.
-func (x *Target) makeStage() error {
-	n := x.node
-	p, err := privateDir(n, stagePath)
-	if errors.Is(err, fs.ErrExist) {
-		var kept string
-		if kept, err = n.ReplacedPath(fmt.Sprint(x.origin.Generation), store.StageName); err != nil {
-			return err
-		}
-		if err = cmp.Or(disk.MkdirAll(n.Dir, path.Dir(kept), 0o700), n.Dir.Rename(stagePath, kept)); err != nil {
-			return err
-		}
-		x.Replaced = append(x.Replaced, tree.Name(n.Path(tree.Name(kept))))
-		p, err = privateDir(n, stagePath)
+// makeStage makes the stage in .volley. A directory that a power cut has put back into an earlier one may have what somebody
+// has written since it had its name: it makes way with that, and is kept.
+func (x *Target) makeStage() (err error) {
+	if err = x.node.MakeWay(store.StageName); err == nil {
+		x.stage, err = privateDir(x.node, stagePath)
 	}
-	x.stage = p
 	return err
 }
 
