@@ -44,14 +44,25 @@ func (m *Manifest) DigestOf(list []byte, i int) []byte {
 	return list[i*n:][:n]
 }
 
+// ParityHoles returns, by chunk, the rows in which the parity of a node is a whole block of zeros.
+func (m *Manifest) ParityHoles(x *Record) [][]int {
+	_, zeros := m.Zeros()
+	holes := make([][]int, m.ParityChunks)
+	for row := range m.Rows() {
+		for chunk := range m.ParityChunks {
+			if bytes.Equal(m.DigestOf(x.Parity, m.Number(row, chunk, m.ParityChunks)), zeros) {
+				holes[chunk] = append(holes[chunk], row)
+			}
+		}
+	}
+	return holes
+}
+
 // FilledParity returns how much room the parity of a node takes: blocks of zeros take none.
 func (m *Manifest) FilledParity(x *Record) int64 {
-	block, zeros := m.Zeros()
 	filled := m.ParityBytes()
-	for i := range m.Rows() * m.ParityChunks {
-		if bytes.Equal(m.DigestOf(x.Parity, i), zeros) {
-			filled -= int64(len(block))
-		}
+	for _, rows := range m.ParityHoles(x) {
+		filled -= int64(len(rows)) * min(m.BlockBytes, m.ChunkBytes)
 	}
 	return filled
 }

@@ -95,7 +95,9 @@ func (x *examination) run(ctx context.Context) (*content.Condition, error) {
 		x.Data = mergeRows(x.Data, rowsOf(x.manifest, x.differingUnread()))
 	}
 	x.markTouched()
-	return x.Condition, x.compareParity(ctx)
+	err := x.compareParity(ctx)
+	x.markHoles()
+	return x.Condition, err
 }
 
 // list lists the node. It reports whether there is something to compare.
@@ -130,6 +132,7 @@ func (x *examination) list() bool {
 	}
 	x.Data, x.Parity, x.Remake = LostRows(m, x.record), content.AllRowsByChunk(m, m.ParityChunks), true
 	x.markTouched()
+	x.markHoles()
 	return false
 }
 
@@ -480,28 +483,19 @@ func (x *examination) markTouched() {
 			}
 		}
 	}
-	x.markHoles()
 }
 
-// markHoles notes the blocks of sparse files and of parity that are zeros by the record.
+// markHoles notes the blocks of sparse files and of parity that are zeros by the record, where something comes back.
 func (x *examination) markHoles() {
+	if len(x.Restore) == 0 && !x.Remake {
+		return
+	}
 	m, files := x.manifest, tree.ExtentsOf(x.record.Entries)
 	_, zeros := m.Zeros()
-	x.Holes, x.ParityHoles = make([][]int, m.DataChunks), make([][]int, m.ParityChunks)
-	var parts []store.FilePart
-	if len(x.Restore) > 0 {
-		parts = m.FilePartsOf(files)
-	}
-	for i, g := range parts {
+	x.Holes, x.ParityHoles = make([][]int, m.DataChunks), m.ParityHoles(x.record)
+	for i, g := range m.FilePartsOf(files) {
 		if files[g.File].Sparse && bytes.Equal(m.DigestOf(x.record.FileDigests, i), zeros) {
 			x.Holes[g.Chunk] = append(x.Holes[g.Chunk], g.Row)
-		}
-	}
-	for row := range m.Rows() {
-		for chunk := range m.ParityChunks {
-			if bytes.Equal(m.DigestOf(x.record.Parity, m.Number(row, chunk, m.ParityChunks)), zeros) {
-				x.ParityHoles[chunk] = append(x.ParityHoles[chunk], row)
-			}
 		}
 	}
 }

@@ -108,6 +108,7 @@ func (f *Files) examine(ctx context.Context, x *examination) (*content.Condition
 	x.addParents(func(p tree.Name) bool { return !f.Export && x.holds(p) })
 	x.Chosen = slices.DeleteFunc(slices.Clone(x.Findings), func(g protection.Finding) bool { return !entries[g.Path] })
 	x.markTouched()
+	x.markHoles()
 	return x.Condition, nil
 }
 

@@ -32,15 +32,10 @@ type pattern struct{ bad, wanted []content.Symbol }
 // patternsOf returns the patterns of all rows.
 func patternsOf(s *session.Session, conditions []*content.Condition, remake bool) []pattern {
 	patterns := make([]pattern, s.Manifest.Rows())
-	visit := func(chunks, holes [][]int, x content.Symbol, add func(*pattern, content.Symbol)) {
+	visit := func(chunks [][]int, x content.Symbol, add func(*pattern, content.Symbol)) {
 		for chunk, rows := range chunks {
 			x.Index = chunk
 			for _, row := range rows {
-				if holes != nil {
-					if _, found := slices.BinarySearch(holes[chunk], row); found {
-						continue
-					}
-				}
 				add(&patterns[row], x)
 			}
 		}
@@ -49,16 +44,31 @@ func patternsOf(s *session.Session, conditions []*content.Condition, remake bool
 	wanted := func(p *pattern, x content.Symbol) { p.wanted = append(p.wanted, x) }
 	for n, c := range conditions {
 		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
-		visit(c.Data, nil, data, bad)
-		visit(c.Parity, nil, parity, bad)
+		visit(c.Data, data, bad)
+		visit(c.Parity, parity, bad)
 		if c.Failing == "" && s.Restores(n) {
-			visit(c.Touched, c.Holes, data, wanted)
+			visit(without(c.Touched, c.Holes), data, wanted)
 			if remake {
-				visit(c.Parity, c.ParityHoles, parity, wanted)
+				visit(without(c.Parity, c.ParityHoles), parity, wanted)
 			}
 		}
 	}
 	return patterns
+}
+
+// without returns, by chunk, the rows that are no holes.
+func without(chunks, holes [][]int) [][]int {
+	if holes == nil {
+		return chunks
+	}
+	filled := make([][]int, len(chunks))
+	for chunk, rows := range chunks {
+		filled[chunk] = slices.DeleteFunc(slices.Clone(rows), func(row int) bool {
+			_, hole := slices.BinarySearch(holes[chunk], row)
+			return hole
+		})
+	}
+	return filled
 }
 
 // PlanRepairs returns the repairs, one for all rows with the same bad symbols, and the blocks that do not come back. With
