@@ -47,17 +47,17 @@ func patternsOf(s *session.Session, conditions []*content.Condition, remake bool
 		visit(c.Data, data, bad)
 		visit(c.Parity, parity, bad)
 		if c.Failing == "" && s.Restores(n) {
-			visit(without(c.Touched, c.Holes), data, wanted)
+			visit(filledRows(c.Touched, c.Holes), data, wanted)
 			if remake {
-				visit(without(c.Parity, c.ParityHoles), parity, wanted)
+				visit(filledRows(c.Parity, c.ParityHoles), parity, wanted)
 			}
 		}
 	}
 	return patterns
 }
 
-// without returns, by chunk, the rows that are no holes.
-func without(chunks, holes [][]int) [][]int {
+// filledRows returns, by chunk, the rows that are no holes.
+func filledRows(chunks, holes [][]int) [][]int {
 	if holes == nil {
 		return chunks
 	}
