@@ -88,8 +88,11 @@ func earlierRecord(name string, g int64) string {
 
 // readRecord returns the record of so many bytes that a file in the directory of a generation is, and where its spans lie.
 func readRecord(d disk.Dir, dir, name string, length int64) ([]byte, []span, error) {
+	remaining := mostStored(length) // bytes of all files together
 	read := func(g int64) ([]byte, error) {
-		return disk.ReadText(d, MetaPath(dir, earlierRecord(name, g)), mostStored(length))
+		text, err := disk.ReadText(d, MetaPath(dir, earlierRecord(name, g)), remaining)
+		remaining -= int64(len(text))
+		return text, err
 	}
 	file, err := read(0)
 	if err != nil {

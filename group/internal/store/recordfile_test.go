@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"volley/internal/disk/disktest"
 	"volley/internal/fuzzlimit"
 )
 
@@ -44,6 +45,23 @@ func TestChangedRecord(t *testing.T) {
 	}
 	if file := ChangedRecord(earlier, nil); !bytes.Equal(file, earlier) {
 		t.Error("a first record is not whole")
+	}
+}
+
+// TestRecordFilesBounded has a record of 1,000 bytes that names two files as long as one may be: together they are longer.
+func TestRecordFilesBounded(t *testing.T) {
+	m := disktest.NewMachine()
+	m.MkdirAll("/n/.volley/generation.3", 0o700)
+	m.WriteFile("/n/.volley/generation.3/record", []byte("=1 0 1\n=2 0 1\n"), 0o600)
+	for _, name := range []string{"record@1", "record@2"} {
+		m.WriteFile("/n/.volley/generation.3/"+name, bytes.Repeat([]byte("x"), 1000), 0o600)
+	}
+	d, err := m.Process().Open("/n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := readRecord(d, "generation.3", "record", 1000); err == nil || !strings.Contains(err.Error(), "longer than such a file can be") {
+		t.Error(err)
 	}
 }
 
