@@ -69,7 +69,8 @@ const (
 	MostKey  = 4096
 )
 
-// ReadKey returns the key in a file that nobody but its owner can read or write.
+// ReadKey returns the key in a file, which is all of it but for a line break at the end. Nobody but its owner, the caller or
+// root, may be able to read or write it.
 func ReadKey(path string) ([]byte, error) {
 	text, err := disk.ReadSecret(path, MostKey+2)
 	if err != nil {
@@ -101,7 +102,8 @@ func (e *LostError) Error() string { return e.Err.Error() }
 // Unwrap returns why it does not come back.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// IsInputError reports whether the caller has to change something.
+// IsInputError reports whether the caller has to change something: the error is a [*protection.RefusedError], a
+// [*protection.TooManyError] or a [*collective.DisagreementError].
 func IsInputError(err error) bool {
 	return errors.As(err, new(*protection.RefusedError)) || errors.As(err, new(*protection.TooManyError)) || errors.As(err, new(*collective.DisagreementError))
 }
