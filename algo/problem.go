@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"volley/algo/internal/exchange"
+	"volley/algo/internal/layers"
 	"volley/algo/schedule"
-	"volley/internal/pointset"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
@@ -252,34 +252,28 @@ func (p *Problem) Prepare() error {
 	if p.Limits.Memory < 0 || p.Limits.Compute < 0 {
 		return fmt.Errorf("algo: limits of %d packets and %d multiply-adds: want 1 or more, or 0 for none", p.Limits.Memory, p.Limits.Compute)
 	}
-	p.known, p.rounds = &factorisations{byLimit: map[int]*matrix.Factorisation{}}, &poll.Once[int]{}
+	p.known, p.rounds = &factorisations{bySizes: map[string]*matrix.Factorisation{}}, &poll.Once[int]{}
 	return nil
 }
 
-// factorisations are those of a matrix that were asked for, by the most that a radix is.
+// factorisations are those of a matrix that were asked for, by the sizes whose primes are the first radices.
 type factorisations struct {
 	mu      sync.Mutex
-	byLimit map[int]*matrix.Factorisation
+	bySizes map[string]*matrix.Factorisation
 }
 
-// factor returns the factorisation with radices up to limit, or that of the matrix itself for 0, and nil where none is
-// known.
-func (p *Problem) factor(limit int) *matrix.Factorisation {
+// factor is [layers.Factor] of a square problem's matrix.
+func (p *Problem) factor(sizes []int) *matrix.Factorisation {
 	if !p.Square() {
 		return nil
 	}
 	p.known.mu.Lock()
 	defer p.known.mu.Unlock()
-	fact, ok := p.known.byLimit[limit]
+	key := fmt.Sprint(sizes)
+	fact, ok := p.known.bySizes[key]
 	if !ok {
-		var radices pointset.Radices
-		if limit > 0 {
-			radices = pointset.UpTo(limit)
-		}
-		var err error
-		fact, err = matrix.Factor(p.Context, p.Matrix, radices)
-		poll.Must(err)
-		p.known.byLimit[limit] = fact
+		fact = layers.Factor(p.Context, p.Matrix, sizes)
+		p.known.bySizes[key] = fact
 	}
 	return fact
 }
@@ -342,24 +336,7 @@ func (p *Problem) Factorisation(ctx context.Context) (fact *matrix.Factorisation
 	defer poll.Catch(&err)
 	derived := *p
 	derived.Context = ctx
-	return derived.factor(0), nil
-}
-
-// orders returns the factorisation of the matrix, and a second one with radices up to the ports and 1 where that differs.
-// It returns nil where no factorisation is known.
-func (p *Problem) orders() []*matrix.Factorisation {
-	natural := p.factor(0)
-	if natural == nil {
-		return nil
-	}
-	list := []*matrix.Factorisation{natural}
-	if p.inMemory {
-		return list
-	}
-	if byPorts := p.factor(p.Ports + 1); byPorts != nil && !byPorts.SameRadices(natural) {
-		list = append(list, byPorts)
-	}
-	return list
+	return derived.factor(nil), nil
 }
 
 // Structure says for people what structure the matrix, or its blocks, was found to have; found is false without any.

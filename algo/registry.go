@@ -153,9 +153,9 @@ var registry = []Algorithm{
 		Source:     "Bruck et al., IEEE TPDS 8(11), 1997 (index); Rabenseifner, ICCS 2004, for R = 1; as an encode ours",
 		Example:    "--matrix cauchy -k 16",
 		Structured: true,
-		Make:       func(p *Problem) ([]plan.Plan, error) { return exchange.ExchangePlans(p.Task(), p.factor(0)) },
+		Make:       func(p *Problem) ([]plan.Plan, error) { return exchange.ExchangePlans(p.Task(), p.factor(nil)) },
 		WithParameters: func(p *Problem, parameters [][]int) (plan.Plan, error) {
-			return exchange.ExchangeWith(p.Task(), p.factor(0), parameters)
+			return exchange.ExchangeWith(p.Task(), p.factor(nil), parameters)
 		},
 	},
 	{
@@ -234,10 +234,10 @@ var registry = []Algorithm{
 func layered(a Algorithm) Algorithm {
 	a.Structured = true
 	a.Make = func(p *Problem) ([]plan.Plan, error) {
-		return layers.Plans(a.Name, p.Task(), p.orders(), p.Order == AnyOrder)
+		return layers.Plans(a.Name, p.Task(), p.factor, p.Order == AnyOrder)
 	}
 	a.WithParameters = func(p *Problem, parameters [][]int) (plan.Plan, error) {
-		return layers.PlanWith(a.Name, p.Task(), p.factor(0), p.Order == AnyOrder, parameters)
+		return layers.PlanWith(a.Name, p.Task(), p.factor, p.Order == AnyOrder, parameters)
 	}
 	a.part = func(x Part) Algorithm {
 		named := a

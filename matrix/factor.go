@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"context"
-	"slices"
 
 	"volley/field"
 	"volley/internal/pointset"
@@ -28,8 +27,14 @@ type Factorisation struct {
 	radices []int // of the digits of labels that layers work on, the least first
 }
 
-// SameRadices reports whether the layers of both are of one order.
-func (f *Factorisation) SameRadices(g *Factorisation) bool { return slices.Equal(f.radices, g.radices) }
+// Degree returns the product of the radices of labels: K over how many cosets, or other fibres, the points are on.
+func (f *Factorisation) Degree() int {
+	degree := 1
+	for _, r := range f.radices {
+		degree *= r
+	}
+	return degree
+}
 
 // Natural reports whether column k of x·A lies in the end where processor k began:
 // nothing has to move.

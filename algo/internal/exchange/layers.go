@@ -6,7 +6,6 @@ import (
 	"volley/algo/internal/layers"
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
-	"volley/internal/pointset"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
@@ -67,16 +66,18 @@ func structuredWays(t schedule.Task, name string) ([]*scheme, error) {
 	return list, nil
 }
 
-// blockOrders returns the factorisations of the groups' matrices in the order of the matrix itself and, where they have
-// other layers with radices up to p+1, those, or why they are of no use.
+// blockOrders returns the factorisations of the groups' matrices in their own order, and in those of
+// [layers.BetterOrders], or why they are of no use.
 func blockOrders(t schedule.Task) (orders [][]*matrix.Factorisation, reason string) {
 	natural, reason := blockFactors(t, nil)
 	if reason != "" {
 		return nil, reason
 	}
 	orders = append(orders, natural)
-	if byPorts, reason := blockFactors(t, pointset.UpTo(t.Ports+1)); reason == "" && !byPorts[0].SameRadices(natural[0]) {
-		orders = append(orders, byPorts)
+	for _, sizes := range layers.BetterOrders(layers.AnyFamily, t, natural[0]) {
+		if facts, reason := blockFactors(t, sizes); reason == "" {
+			orders = append(orders, facts)
+		}
 	}
 	return orders, ""
 }
@@ -89,8 +90,8 @@ func BlockFactors(t schedule.Task) (facts []*matrix.Factorisation, reason string
 	return facts, reason, nil
 }
 
-// blockFactors is BlockFactors with radices.
-func blockFactors(t schedule.Task, r pointset.Radices) (facts []*matrix.Factorisation, reason string) {
+// blockFactors is BlockFactors with the sizes of [layers.Factor].
+func blockFactors(t schedule.Task, sizes []int) (facts []*matrix.Factorisation, reason string) {
 	g := sides(t)
 	size := g.fewCount()
 	if g.manyCount()%size != 0 {
@@ -105,8 +106,7 @@ func blockFactors(t schedule.Task, r pointset.Radices) (facts []*matrix.Factoris
 		if !g.gather() {
 			block = matrix.Transpose(block)
 		}
-		fact, err := matrix.Factor(t.Context, block, r)
-		poll.Must(err)
+		fact := layers.Factor(t.Context, block, sizes)
 		if fact == nil || len(fact.Layers) < 2 {
 			return nil, fmt.Sprintf("block %d has no layers", group)
 		}

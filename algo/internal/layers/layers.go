@@ -2,7 +2,6 @@
 package layers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -12,11 +11,9 @@ import (
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/field"
-	"volley/internal/pointset"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
-	"volley/sim"
 )
 
 // AnyFamily is the name for matrices of every family. Others are those of [matrix.Factorisation], by which plans are called, and
@@ -39,20 +36,24 @@ func nameOf(name string, fact *matrix.Factorisation, cuts []int) string {
 	return fact.Name
 }
 
-// Plans returns the plans, under a name, of a matrix. Facts are the matrix as products of layers, in one
-// order or several; none where none is known. There is a plan for each way to fuse neighbouring layers that no other way
-// beats in C1 and C2. Every fused layer is one universal step on its groups. All layers fused into one are the universal
-// algorithm, in natural order whatever the layers need: that is a plan where it takes one round, or there is no other.
-func Plans(name string, t schedule.Task, facts []*matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
-	if len(facts) == 0 || !takes(name, facts[0]) {
+// Plans returns the plans, under a name, of a matrix, which factor writes as a product of layers as [Factor] does; natural
+// is in its own order, or nil where none is known. There is a plan for each way to order the radices and to fuse
+// neighbouring layers that no other way beats in C1 and C2. Every fused layer is one universal step on its groups. All
+// layers fused into one are the universal algorithm, in natural order whatever the layers need: that is a plan where it
+// takes one round, or there is no other.
+func Plans(name string, t schedule.Task, factor func(sizes []int) *matrix.Factorisation, anyOrder bool) ([]plan.Plan, error) {
+	natural := factor(nil)
+	if !takes(name, natural) {
 		return nil, notOfFamily(name, t.Matrix)
 	}
-	var plans []plan.Plan
-	for _, fact := range facts {
-		plans = append(plans, plansOf(name, t, fact, anyOrder)...)
-	}
+	plans := plansOf(name, t, natural, anyOrder)
 	if t.InMemory {
 		return plans, nil
+	}
+	for _, sizes := range BetterOrders(name, t, natural) {
+		if fact := factor(sizes); fact != nil {
+			plans = append(plans, plansOf(name, t, fact, anyOrder)...)
+		}
 	}
 	return schedule.Undominated(t.Context, plans), nil
 }
@@ -87,8 +88,9 @@ func plansOf(name string, t schedule.Task, fact *matrix.Factorisation, anyOrder 
 }
 
 // PlanWith returns the plan of [Plans] whose fused layers have groups of the sizes of parameters, the first layer first,
-// in whatever order of layers there are such. Natural is the factorisation in the matrix's own order, or nil.
-func PlanWith(name string, t schedule.Task, natural *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
+// in whatever order of layers there are such.
+func PlanWith(name string, t schedule.Task, factor func(sizes []int) *matrix.Factorisation, anyOrder bool, parameters [][]int) (plan.Plan, error) {
+	natural := factor(nil)
 	if !takes(name, natural) {
 		return nil, notOfFamily(name, t.Matrix)
 	}
@@ -97,14 +99,8 @@ func PlanWith(name string, t schedule.Task, natural *matrix.Factorisation, anyOr
 		backwards := slices.Clone(sizes)
 		slices.Reverse(backwards)
 		// The first layers of an inverse have the first digits of labels, those of other transforms the last.
-		for i, r := range []pointset.Radices{nil, pointset.Following(backwards...), pointset.Following(sizes...)} {
-			fact := natural
-			if i > 0 {
-				var err error
-				if fact, err = matrix.Factor(t.Context, t.Matrix, r); err != nil {
-					return nil, err
-				}
-			}
+		for _, order := range [][]int{nil, backwards, sizes} {
+			fact := factor(order)
 			if cuts := cutsFor(fact.Layers, 0, sizes, allows(name, fact)); cuts != nil {
 				return fused(t, name, fact, cuts, anyOrder), nil
 			}
@@ -342,54 +338,4 @@ func OnGroups(l matrix.Layer, step *universal.Step, labels matrix.Labels) schedu
 			At:        func(i, j int) field.Element { return l.At(group, i, j) },
 		}
 	}}
-}
-
-// Fusions returns the ways to fuse neighbouring layers that no other way beats in C1 and C2, as the ends of the fused
-// runs. Allowed says which runs may be fused; none may span all processors, which the universal algorithm does, unless one
-// round is enough for all. The context, unless nil, ends the search. The cost of a run is that of a step on the groups of what it spans: no matrices are multiplied.
-func Fusions(ctx context.Context, layers []matrix.Layer, ports int, allowed func(i, j int) bool) [][]int {
-	if len(layers) == 0 {
-		return nil
-	}
-	search := poll.New(ctx)
-	steps := map[int]sim.Cost{}
-	stepCost := func(size int) sim.Cost {
-		c, ok := steps[size]
-		if !ok {
-			c = sim.Count(poll.WithContext(ctx, plan.Plan(schedule.Compile(plan.Info{Processors: size, Ports: ports}, schedule.OneGroup(universal.Tuned(size, ports), size, nil)))))
-			steps[size] = c
-		}
-		return c
-	}
-	type option struct {
-		sim.Cost
-		cuts []int
-	}
-	best := make([][]option, len(layers)+1) // of the layers before
-	best[0] = []option{{}}
-	for j := 1; j <= len(layers); j++ {
-		var ways []option
-		for i := range j {
-			if search.Steps(1); !allowed(i, j) {
-				continue
-			}
-			size := matrix.Span(layers[i:j]).Size()
-			if size == layers[0].K && size > ports+1 {
-				continue
-			}
-			c := stepCost(size)
-			for _, w := range best[i] {
-				search.Steps(1 + len(w.cuts))
-				ways = append(ways, option{sim.Cost{C1: w.C1 + c.C1, C2: w.C2 + c.C2}, append(slices.Clone(w.cuts), j)})
-			}
-		}
-		// Of equal ways the one with the most layers is first: the smallest matrices.
-		slices.SortStableFunc(ways, func(a, b option) int { return cmp.Compare(len(b.cuts), len(a.cuts)) })
-		best[j] = sim.Front(ways, func(w option) sim.Cost { return w.Cost })
-	}
-	var list [][]int
-	for _, w := range best[len(layers)] {
-		list = append(list, w.cuts)
-	}
-	return list
 }
