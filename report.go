@@ -31,9 +31,6 @@ type Report struct {
 	Pieces    int     `json:"pieces,omitempty"` // elements that make a packet, where the plan cuts packets
 	C2Packets float64 `json:"c2_packets"`       // C2 in packets
 
-	BoundC1 int `json:"bound_c1"` // no algorithm for every matrix has fewer
-	BoundC2 int `json:"bound_c2"` // elements, as C2
-
 	PacketBytes      int64               `json:"packet_bytes"` // on the wire
 	SymbolsPerPacket int64               `json:"symbols_per_packet"`
 	Segments         int                 `json:"segments"`
@@ -103,12 +100,6 @@ func (r *Report) total() {
 	r.C2Packets = sim.Cost{C2: r.C2, Pieces: r.Pieces}.PacketC2()
 }
 
-// BoundMinCut returns the least C2 of a schedule for every matrix in the plan's rounds, see [algo.BoundMinCut].
-func (r *Report) BoundMinCut() (c2 int, ok bool) {
-	c2, ok = algo.BoundMinCut(r.K, r.Ports)
-	return c2, ok && r.Sinks == 0 && r.Pieces <= 1 && r.C1 == r.BoundC1
-}
-
 // Merge returns the report of a whole run from those of its processors, of which there is at least one.
 func Merge(reports []*Report) *Report {
 	merged := *reports[0]
@@ -130,7 +121,6 @@ func Merge(reports []*Report) *Report {
 
 func newReport(p plan.Plan, problem *algo.Problem) *Report {
 	info, a := p.Info(), problem.Matrix
-	c1, c2 := algo.Bounds(info)
 	r := &Report{
 		Algorithm:  info.Algorithm,
 		Parameters: info.Parameters,
@@ -139,8 +129,6 @@ func newReport(p plan.Plan, problem *algo.Problem) *Report {
 		K:          a.Rows(),
 		Processors: info.Processors,
 		Ports:      info.Ports,
-		BoundC1:    c1,
-		BoundC2:    c2,
 		Rounds:     []plan.RoundTraffic{}, // not null in JSON
 		Order:      "natural",
 		Notes:      info.Notes,

@@ -284,10 +284,7 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 	note := "all ranks are on one host: no messages, each codes a slice of every packet in memory that they share"
 	if hosts := len(stage.byHost); hosts > 1 {
 		note = fmt.Sprintf("%d ranks on each of %d hosts: hosts exchange slices of packets, and each codes one in memory that its ranks share", stage.local.Size(), hosts)
-		info := w.plan.Info()
-		info.Rows, info.Columns, info.Pieces = info.Rows/info.PieceCount()*hosts, info.Columns/info.PieceCount()*hosts, hosts
-		b.report.Pieces = hosts // of which messages are, and C1, C2 and their bounds
-		b.report.BoundC1, b.report.BoundC2 = algo.Bounds(info)
+		b.report.Pieces = hosts // of which messages are, and C1 and C2
 	} else if err := w.find(windows); err != nil {
 		return nil, err
 	}

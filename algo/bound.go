@@ -1,33 +1,94 @@
 package algo
 
 import (
+	"slices"
+
 	"volley/algo/schedule"
 	"volley/matrix"
 	"volley/plan"
+	"volley/sim"
 )
 
-// Bounds returns C1 and C2, in elements, that no schedule for every matrix of the shape of a plan
-// goes below: those of [BoundC1] and [BoundC2] where every processor is source and sink and
-// packets are whole, else C2 is that of [BoundCut]. Of sources and sinks that differ it is known
-// that a sink hears of K sources and a source is heard of by R sinks.
-func Bounds(i plan.Info) (c1, c2 int) {
-	pieces := i.PieceCount()
-	k, r := i.Rows/pieces, i.Columns/pieces
-	return bounds(k, r, i.Processors >= k+r, i.Ports, pieces)
+// A Bound is what no plan goes below: a number of rounds, and of elements for C2.
+type Bound struct{ C1, C2 int }
+
+// Bound returns what no plan for the matrix goes below that has so many ports, and of whose elements so many are a
+// packet. After t rounds a packet, or a result, has to do with (p+1)^t processors at most (paper, section "Lower Bounds",
+// first lemma); every round has a message of an element or more; and what has to move takes the C2 of [BoundCut], or that
+// of one packet where the matrix has zeros.
+func (p *Problem) Bound(ports, pieces int) Bound {
+	processors, dense := p.support()
+	packets, links := min(processors-1, 1), ports
+	if dense {
+		packets, links = leastTraffic(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, ports)
+	}
+	c1 := schedule.Clog(processors, ports)
+	return Bound{c1, max(c1, schedule.Ceil(packets*pieces, links))}
 }
 
-func bounds(k, r int, separate bool, ports, pieces int) (c1, c2 int) {
-	packets, links := leastTraffic(k, r, separate, ports)
-	c2 = schedule.Ceil(packets*pieces, links)
-	square := k == r && !separate
-	if square && pieces == 1 {
-		c2 = BoundC2(k, ports)
+// UniversalBound returns what no schedule goes below that serves every matrix of a plan's shape: in so many rounds, or in
+// any number of rounds for 0. Where every processor is source and sink and packets are whole, its C2 is that of
+// [universalC2]; else it is the [Problem.Bound] of a matrix without zeros.
+func UniversalBound(i plan.Info, rounds int) Bound {
+	pieces := i.PieceCount()
+	k, r := i.Rows/pieces, i.Columns/pieces
+	separate := i.Processors >= k+r
+	packets, links := leastTraffic(k, r, separate, i.Ports)
+	c1 := BoundC1(reached(k, r, separate), i.Ports)
+	b := Bound{c1, max(c1, schedule.Ceil(packets*pieces, links))}
+	if k == r && !separate && pieces == 1 {
+		b.C2 = max(b.C2, universalC2(k, i.Ports, rounds))
 	}
-	if separate { // a sink is none of the sources
-		k, r = k+1, r+1
-	}
-	return BoundC1(max(k, r), ports), c2
+	return b
 }
+
+// BoundBeside returns the [UniversalBound] in as many rounds as a plan of such a cost takes. ok is false where the plan's
+// algorithm has not one schedule for all matrices, as it is called or, below the bound, as it turns out.
+func BoundBeside(i plan.Info, cost sim.Cost) (b Bound, ok bool) {
+	a, err := Lookup(i.Algorithm)
+	b = UniversalBound(i, cost.C1)
+	return b, err == nil && !a.Structured && cost.C1 >= b.C1 && cost.C2 >= b.C2
+}
+
+// reached returns how many processors have to do with a packet, or with a result, of a matrix without zeros.
+func reached(k, r int, separate bool) int {
+	if separate { // a sink is none of the sources
+		return max(k, r) + 1
+	}
+	return max(k, r)
+}
+
+// support returns how many processors have to do with a packet, or with a result, by those entries that are looked at, and
+// whether all are, and none is zero whose row and column are of two processors.
+func (p *Problem) support() (processors int, dense bool) {
+	k, r := p.Matrix.Rows(), p.Matrix.Cols()
+	if matrix.StructureOf(p.Matrix).Superregular() {
+		return reached(k, r, p.Separate), true
+	}
+	columns := min(r, max(1, mostEntries/k))
+	dense = columns == r
+	told, others := make([]int, k), 0
+	for j := range columns {
+		heard := 0
+		for i := range k {
+			own := i == j && !p.Separate && p.Order == Natural
+			if zero := p.Matrix.At(i, j).IsZero(); !zero && !own {
+				heard++
+				told[i]++
+			} else if zero && !own {
+				dense = false
+			}
+		}
+		others = max(others, heard)
+	}
+	others = max(others, slices.Max(told))
+	if p.Order == AnyOrder && !p.Separate && others > 0 { // one of them may be the own
+		others--
+	}
+	return others + 1, dense
+}
+
+const mostEntries = 1 << 20
 
 // BoundCut returns the least C2, in packets, of a linear plan for a matrix without zeros off the
 // diagonal, whatever pieces packets are cut into: K+R-2 packets have to move in all, and K+R-1
@@ -51,29 +112,18 @@ func leastTraffic(k, r int, separate bool, ports int) (packets, links int) {
 	return packets, processors * ports
 }
 
-// BoundCut returns what the function [BoundCut] does for the shape of the problem, of one port where the planner
-// chooses them: what a processor has to send, or to receive. ok is false where the matrix has a zero in the column of a
-// sink and the row of a source on another processor, and where its entries are too many to look at.
-func (p *Problem) BoundCut() (c2 float64, ok bool) {
-	k, r := p.Matrix.Rows(), p.Matrix.Cols()
-	c2 = BoundCut(k, r, p.Separate, max(1, p.Ports)) // a network has one link
-	if matrix.StructureOf(p.Matrix).Superregular() {
-		return c2, true
+// BoundCut returns the least C2, in packets, of plans for the matrix that may cut packets, of one port where the planner
+// chooses them: what a processor has to send, or to receive. Dense says that it is that of the function [BoundCut]: it is
+// lower where the matrix has a zero in the column of a sink and the row of a source on another processor, and where its
+// entries are too many to look at.
+func (p *Problem) BoundCut() (c2 float64, dense bool) {
+	processors, dense := p.support()
+	ports := max(1, p.Ports)
+	if dense {
+		return BoundCut(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, ports), true
 	}
-	if k*r > mostEntries {
-		return 0, false
-	}
-	for i := range k {
-		for j := range r {
-			if (i != j || p.Separate) && p.Matrix.At(i, j).IsZero() {
-				return 0, false
-			}
-		}
-	}
-	return c2, true
+	return float64(min(processors-1, 1)) / float64(ports), false
 }
-
-const mostEntries = 1 << 20
 
 // BoundC1 is the least number of rounds for a matrix with a row without zeros: ⌈log_{p+1} K⌉ (paper, section "Lower Bounds",
 // first lemma).
@@ -90,9 +140,49 @@ func BoundC2(k, ports int) int {
 	return t
 }
 
+// universalC2 returns the least C2 of a schedule for every matrix in so many rounds, or in any number for 0: by
+// [codings], by [BoundMinCut], and 4 for K = 7 and p = 1 (docs/theory.md has the proofs).
+func universalC2(k, ports, rounds int) int {
+	c2 := BoundC2(k, ports)
+	if k == 7 && ports == 1 {
+		c2 = 4
+	}
+	if rounds > 0 {
+		for k > codings(c2, ports, rounds) {
+			c2++
+		}
+	}
+	if cut, ok := BoundMinCut(k, ports); ok && rounds == BoundC1(k, ports) {
+		c2 = max(c2, cut)
+	}
+	return c2
+}
+
+// codings returns the most processors for whose matrices there may be enough codings with a C2 in so many rounds, in a
+// field that is large against K. A processor that knows N elements and sends d combinations of them on a port chooses
+// one of as many subspaces as d·(N-d) parameters have; in the next round it knows p·d elements more.
+func codings(c2, ports, rounds int) int {
+	most := make([]int, c2+1) // parameters, by the elements sent in the rounds so far; -1: not possible
+	for s := range most[1:] {
+		most[s+1] = -1
+	}
+	for range rounds {
+		next := slices.Clone(most)
+		for s, parameters := range most {
+			known := 1 + ports*s
+			for d := 1; parameters >= 0 && d <= min(known, c2-s); d++ {
+				next[s+d] = max(next[s+d], parameters+ports*d*(known-d))
+			}
+		}
+		most = next
+	}
+	return 1 + ports*c2 + slices.Max(most)
+}
+
 // BoundMinCut is the least C2 of a schedule for every matrix that has the least C1, for K = (p+1)^T: Σ_t
 // min((p+1)^(t-1), (p+1)^(T-t)) for t = 1 … T. The first term bounds what a processor can know when round t begins, the
-// second how many results it can still reach. ok is false for other K.
+// second how many results it can still reach. It holds for each matrix without a zero minor by itself (docs/theory.md).
+// ok is false for other K.
 func BoundMinCut(k, ports int) (c2 int, ok bool) {
 	after := 1
 	for after < k {

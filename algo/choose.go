@@ -32,12 +32,12 @@ type Rejection struct {
 	Reason    error
 }
 
-// Candidates returns the plans of every registered algorithm that can solve the problem, in registry order, with their
+// Candidates returns the plans of every algorithm of [Planned] that can solve the problem, in registry order, with their
 // costs, those that break a limit included; and the algorithms whose condition the matrix does not meet, and why. Where
 // the planner chooses the ports, plans are left out that another one beats in rounds, messages, packets and
 // multiply-adds. Where the problem's context ends they are not all.
 func Candidates(p *Problem, model sim.Model) ([]Candidate, []Rejection) {
-	return CandidatesAmong(registry, p, model)
+	return CandidatesAmong(Planned(), p, model)
 }
 
 // CandidatesAmong is [Candidates] for a part of the registry; of one algorithm it is a rejection whatever the reason.
@@ -214,7 +214,7 @@ func least(a, b int) int {
 // *[LimitError] where no plan keeps the limits, and one that wraps that of [Problem].Carry where no plan is carried.
 func Choose(name string, p *Problem, model sim.Model) (plan.Plan, error) {
 	if name == Auto {
-		return ChooseAmong(registry, p, model)
+		return ChooseAmong(Planned(), p, model)
 	}
 	a, err := Lookup(name)
 	if err != nil {

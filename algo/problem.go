@@ -139,15 +139,11 @@ func (p *Problem) CheckProcessors(q plan.Plan) error {
 	return nil
 }
 
-// Bounds returns C1 and C2 that no schedule of whole packets for every matrix of the shape goes below; see [Bounds].
-func (p *Problem) Bounds() (c1, c2 int) {
-	return bounds(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, p.mostPorts(), 1)
-}
-
 // mostAtOnce is the most processors for whose traffic a plan of other ports is worth the time that it takes to make.
 const mostAtOnce = 256
 
-func (p *Problem) mostPorts() int {
+// MostPorts returns the most ports that a plan may have.
+func (p *Problem) MostPorts() int {
 	if p.Ports == 0 {
 		return max(1, p.Processors()-1)
 	}
@@ -160,7 +156,7 @@ func (p *Problem) portsToTry() []int {
 	if p.Ports > 0 {
 		return []int{p.carried(p.Ports)}
 	}
-	limit := p.carried(p.mostPorts())
+	limit := p.carried(p.MostPorts())
 	if p.inMemory {
 		if limit >= 1024 { // where each processor is a rank, messages from all to all take gigabytes: six rounds have few
 			limit = int(math.Ceil(math.Pow(float64(limit+1), 1.0/6)-1e-9)) - 1
@@ -301,12 +297,12 @@ func (p *Problem) MostRounds() int {
 func (p *Problem) fewestRounds() int {
 	bound := 0 // of traffic none is known
 	if p.Traffic == nil {
-		bound, _ = p.Bounds()
+		bound = BoundC1(reached(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate), p.MostPorts())
 	}
 	if p.Square() {
 		return bound
 	}
-	derived := p.withPorts(p.mostPorts())
+	derived := p.withPorts(p.MostPorts())
 	derived.Limits = Limits{}
 	fewest := -1
 	for _, a := range registry {

@@ -29,6 +29,9 @@ type Algorithm struct {
 	Example  string `json:"-"`        // flags of a plan that the command line prints
 	Baseline bool   `json:"baseline"` // known from elsewhere, here to compare with
 
+	// ByName says that the planner takes the algorithm only where it is named.
+	ByName bool `json:"-"`
+
 	Parts []Part `json:"-"` // of its plans, where some have names of their own
 
 	// Structured says that the algorithm has no plan for some square matrices.
@@ -56,6 +59,11 @@ type Part struct{ Name, Example string }
 
 // Algorithms returns the registry in the order in which people should read it, later registrations last.
 func Algorithms() []Algorithm { return slices.Clone(registry) }
+
+// Planned returns those of the registry that [Auto] chooses from.
+func Planned() []Algorithm {
+	return slices.DeleteFunc(Algorithms(), func(a Algorithm) bool { return a.ByName })
+}
 
 // Parts returns the algorithms for matrices, in place of one that has parts these.
 func Parts() []Algorithm {

@@ -16,6 +16,7 @@ import (
 	"volley/internal/selection"
 	"volley/matrix"
 	"volley/matrix/matrices"
+	"volley/plan"
 	"volley/sim"
 )
 
@@ -121,21 +122,18 @@ type CostRow struct {
 	PortSetting
 	K, Used int                 // ports that are used
 	Square  bool                // whether every processor is source and sink
-	C1, C2  int                 // lower bounds
+	C1      int                 // lower bound: for the matrix, or without one of schedules for every matrix
+	C2      float64             // likewise, for plans that keep packets whole where those of the row do
 	Cut     any                 // that of C2 where packets are cut, a float64; nil where A has zeros off the diagonal
+	fewest  int                 // that of C2 in C1 rounds; 0: no higher one is known
 	Costs   map[string]PlanCost // by algorithm, the cheapest plan of each; of those that exist
 	Plans   []PlanCost          // all, if these are kept
 	Front   []PlanCost          // those that no other one beats in both C1 and C2, the fewest rounds first
 	Chosen  *PlanCost           // what the planner takes; nil if it was not asked, or has none
 }
 
-// MinCut returns the lower bound of C2 in the fewest rounds; ok is false where it is not known.
-func (r CostRow) MinCut() (c2 int, ok bool) {
-	if r.Used == 0 || !r.Square { // no ports are given
-		return 0, false
-	}
-	return algo.BoundMinCut(r.K, r.Used)
-}
+// Fewest returns the lower bound of C2 in the fewest rounds; ok is false where none is known.
+func (r CostRow) Fewest() (c2 int, ok bool) { return r.fewest, r.fewest > 0 }
 
 // A PlanCost is a plan of an algorithm and its costs.
 type PlanCost struct {
@@ -161,10 +159,10 @@ func (c *Comparison) planOf(name string, x algo.Candidate) PlanCost {
 // Rows counts all rows, one setting after the other. It leaves only algorithms in c that exist at some K. The error is
 // a *selection.Error where there is nothing to compare, or that of ctx.
 func (c *Comparison) Rows(ctx context.Context) ([]CostRow, error) {
-	rows := make([]CostRow, len(c.Settings)*len(c.Processors))
+	rows := make([][]CostRow, len(c.Settings))
 	var missing error // why the matrix does not exist, at the last K where it does not
 	exists := map[string]bool{}
-	for i, k := range c.Processors {
+	for _, k := range c.Processors {
 		var a matrix.Matrix
 		built := false
 		for s, setting := range c.Settings {
@@ -175,17 +173,14 @@ func (c *Comparison) Rows(ctx context.Context) ([]CostRow, error) {
 				}
 				built = err == nil
 			}
-			row := &rows[s*len(c.Processors)+i]
-			*row = CostRow{PortSetting: setting, K: k, Costs: map[string]PlanCost{}}
-			if err := c.bound(ctx, row); err != nil {
-				return nil, err
-			}
 			if !built {
 				continue
 			}
-			if err := c.count(ctx, row, a); err != nil {
+			row := CostRow{PortSetting: setting, K: k, Costs: map[string]PlanCost{}}
+			if err := c.count(ctx, &row, a); err != nil {
 				return nil, err
 			}
+			rows[s] = append(rows[s], row)
 			for name := range row.Costs {
 				exists[name] = true
 			}
@@ -195,7 +190,7 @@ func (c *Comparison) Rows(ctx context.Context) ([]CostRow, error) {
 		return nil, c.nothing(missing)
 	}
 	c.Algorithms = slices.DeleteFunc(c.Algorithms, func(a algo.Algorithm) bool { return !exists[a.Name] })
-	return rows, nil
+	return slices.Concat(rows...), nil
 }
 
 // nothing says why there is nothing to compare.
@@ -254,23 +249,27 @@ func (c *Comparison) problem(ctx context.Context, s PortSetting, a matrix.Matrix
 	return p, nil
 }
 
-// bound fills in the bounds of a row, which depend on the shape of the matrix only.
-func (c *Comparison) bound(ctx context.Context, r *CostRow) error {
-	a, err := c.example(r.K)
-	if err != nil {
-		return err
+// bound fills in the bounds of a row whose costs are counted.
+func (c *Comparison) bound(r *CostRow, p *algo.Problem) {
+	cut, dense := p.BoundCut()
+	if r.C2 = cut; dense {
+		r.Cut = cut
 	}
-	p, err := c.problem(ctx, r.PortSetting, a)
-	if err != nil {
-		return err
+	k, columns := p.Matrix.Rows(), p.Matrix.Cols()
+	r.C1 = p.Bound(p.MostPorts(), 1).C1
+	if p.Ports == 0 || slices.ContainsFunc(r.Plans, func(x PlanCost) bool { return x.Cost.Pieces > 1 }) {
+		return
 	}
-	r.Used, r.Square = p.Ports, p.Square()
-	r.C1, r.C2 = p.Bounds()
-	cut := algo.BoundCut(a.Rows(), a.Cols(), p.Separate, max(1, p.Ports))
-	if r.Cut = cut; p.Ports == 0 {
-		r.C2 = int(math.Ceil(cut))
+	r.C2 = float64(p.Bound(p.Ports, 1).C2)
+	universal := func(rounds int) algo.Bound {
+		return algo.UniversalBound(plan.Info{Processors: p.Processors(), Rows: k, Columns: columns, Ports: p.Ports}, rounds)
 	}
-	return nil
+	switch {
+	case !c.HasMatrix:
+		r.C2, r.fewest = float64(universal(0).C2), universal(r.C1).C2
+	case p.Square() && matrix.StructureOf(p.Matrix).Superregular():
+		r.fewest, _ = algo.BoundMinCut(k, p.Ports)
+	}
 }
 
 // count counts the costs for the matrix a. Of a family of plans it is that of least model time.
@@ -279,11 +278,7 @@ func (c *Comparison) count(ctx context.Context, r *CostRow, a matrix.Matrix) err
 	if err != nil {
 		return err
 	}
-	if c.HasMatrix {
-		if _, ok := p.BoundCut(); !ok {
-			r.Cut = nil
-		}
-	}
+	r.Used, r.Square = p.Ports, p.Square()
 	for _, x := range c.Algorithms {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -313,6 +308,7 @@ func (c *Comparison) count(ctx context.Context, r *CostRow, a matrix.Matrix) err
 		}
 		r.Costs[x.Name] = c.planOf(x.Name, best)
 	}
+	c.bound(r, p)
 	r.Front = sim.Front(r.Plans, func(p PlanCost) sim.Cost { return p.Cost })
 	if !c.AllPlans {
 		r.Plans = nil
@@ -328,13 +324,12 @@ func (c *Comparison) count(ctx context.Context, r *CostRow, a matrix.Matrix) err
 
 // choose returns what the planner takes for the problem, and nil if it has no plan.
 func (c *Comparison) choose(p *algo.Problem) *PlanCost {
-	names := c.Planner
-	if names == algo.Auto {
-		names = ""
-	}
-	list, err := Algorithms(names, c.HasMatrix)
-	if err != nil { // one that needs the matrix
-		return nil
+	list := slices.DeleteFunc(algo.Planned(), func(a algo.Algorithm) bool { return a.Structured && !c.HasMatrix })
+	if c.Planner != algo.Auto {
+		var err error
+		if list, err = Algorithms(c.Planner, c.HasMatrix); err != nil { // one that needs the matrix
+			return nil
+		}
 	}
 	derived := *p
 	derived.WholePackets = c.Selection.WholePackets // whatever algorithms to compare are named

@@ -24,8 +24,8 @@ func Cost(c *comparison.Comparison, rows []comparison.CostRow, measure string) C
 	x := Axis{Label: "processors, K", Log: true, Binary: true}
 	chart := Chart{Title: "Packets against processors", X: x, Y: Axis{Label: "C2, packets", Log: true}, Subtitle: Subtitle(c, true)}
 	value := func(p comparison.PlanCost, r comparison.CostRow) float64 { return p.Cost.PacketC2() }
-	bounds := []curve{{Series: Series{Name: "lower bound", Reference: true}, value: func(r comparison.CostRow) float64 { return float64(r.C2) }}}
-	if c.HasMatrix {
+	bounds := []curve{{Series: Series{Name: "lower bound", Reference: true}, value: func(r comparison.CostRow) float64 { return r.C2 }}}
+	if !c.HasMatrix {
 		bounds[0].Name += ", every matrix"
 	}
 	switch measure {
@@ -36,17 +36,17 @@ func Cost(c *comparison.Comparison, rows []comparison.CostRow, measure string) C
 	case "c2":
 		fewest := Series{Name: "lower bound in the fewest rounds", Reference: true, Scattered: true}
 		bounds = append(bounds, curve{Series: fewest, value: func(r comparison.CostRow) float64 {
-			b, _ := r.MinCut() // or 0, which no log axis shows
+			b, _ := r.Fewest() // or 0, which no log axis shows
 			return float64(b)
 		}})
 	case "ratio":
 		chart.Title, chart.Y = "Packets over their lower bound", Axis{Label: "C2 / lower bound of C2", Log: true}
-		value = func(p comparison.PlanCost, r comparison.CostRow) float64 { return p.Cost.PacketC2() / float64(r.C2) }
-		bounds[0].value = func(r comparison.CostRow) float64 { return float64(r.C2) / float64(r.C2) }
+		value = func(p comparison.PlanCost, r comparison.CostRow) float64 { return p.Cost.PacketC2() / r.C2 }
+		bounds[0].value = func(r comparison.CostRow) float64 { return r.C2 / r.C2 }
 	case "time":
 		chart.Title, chart.Y = "Time against processors", Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }}
 		value = func(p comparison.PlanCost, _ comparison.CostRow) float64 { return c.Model.Time(p.Cost).Seconds() }
-		bounds[0].value = func(r comparison.CostRow) float64 { return c.Model.Time(sim.Cost{C1: r.C1, C2: r.C2}).Seconds() }
+		bounds[0].value = func(r comparison.CostRow) float64 { return c.Model.Time(sim.Cost{C1: r.C1, C2: int(r.C2)}).Seconds() }
 	}
 	var curves []curve
 	for i, a := range c.Algorithms {

@@ -39,10 +39,10 @@ type costRow struct {
 	K       int                 `json:"k"`
 	Ports   int                 `json:"ports"` // that are used
 	BoundC1 int                 `json:"bound_c1"`
-	BoundC2 int                 `json:"bound_c2"`
-	MinCut  *int                `json:"min_cut"` // bound of C2 in the fewest rounds, where one is known
-	Chosen  string              `json:"chosen"`  // the algorithm that the planner takes; empty: none
-	Costs   map[string]costCell `json:"costs"`   // by algorithm, of those that exist
+	BoundC2 float64             `json:"bound_c2"`
+	Fewest  *int                `json:"fewest"` // bound of C2 in the fewest rounds, where a higher one is known
+	Chosen  string              `json:"chosen"` // the algorithm that the planner takes; empty: none
+	Costs   map[string]costCell `json:"costs"`  // by algorithm, of those that exist
 }
 
 type costCell struct {
@@ -81,8 +81,8 @@ func compareCosts(ctx context.Context, request costRequest) (*costAnswer, error)
 	}
 	for _, r := range rows {
 		row := costRow{K: r.K, Ports: r.Used, BoundC1: r.C1, BoundC2: r.C2, Costs: map[string]costCell{}}
-		if b, ok := r.MinCut(); ok {
-			row.MinCut = &b
+		if b, ok := r.Fewest(); ok {
+			row.Fewest = &b
 		}
 		if r.Chosen != nil {
 			row.Chosen = r.Chosen.Algorithm

@@ -95,13 +95,11 @@ type planInfo struct {
 
 // planCost is what a plan costs; seconds are those of the model.
 type planCost struct {
+	comparison.Bounds
 	C1          int                 `json:"c1"`
 	C2          int                 `json:"c2"` // elements
 	C3          int                 `json:"c3"`
 	PacketsC2   float64             `json:"packets_c2"`
-	BoundC1     int                 `json:"bound_c1"`
-	BoundC2     int                 `json:"bound_c2"`
-	MinCut      *int                `json:"min_cut"` // bound of C2 at this C1, where one is known
 	Seconds     float64             `json:"seconds"`
 	Bytes       int64               `json:"bytes"`        // of a packet
 	PacketBytes int64               `json:"packet_bytes"` // of it as symbols, W
@@ -225,12 +223,10 @@ func (q *question) cost(ctx context.Context, p plan.Plan) (planCost, error) {
 	}
 	counted := sim.Count(p)
 	c := costOf(counted, q.model)
-	c.Bytes, c.C3, c.Seconds, c.BoundC1, c.BoundC2 = q.bytes, r.C3, r.Seconds, r.BoundC1, r.BoundC2 // fused sums count
+	c.Bytes, c.C3, c.Seconds = q.bytes, r.C3, r.Seconds // fused sums count
+	c.Bounds = comparison.Beside(q.encoder.Problem(), p.Info(), counted)
 	if n := q.model.Network; !q.model.Paper() {
 		c.Network = &planNetwork{n.Latency.Seconds(), n.Overhead.Seconds(), n.Gap, counted.Messages(), counted.NodePackets()}
-	}
-	if b, ok := r.BoundMinCut(); ok {
-		c.MinCut = &b
 	}
 	return c, nil
 }

@@ -55,6 +55,7 @@ var Algorithms = []algo.Algorithm{
 
 func init() {
 	for _, a := range Algorithms {
+		a.ByName = true // so that programs with this module plan as volley does
 		if err := algo.Register(a); err != nil {
 			panic(err) // a name of ours that is taken
 		}

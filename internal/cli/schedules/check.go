@@ -10,6 +10,7 @@ import (
 
 	"volley/algo"
 	"volley/internal/cli/session"
+	"volley/internal/comparison"
 	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/report"
@@ -66,13 +67,12 @@ type planReport struct {
 	Differs    int              `json:"differs"`    // entries of the matrix that the plan gets wrong
 	Mismatches []mismatch       `json:"mismatches"` // the first 100 of them
 
-	C1      int     `json:"c1"`       // rounds
-	C2      float64 `json:"c2"`       // packets
-	C3      int     `json:"c3"`       // multiply-adds per symbol, at the busiest processor
-	Memory  float64 `json:"memory"`   // packets that a processor holds, when it forgets none
-	BoundC1 int     `json:"bound_c1"` // no plan for every matrix of this shape has fewer
-	BoundC2 float64 `json:"bound_c2"`
-	MinCut  int     `json:"min_cut,omitempty"` // the same in as few rounds as possible, where that is known
+	C1     int     `json:"c1"`     // rounds
+	C2     float64 `json:"c2"`     // packets
+	C3     int     `json:"c3"`     // multiply-adds per symbol, at the busiest processor
+	Memory float64 `json:"memory"` // packets that a processor holds, when it forgets none
+
+	comparison.Bounds
 }
 
 // A mismatch is an entry of the matrix that a plan gets wrong.
@@ -116,12 +116,7 @@ func (r *planReport) cost(p *plan.Materialized) {
 	r.Sources, r.Sinks = info.Rows/pieces, info.Columns/pieces
 	r.C1, r.C2, r.C3 = cost.C1, cost.PacketC2(), cost.PacketC3()
 	r.Memory = float64(plan.MemorySlots(p)) / float64(pieces)
-	c1, c2 := algo.Bounds(info)
-	r.BoundC1, r.BoundC2 = c1, float64(c2)/float64(pieces)
-	square := r.Sources == r.Processors && r.Sinks == r.Processors
-	if least, ok := algo.BoundMinCut(r.Processors, r.Ports); ok && square && pieces == 1 && r.C1 == r.BoundC1 {
-		r.MinCut = least
-	}
+	r.Bounds = comparison.Beside(nil, info, cost)
 }
 
 // compare compares the plan with the selected matrix. The error names the first wrong entry, with exit code exit.Wrong.
@@ -140,7 +135,10 @@ func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *plan
 	err = verify.Check(cmd.Context(), p, a)
 	wrong := new(verify.MismatchError)
 	if !errors.As(err, &wrong) {
-		r.Computed = err == nil
+		if r.Computed = err == nil; r.Computed {
+			problem := &algo.Problem{Matrix: a, Separate: r.Processors > max(r.Sources, r.Sinks), Order: algo.AnyOrder}
+			r.Bounds = comparison.Beside(problem, p.Info(), sim.Count(p))
+		}
 		return exit.AsUsage(err)
 	}
 	r.Differs = wrong.Count
@@ -169,18 +167,15 @@ func (r *planReport) print(w io.Writer) error {
 	if r.Parameters != "" {
 		name += " (" + r.Parameters + ")"
 	}
-	minCut := ""
-	if r.MinCut > 0 {
-		minCut = fmt.Sprintf("; in %s %d", printable.Count(r.C1, "round"), r.MinCut)
-	}
+	leastC1, leastC2 := r.Bounds.Text(r.C1)
 	return printable.Fprintf(w, `plan       %s, %s, p = %d, field %s
-C1         %s, lower bound for all matrices %d
-C2         %s, lower bound for all matrices %s%s
+C1         %s%s
+C2         %s%s
 C3         %s per symbol
 memory     %s at most
 result     %s
 `, name, shape, r.Ports, r.Field,
-		printable.Count(r.C1, "round"), r.BoundC1, packetCount(r.C2), report.Number(r.BoundC2), minCut,
+		printable.Count(r.C1, "round"), leastC1, packetCount(r.C2), leastC2,
 		printable.Count(r.C3, "multiply-add"), packetCount(r.Memory), result)
 }
 

@@ -100,9 +100,9 @@ func (o *costOptions) columns() []report.Column[comparison.CostRow] {
 	}
 	columns = append(columns,
 		column{Name: "bound_C1", Head: "bound", Unit: "C1", Value: func(r comparison.CostRow) any { return r.C1 }},
-		column{Name: "bound_C2", Join: "/", Unit: "C2", Value: func(r comparison.CostRow) any { return r.C2 }},
-		column{Name: "min_cut", Unit: "C2", Value: func(r comparison.CostRow) any {
-			if b, ok := r.MinCut(); ok {
+		column{Name: "bound_C2", Join: "/", Unit: "C2", Text: report.Number, Value: func(r comparison.CostRow) any { return r.C2 }},
+		column{Name: "bound_fewest", Head: "fewest", Unit: "C2", Value: func(r comparison.CostRow) any {
+			if b, ok := r.Fewest(); ok {
 				return b
 			}
 			return nil

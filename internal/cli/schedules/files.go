@@ -118,7 +118,7 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	if r.Sinks > 0 {
 		packetCount = fmt.Sprintf("%s for %s on %s,", packetCount, printable.Count(r.Sinks, "sink"), printable.Count(r.Processors, "processor"))
 	}
-	amount, bound := packetsOf(r)
+	amount := packetsOf(r)
 	if len(r.Columns) > 0 {
 		const limit = 16
 		order += ": coded packets of columns " + strings.Trim(fmt.Sprint(r.Columns[:min(limit, r.K)]), "[]")
@@ -129,8 +129,8 @@ func (o *runOptions) print(w io.Writer, r *volley.Report, remark string) error {
 	return printable.Fprintf(w, `%s of %s over %s, matrix %s
 algorithm  %s, p = %d
 %sorder      %s
-C1         %s, lower bound for all matrices %d
-C2         %s, lower bound for all matrices %s
+C1         %s
+C2         %s
 C3         %s per symbol
 %sresult     %s
 time       %.3f s%s
@@ -138,18 +138,17 @@ time       %.3f s%s
 `, packetCount, humanize.IBytes(uint64(r.PacketBytes)), r.Field, r.Matrix,
 		strings.TrimSpace(r.Algorithm+" "+r.Parameters), r.Ports,
 		printable.Lines(notes), order,
-		printable.Count(r.C1, "round"), r.BoundC1, amount, bound,
+		printable.Count(r.C1, "round"), amount,
 		printable.Count(r.C3, "multiply-add"),
 		printable.Lines(traffic), check, r.Seconds, overhead, remark)
 }
 
-// packetsOf writes C2 and its bound in packets.
-func packetsOf(r *volley.Report) (amount, bound string) {
+// packetsOf writes C2 in packets.
+func packetsOf(r *volley.Report) string {
 	if r.Pieces <= 1 {
-		return printable.Count(r.C2, "packet"), fmt.Sprint(r.BoundC2)
+		return printable.Count(r.C2, "packet")
 	}
-	return fmt.Sprintf("%s packets, %s of 1/%d", report.Number(r.C2Packets), printable.Count(r.C2, "piece"), r.Pieces),
-		report.Number(float64(r.BoundC2) / float64(r.Pieces))
+	return fmt.Sprintf("%s packets, %s of 1/%d", report.Number(r.C2Packets), printable.Count(r.C2, "piece"), r.Pieces)
 }
 
 type encodeOptions struct {

@@ -15,6 +15,7 @@ import (
 	"volley"
 	"volley/algo"
 	"volley/internal/cli/session"
+	"volley/internal/comparison"
 	"volley/internal/exit"
 	"volley/internal/printable"
 	"volley/internal/report"
@@ -123,7 +124,8 @@ func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.En
 	if err != nil {
 		return err
 	}
-	return writeCost(w, r, model)
+	problem := encoder.Problem()
+	return writeCost(w, r, problem, p, model)
 }
 
 // writeMessages writes a line for each message, of --processor those that it sends.
@@ -161,14 +163,10 @@ func (o *planOptions) writeMessages(w io.Writer, p plan.Plan) error {
 }
 
 // writeCost prints the costs of the plan and the bounds.
-func writeCost(w io.Writer, r *volley.Report, model sim.Model) error {
+func writeCost(w io.Writer, r *volley.Report, problem *algo.Problem, p plan.Plan, model sim.Model) error {
 	formula := "C1·β + C2·W·τ + C3·W·γ"
 	if !model.Paper() {
 		formula = fmt.Sprintf("sum of L + o·m + G·b, and C3·W·γ (%v)", model.Network)
-	}
-	minCut := ""
-	if b, ok := r.BoundMinCut(); ok {
-		minCut = fmt.Sprintf("; at this C1 %d", b)
 	}
 	var largest []string
 	for _, x := range r.Rounds {
@@ -178,13 +176,13 @@ func writeCost(w io.Writer, r *volley.Report, model sim.Model) error {
 	if len(largest) > 1 && len(largest) <= mostShown {
 		sum = " = " + strings.Join(largest, " + ")
 	}
-	amount, bound := packetsOf(r)
-	return printable.Fprintf(w, `C1 = %s (lower bound for every matrix: %d)
-C2 = %s%s (lower bound for every matrix: %s%s)
+	leastC1, leastC2 := comparison.Beside(problem, p.Info(), sim.Cost{C1: r.C1, C2: r.C2}).Text(r.C1)
+	return printable.Fprintf(w, `C1 = %s%s
+C2 = %s%s%s
 C3 = %s per symbol
 time = %s = %s for packets of %s
-`, printable.Count(r.C1, "round"), r.BoundC1,
-		amount, sum, bound, minCut,
+`, printable.Count(r.C1, "round"), leastC1,
+		packetsOf(r), sum, leastC2,
 		printable.Count(r.C3, "multiply-add"),
 		formula, report.Seconds(r.Seconds), printable.Count(int(r.SymbolsPerPacket), "symbol"))
 }
@@ -211,11 +209,8 @@ func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 		return cmp.Compare(a.Time, b.Time)
 	})
 	type column = report.Column[algo.Candidate]
-	cut := "unknown, as the matrix may have zeros"
-	if least, ok := p.BoundCut(); ok {
-		cut = report.Number(least)
-	}
-	bounds, formula := cut+" packets", ""
+	cut, _ := p.BoundCut()
+	bounds, formula := report.Number(cut)+" packets", ""
 	traffic := []column{
 		{Name: "p", Value: func(c algo.Candidate) any { return c.Plan.Info().Ports }},
 		{Name: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
@@ -223,15 +218,15 @@ func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 		{Name: "packets", Unit: "of a processor", Value: func(c algo.Candidate) any { return report.Number(c.Cost.NodePackets()) }},
 	}
 	if p.Ports > 0 {
-		c1, c2 := p.Bounds()
+		b := p.Bound(p.Ports, 1)
 		formula = "C1·β + C2·W·τ + C3·W·γ"
-		bounds = fmt.Sprintf("C1 %d, C2 %d for every matrix; C2 of packets in pieces %s", c1, c2, cut)
+		bounds = fmt.Sprintf("C1 %d, C2 %d; C2 of packets in pieces %s", b.C1, b.C2, report.Number(cut))
 		traffic = []column{
 			{Name: "C1", Unit: "rounds", Value: func(c algo.Candidate) any { return c.Cost.C1 }},
 			{Name: "C2", Unit: "packets", Value: func(c algo.Candidate) any { return report.Number(c.Cost.PacketC2()) }},
 		}
 	}
-	printable.Fprintf(w, "lower bounds: %s\n", bounds)
+	printable.Fprintf(w, "bounds: %s\n", bounds)
 	report.Text(w, slices.Concat([]column{
 		{Name: "algorithm", Value: func(c algo.Candidate) any { return c.Plan.Info().Name() }},
 		{Name: "parameters", Value: func(c algo.Candidate) any { return c.Plan.Info().Parameters }},

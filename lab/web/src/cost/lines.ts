@@ -53,7 +53,7 @@ export function looks(registry: AlgorithmEntry[], drawn: string[]): (name: strin
 }
 
 export const boundLook: Look = { colour: "var(--ink)", dash: "", width: 1.2, marker: null };
-export const minCutLook: Look = { colour: "var(--ink)", dash: "", width: 0, marker: marker(symbolTimes, 34, true) };
+export const fewestLook: Look = { colour: "var(--ink)", dash: "", width: 0, marker: marker(symbolTimes, 34, true) };
 
 export interface Point {
   x: number;

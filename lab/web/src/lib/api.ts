@@ -90,9 +90,10 @@ export interface Cost {
   c2: number;
   c3: number;
   packets_c2: number;
-  bound_c1: number;
-  bound_c2: number;
-  min_cut: number | null;
+  /** Of plans for the matrix, if that is known, C2 in packets; universal_c2: of plans for every matrix in as many rounds, beside such a plan. */
+  bound_c1?: number;
+  bound_c2?: number;
+  universal_c2?: number;
   seconds: number;
   /** Of a packet. */
   bytes: number;
@@ -224,7 +225,7 @@ export interface CostRow {
   ports: number;
   bound_c1: number;
   bound_c2: number;
-  min_cut: number | null;
+  fewest: number | null;
   chosen: string;
   costs: Record<string, { c1: number; c2: number; c3: number; seconds: number }>;
 }
@@ -286,8 +287,6 @@ export interface Report {
   c3?: number;
   pieces?: number;
   c2_packets?: number;
-  bound_c1?: number;
-  bound_c2?: number;
   packet_bytes: number;
   symbols_per_packet: number;
   segments?: number;
