@@ -17,12 +17,12 @@ type Bound struct{ C1, C2 int }
 // first lemma); every round has a message of an element or more; and what has to move takes the C2 of [BoundCut], or that
 // of one packet where the matrix has zeros.
 func (p *Problem) Bound(ports, pieces int) Bound {
-	processors, dense := p.support()
-	packets, links := min(processors-1, 1), ports
-	if dense {
+	s := p.support()
+	packets, links := min(s.processors-1, 1), ports
+	if s.dense {
 		packets, links = leastTraffic(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, ports)
 	}
-	c1 := schedule.Clog(processors, ports)
+	c1 := schedule.Clog(s.processors, ports)
 	return Bound{c1, max(c1, schedule.Ceil(packets*pieces, links))}
 }
 
@@ -58,25 +58,40 @@ func reached(k, r int, separate bool) int {
 	return max(k, r)
 }
 
-// support returns how many processors have to do with a packet, or with a result, by those entries that are looked at, and
-// whether all are, and none is zero whose row and column are of two processors.
-func (p *Problem) support() (processors int, dense bool) {
+// A support is what is known of the entries whose row and column are of two processors.
+type support struct {
+	processors    int // that have to do with one packet, or one result, at most, by those that are looked at
+	looked, zeros int
+	dense         bool // all are known, and none is zero
+}
+
+// support returns the support of the matrix.
+func (p *Problem) support() support {
+	if p.known == nil {
+		return p.findSupport()
+	}
+	return p.known.support.Get(p.findSupport)
+}
+
+func (p *Problem) findSupport() support {
 	k, r := p.Matrix.Rows(), p.Matrix.Cols()
 	if matrix.StructureOf(p.Matrix).Superregular() {
-		return reached(k, r, p.Separate), true
+		return support{processors: reached(k, r, p.Separate), dense: true}
 	}
+	var s support
 	columns := min(r, max(1, mostEntries/k))
-	dense = columns == r
 	told, others := make([]int, k), 0
 	for j := range columns {
 		heard := 0
 		for i := range k {
-			own := i == j && !p.Separate && p.Order == Natural
-			if zero := p.Matrix.At(i, j).IsZero(); !zero && !own {
+			if i == j && !p.Separate && p.Order == Natural {
+				continue
+			}
+			if s.looked++; p.Matrix.At(i, j).IsZero() {
+				s.zeros++
+			} else {
 				heard++
 				told[i]++
-			} else if zero && !own {
-				dense = false
 			}
 		}
 		others = max(others, heard)
@@ -85,7 +100,8 @@ func (p *Problem) support() (processors int, dense bool) {
 	if p.Order == AnyOrder && !p.Separate && others > 0 { // one of them may be the own
 		others--
 	}
-	return others + 1, dense
+	s.processors, s.dense = others+1, columns == r && s.zeros == 0
+	return s
 }
 
 const mostEntries = 1 << 20
@@ -117,12 +133,11 @@ func leastTraffic(k, r int, separate bool, ports int) (packets, links int) {
 // lower where the matrix has a zero in the column of a sink and the row of a source on another processor, and where its
 // entries are too many to look at.
 func (p *Problem) BoundCut() (c2 float64, dense bool) {
-	processors, dense := p.support()
-	ports := max(1, p.Ports)
-	if dense {
+	s, ports := p.support(), max(1, p.Ports)
+	if s.dense {
 		return BoundCut(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, ports), true
 	}
-	return float64(min(processors-1, 1)) / float64(ports), false
+	return float64(min(s.processors-1, 1)) / float64(ports), false
 }
 
 // BoundC1 is the least number of rounds for a matrix with a row without zeros: ⌈log_{p+1} K⌉ (paper, section "Lower Bounds",

@@ -232,7 +232,7 @@ func ChooseAmong(algorithms []Algorithm, p *Problem, model sim.Model) (chosen pl
 	}
 	c := &chooser{problem: p, model: model, known: math.MaxInt64}
 	p.hopeless = c.hopeless
-	if len(algorithms) > 1 && !p.minds(model) {
+	if len(algorithms) > 1 && !p.minds(model) && !p.sparse() {
 		algorithms = slices.DeleteFunc(slices.Clone(algorithms), func(a Algorithm) bool { return a.Baseline })
 	}
 	reason := c.list(algorithms)

@@ -256,6 +256,7 @@ func (p *Problem) Prepare() error {
 type factorisations struct {
 	mu      sync.Mutex
 	bySizes map[string]*matrix.Factorisation
+	support poll.Once[support]
 }
 
 // factor is [layers.Factor] of a square problem's matrix.

@@ -107,6 +107,9 @@ var registry = []Algorithm{
 		Example: "-k 16",
 		Make: func(p *Problem) ([]plan.Plan, error) {
 			l := p.Limits
+			if component := p.components(); component != nil {
+				return []plan.Plan{universal.OnComponents(p.Task(), component)}, nil
+			}
 			return universal.Plans(p.Task(), l.Rounds.Excess(), l.Memory > 0 || l.Compute > 0)
 		},
 		WithParameters: func(p *Problem, parameters [][]int) (plan.Plan, error) {
@@ -224,6 +227,17 @@ var registry = []Algorithm{
 		Example:  "-k 16",
 		Baseline: true,
 		Make:     Stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
+	},
+	{
+		Name:     "direct",
+		Title:    "every scaled packet straight to where it is needed",
+		Problem:  "any A, K, p",
+		C1:       "ceil((K-1)/p)",
+		C2:       "ceil((K-1)/p)",
+		Source:   "MPI libraries (pairwise alltoall)",
+		Example:  "-k 16",
+		Baseline: true,
+		Make:     Stepped("direct", func(size, ports int) schedule.Step { return universal.Direct{Size: size, Ports: ports} }),
 	},
 	{
 		Name:       "relay",
@@ -368,6 +382,9 @@ func (a Algorithm) Plans(p *Problem) (plans []plan.Plan, err error) {
 	}
 	if err == nil && len(plans) == 0 {
 		err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Processors(), p.Ports))
+	}
+	if err == nil && p.sparse() {
+		return pruned(plans)
 	}
 	return plans, err
 }

@@ -1,4 +1,4 @@
-package families
+package universal
 
 import (
 	"volley/algo/schedule"
@@ -6,23 +6,23 @@ import (
 	"volley/plan"
 )
 
-// direct sends A[i][j]·x_i from processor i straight to processor j, p cyclic
+// Direct sends A[i][j]·x_i from processor i straight to processor j, p cyclic
 // shifts in a round.
 //
 //	problem  every A, every K and p
 //	cost     C1 = C2 = ⌈(K-1)/p⌉ (TestBaselineCosts)
 //	source   the pairwise alltoall of MPI libraries, with the addition at the receiver
-type direct struct{ Size, Ports int }
+type Direct struct{ Size, Ports int }
 
-func (direct) Parameters() (string, []int) { return "", nil }
+func (Direct) Parameters() (string, []int) { return "", nil }
 
-func (s direct) Phases() []plan.Phase {
+func (s Direct) Phases() []plan.Phase {
 	return []plan.Phase{{Name: "exchange", Rounds: (s.Size - 1 + s.Ports - 1) / s.Ports}}
 }
 
-func (s direct) Classes() []plan.Class { return schedule.OneClass(s.Size) }
+func (s Direct) Classes() []plan.Class { return schedule.OneClass(s.Size) }
 
-func (s direct) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
+func (s Direct) Encode(b *schedule.Builder, g schedule.Group, input plan.Slot) plan.Slot {
 	scaled := func(j int) []schedule.Addend {
 		return schedule.Weighted([]plan.Slot{input}, func(int) field.Element { return g.At(g.Index, j) })
 	}

@@ -1,0 +1,63 @@
+package algo
+
+import (
+	"volley/plan"
+)
+
+// sparse reports whether more than half of the entries are zero whose row and column are of two processors: plans are then
+// pruned, see [plan.Prune]. It is false where that takes more time than it may save.
+func (p *Problem) sparse() bool {
+	if p.Traffic != nil || p.Matrix.Rows()*p.Matrix.Cols() > mostPruned {
+		return false
+	}
+	s := p.support()
+	return s.looked > 0 && 2*s.zeros > s.looked
+}
+
+// mostPruned is how many entries a matrix may have whose plans are pruned: each processor makes the programs of all.
+const mostPruned = 1 << 16
+
+func pruned(plans []plan.Plan) ([]plan.Plan, error) {
+	for i, q := range plans {
+		var err error
+		if plans[i], err = plan.Prune(q); err != nil {
+			return nil, err
+		}
+	}
+	return plans, nil
+}
+
+// components returns for each processor the first one of those that have to do with each other, directly or by others.
+// It returns nil where all have, and where the matrix is not sparse.
+func (p *Problem) components() []int {
+	if !p.Square() || !p.sparse() {
+		return nil
+	}
+	k := p.Matrix.Rows()
+	first := make([]int, k)
+	for i := range first {
+		first[i] = -1
+	}
+	count := 0
+	for start := range k {
+		if first[start] >= 0 {
+			continue
+		}
+		count++
+		first[start] = start
+		for open := []int{start}; len(open) > 0; {
+			i := open[0]
+			open = open[1:]
+			for j := range k {
+				if first[j] < 0 && !(p.Matrix.At(i, j).IsZero() && p.Matrix.At(j, i).IsZero()) {
+					first[j] = start
+					open = append(open, j)
+				}
+			}
+		}
+	}
+	if count == 1 {
+		return nil
+	}
+	return first
+}
