@@ -15,14 +15,17 @@ func Prune(p Plan) (*Materialized, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &pruning{messages: m.Messages()}
+	u := &pruning{messages: append(m.Messages(), nil)} // after the last round there are none
 	for _, prog := range m.Programs {
 		u.memories = append(u.memories, memoryOf(prog))
 	}
 	u.findZeros()
 	u.findNeeded()
 	pruned := &Materialized{Common: m.Common, Rows: m.Rows, Columns: m.Columns}
-	pruned.Common.Phases, pruned.Programs = u.rebuild(m.Common.PhaseOf())
+	pruned.Common.Phases = u.rebuild(m.Common.PhaseOf())
+	for _, x := range u.memories {
+		pruned.Programs = append(pruned.Programs, x.finished())
+	}
 	return pruned, nil
 }
 
@@ -32,17 +35,21 @@ type pruning struct {
 	messages [][]Message
 }
 
-// A memory is what is known of each slot of a processor.
+// A memory is what is known of each slot of a processor, and its pruned program.
 type memory struct {
 	*Program
 	first  []Slot // of what is computed in each round, and after the last
 	zero   []bool // it is, whatever the packets are
 	needed []bool // for a result, and not zero
 	moved  []Slot // where it is in the pruned program
+
+	pruned Program
+	round  Round // that is being written
+	next   Slot
 }
 
 func memoryOf(prog *Program) *memory {
-	x, next := &memory{Program: prog}, prog.Inputs
+	x, next := &memory{Program: prog, pruned: Program{Proc: prog.Proc, Inputs: prog.Inputs}}, prog.Inputs
 	for _, r := range prog.Rounds {
 		x.first = append(x.first, next)
 		next += len(r.Compute)
@@ -53,38 +60,39 @@ func memoryOf(prog *Program) *memory {
 	x.first = append(x.first, next)
 	next += len(prog.Compute)
 	x.zero, x.needed, x.moved = make([]bool, next), make([]bool, next), make([]Slot, next)
+	for i := range prog.Inputs {
+		x.take(i)
+	}
 	return x
 }
 
-// computed returns what is computed in a round, or after the last.
+// take gives a slot the next place in the pruned program.
+func (x *memory) take(slot Slot) {
+	x.moved[slot] = x.next
+	x.next++
+}
+
+// computed returns what is computed in a round, or after the last: the terms that are not zero.
 func (x *memory) computed(t int) []Combination {
+	list := x.Compute
 	if t < len(x.Rounds) {
-		return x.Rounds[t].Compute
+		list = x.Rounds[t].Compute
 	}
-	return x.Compute
-}
-
-// terms returns those of a combination that are not zero.
-func (x *memory) terms(c Combination) Combination {
-	return slices.DeleteFunc(slices.Clone(c), func(t Term) bool { return t.Coef == field.Element{} || x.zero[t.Slot] })
-}
-
-// messagesOf returns those of a round; after the last there are none.
-func (u *pruning) messagesOf(t int) []Message {
-	if t < len(u.messages) {
-		return u.messages[t]
+	list = slices.Clone(list)
+	for i, c := range list {
+		list[i] = slices.DeleteFunc(slices.Clone(c), func(t Term) bool { return t.Coef == field.Element{} || x.zero[t.Slot] })
 	}
-	return nil
+	return list
 }
 
 func (u *pruning) findZeros() {
-	for t := range len(u.messages) + 1 {
+	for t, messages := range u.messages {
 		for _, x := range u.memories {
 			for i, c := range x.computed(t) {
-				x.zero[x.first[t]+i] = len(x.terms(c)) == 0
+				x.zero[x.first[t]+i] = len(c) == 0
 			}
 		}
-		for _, m := range u.messagesOf(t) {
+		for _, m := range messages {
 			for i, slot := range m.Slots {
 				u.memories[m.Dst].zero[m.Received+i] = u.memories[m.Src].zero[slot]
 			}
@@ -98,8 +106,8 @@ func (u *pruning) findNeeded() {
 			x.needed[slot] = !x.zero[slot]
 		}
 	}
-	for t := len(u.messages); t >= 0; t-- {
-		for _, m := range u.messagesOf(t) {
+	for t, messages := range slices.Backward(u.messages) {
+		for _, m := range messages {
 			for i, slot := range m.Slots {
 				if u.memories[m.Dst].needed[m.Received+i] {
 					u.memories[m.Src].needed[slot] = true
@@ -108,39 +116,30 @@ func (u *pruning) findNeeded() {
 		}
 		for _, x := range u.memories {
 			for i, c := range x.computed(t) {
-				if x.needed[x.first[t]+i] {
-					for _, term := range x.terms(c) {
-						x.needed[term.Slot] = true
-					}
+				for _, term := range c {
+					x.needed[term.Slot] = x.needed[term.Slot] || x.needed[x.first[t]+i]
 				}
 			}
 		}
 	}
 }
 
-// rebuild writes the programs of what is needed, and the phases, of which each round has a name.
-func (u *pruning) rebuild(phaseOf []string) (phases []Phase, programs []*Program) {
-	writers := make([]*pruned, len(u.memories))
-	for k, x := range u.memories {
-		writers[k] = newPruned(x)
-	}
-	for t := range len(u.messages) + 1 {
-		for _, w := range writers {
-			w.compute(t)
+// rebuild writes the programs of what is needed, and returns the phases: each round had the name of one.
+func (u *pruning) rebuild(phaseOf []string) (phases []Phase) {
+	for t, messages := range u.messages {
+		for _, x := range u.memories {
+			x.compute(t)
 		}
 		sent := false
-		for _, m := range u.messagesOf(t) {
-			if slots := u.carried(m); len(slots) > 0 {
-				writers[m.Src].send(m, slots)
-				writers[m.Dst].receive(m, u.memories[m.Dst].needed)
-				sent = true
-			}
+		for _, m := range messages {
+			sent = u.move(m) || sent
 		}
 		if !sent {
 			continue // what is computed joins the next round
 		}
-		for _, w := range writers {
-			w.endRound()
+		for _, x := range u.memories {
+			slices.SortFunc(x.round.Sends, func(a, b Send) int { return cmp.Compare(a.Port, b.Port) })
+			x.pruned.Rounds, x.round = append(x.pruned.Rounds, x.round), Round{}
 		}
 		if last := len(phases) - 1; last >= 0 && phases[last].Name == phaseOf[t] {
 			phases[last].Rounds++
@@ -148,89 +147,48 @@ func (u *pruning) rebuild(phaseOf []string) (phases []Phase, programs []*Program
 			phases = append(phases, Phase{phaseOf[t], 1})
 		}
 	}
-	for _, w := range writers {
-		programs = append(programs, w.finish())
-	}
-	return phases, programs
+	return phases
 }
 
-// carried returns the slots of the sender that the receiver needs.
-func (u *pruning) carried(m Message) (slots []Slot) {
-	for i, slot := range m.Slots {
-		if u.memories[m.Dst].needed[m.Received+i] {
-			slots = append(slots, slot)
-		}
-	}
-	return slots
-}
-
-// A pruned is a program that is being written.
-type pruned struct {
-	*memory
-	program Program
-	round   Round
-	next    Slot
-}
-
-func newPruned(x *memory) *pruned {
-	w := &pruned{memory: x, program: Program{Proc: x.Proc, Inputs: x.Inputs}, next: x.Inputs}
-	for i := range x.Inputs {
-		x.moved[i] = i
-	}
-	return w
-}
-
-func (w *pruned) take(slot Slot) {
-	w.moved[slot] = w.next
-	w.next++
-}
-
-func (w *pruned) compute(t int) {
-	for i, c := range w.computed(t) {
-		if slot := w.first[t] + i; w.needed[slot] {
-			terms := w.terms(c)
-			for i := range terms {
-				terms[i].Slot = w.moved[terms[i].Slot]
+func (x *memory) compute(t int) {
+	for i, c := range x.computed(t) {
+		if slot := x.first[t] + i; x.needed[slot] {
+			for i := range c {
+				c[i].Slot = x.moved[c[i].Slot]
 			}
-			w.round.Compute = append(w.round.Compute, terms)
-			w.take(slot)
+			x.round.Compute = append(x.round.Compute, c)
+			x.take(slot)
 		}
 	}
 }
 
-func (w *pruned) send(m Message, slots []Slot) {
-	moved := make([]Slot, len(slots))
-	for i, slot := range slots {
-		moved[i] = w.moved[slot]
-	}
-	w.round.Sends = append(w.round.Sends, Send{m.Port, m.Dst, moved})
-}
-
-func (w *pruned) receive(m Message, needed []bool) {
-	r := Recv{Port: m.Port, Src: m.Src}
-	for i := range m.Slots {
-		if slot := m.Received + i; needed[slot] {
-			w.take(slot)
-			r.Count++
+// move writes the message with what its receiver needs, and reports whether that is anything.
+func (u *pruning) move(m Message) bool {
+	src, dst := u.memories[m.Src], u.memories[m.Dst]
+	var slots []Slot
+	for i, slot := range m.Slots {
+		if received := m.Received + i; dst.needed[received] {
+			slots = append(slots, src.moved[slot])
+			dst.take(received)
 		}
 	}
-	w.round.Recvs = append(w.round.Recvs, r)
-}
-
-func (w *pruned) endRound() {
-	slices.SortFunc(w.round.Sends, func(a, b Send) int { return cmp.Compare(a.Port, b.Port) })
-	w.program.Rounds = append(w.program.Rounds, w.round)
-	w.round = Round{}
-}
-
-func (w *pruned) finish() *Program {
-	w.program.Compute = w.round.Compute
-	for _, slot := range w.Outputs {
-		if w.zero[slot] {
-			w.program.Compute = append(w.program.Compute, Combination{})
-			w.take(slot)
-		}
-		w.program.Outputs = append(w.program.Outputs, w.moved[slot])
+	if len(slots) == 0 {
+		return false
 	}
-	return &w.program
+	src.round.Sends = append(src.round.Sends, Send{m.Port, m.Dst, slots})
+	dst.round.Recvs = append(dst.round.Recvs, Recv{m.Port, m.Src, len(slots)})
+	return true
+}
+
+// finished returns the program, with a packet of zeros for each result that is one.
+func (x *memory) finished() *Program {
+	x.pruned.Compute = x.round.Compute
+	for _, slot := range x.Outputs {
+		if x.zero[slot] {
+			x.pruned.Compute = append(x.pruned.Compute, Combination{})
+			x.take(slot)
+		}
+		x.pruned.Outputs = append(x.pruned.Outputs, x.moved[slot])
+	}
+	return &x.pruned
 }
