@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/internal/verifyall"
 	"volley/matrix/matrices"
 )
 
@@ -27,11 +28,7 @@ func orderedFactorisations(n int) (lists [][]int) {
 // K, by its name: of a Lagrange matrix around the middle. The draw-and-loose and DFT formulas of the paper are such plans.
 func TestNoGroupingBeatsChosen(t *testing.T) {
 	t.Parallel()
-	most := 48
-	if everything {
-		most = 210
-	}
-	beaten := 0
+	most, beaten := verifyall.Pick(48, 210), 0
 	for k := 4; k <= most; k++ {
 		lists := orderedFactorisations(k)
 		for _, spec := range []matrices.Spec{{Family: "dft"}, {Family: "dft", Order: "reversed"}, {Family: "vandermonde"}, {Family: "lagrange"}} {
