@@ -229,15 +229,20 @@ var registry = []Algorithm{
 		Make:     Stepped("bruck-allgather", func(size, ports int) schedule.Step { return universal.NewBruckAllgather(size, ports) }),
 	},
 	{
-		Name:     "direct",
-		Title:    "every scaled packet straight to where it is needed",
-		Problem:  "any A, K, p",
-		C1:       "ceil((K-1)/p)",
-		C2:       "ceil((K-1)/p)",
-		Source:   "MPI libraries (pairwise alltoall)",
-		Example:  "-k 16",
-		Baseline: true,
-		Make:     Stepped("direct", func(size, ports int) schedule.Step { return universal.Direct{Size: size, Ports: ports} }),
+		Name:       "sparse",
+		Title:      "every scaled packet straight to where it is needed, by cyclic shifts",
+		Problem:    "any K and p; A more than half of whose entries are zero",
+		C1:         "ceil(n/p) for n shifts by which an entry is from its processor",
+		C2:         "ceil(n/p)",
+		Source:     "MPI libraries (pairwise alltoall), pruned",
+		Example:    "-k 8 --field 2 --matrix random:3",
+		Structured: true,
+		Make: func(p *Problem) ([]plan.Plan, error) {
+			if !p.sparse() {
+				return nil, schedule.Misfit("algo: the matrix is not sparse, or has more than 65,536 entries: take another algorithm, such as universal")
+			}
+			return Stepped("sparse", Direct)(p)
+		},
 	},
 	{
 		Name:       "relay",
@@ -293,6 +298,9 @@ func relayed(p *Problem) ([]plan.Plan, error) {
 func planned(plans func(schedule.Task) ([]plan.Plan, error)) func(p *Problem) ([]plan.Plan, error) {
 	return func(p *Problem) ([]plan.Plan, error) { return plans(p.Task()) }
 }
+
+// Direct returns the step that sends every scaled packet straight to where it is needed.
+func Direct(size, ports int) schedule.Step { return universal.Direct{Size: size, Ports: ports} }
 
 // Stepped returns the Make of an algorithm whose plan is one step of all processors, each source and sink.
 func Stepped(name string, step func(size, ports int) schedule.Step) func(p *Problem) ([]plan.Plan, error) {

@@ -30,6 +30,17 @@ var Algorithms = []algo.Algorithm{
 		Make:     algo.Stepped("ring-allgather", func(size, _ int) schedule.Step { return ringAllgather{Size: size} }),
 	},
 	{
+		Name:     "direct",
+		Title:    "every scaled packet straight to where it is needed",
+		Problem:  "any A, K, p",
+		C1:       "ceil((K-1)/p)",
+		C2:       "ceil((K-1)/p)",
+		Source:   "MPI libraries (pairwise alltoall)",
+		Example:  "-k 16",
+		Baseline: true,
+		Make:     algo.Stepped("direct", algo.Direct),
+	},
+	{
 		Name:     "central",
 		Title:    "gather at processor 0, encode there, scatter",
 		Problem:  "any A, K, p",
