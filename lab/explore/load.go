@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"volley"
 	"volley/coded/manifest"
 	"volley/field"
 	"volley/internal/comparison"
@@ -17,10 +16,10 @@ import (
 	"volley/verify"
 )
 
-// What the page loads: bytes of a request with a file, of a plan in it, and of any other request.
+// What the page loads: bytes of a plan, of a request with one, in which quotes are escaped, and of any other request.
 const (
 	mostPlan    = 4 << 20
-	mostBytes   = 32 << 20
+	mostBytes   = 8 << 20
 	mostRequest = 64 << 10
 )
 
@@ -28,14 +27,6 @@ type loadRequest struct {
 	Name  string `json:"name"` // of the file
 	Text  string `json:"text"`
 	Flags flags  `json:"flags"` // the model; for a plan the matrix to compare it with
-}
-
-// A loaded is a plan, or the report of a run and the model of its rounds.
-type loaded struct {
-	Kind   string         `json:"kind"` // "plan" or "report"
-	Plan   *planAnswer    `json:"plan,omitempty"`
-	Report *volley.Report `json:"report,omitempty"`
-	Model  []roundModel   `json:"model,omitempty"`
 }
 
 type roundModel struct {
@@ -106,8 +97,8 @@ func encodedPlan(ctx context.Context, text string, s *selection.Selection) (*pla
 	return q.answer(ctx)
 }
 
-// load reads a plan, or the report of a run. What is wrong with the file is a *selection.Error of the field file.
-func load(ctx context.Context, request loadRequest) (*loaded, error) {
+// load reads a plan, or the manifest of volley encode. What is wrong with the file is a *selection.Error of the field file.
+func load(ctx context.Context, request loadRequest) (*planAnswer, error) {
 	s, err := request.Flags.parse()
 	if err != nil {
 		return nil, err
@@ -116,59 +107,33 @@ func load(ctx context.Context, request loadRequest) (*loaded, error) {
 	if name == "" {
 		name = "the file"
 	}
-	wrong := func(err error) error {
-		return selection.Markf("file", "%s: %w: want a report of volley encode", name, err)
-	}
-	answer, kind := &loaded{Kind: "plan"}, ""
 	switch head := request.Text[:min(len(request.Text), 200)]; {
+	case len(request.Text) > mostPlan:
+		return nil, selection.Markf("file", "%s: %d bytes: the page reads files of %d at most", name, len(request.Text), mostPlan)
 	case strings.Contains(head, `"volley-manifest"`):
-		kind = "manifests"
-	case strings.Contains(head, `"volley-plan"`):
-		kind = "plans"
-	}
-	switch {
-	case kind != "" && len(request.Text) > mostPlan:
-		return nil, selection.Markf("file", "%s: %d bytes: the page reads %s of %d at most", name, len(request.Text), kind, mostPlan)
-	case kind == "manifests":
-		if answer.Plan, err = encodedPlan(ctx, request.Text, s); err != nil && ctx.Err() == nil {
+		a, err := encodedPlan(ctx, request.Text, s)
+		if err != nil && ctx.Err() == nil {
 			err = selection.Markf("file", "%s: %s", name, selection.Message(err))
 		}
-		return answer, err
-	case kind == "plans":
-		p, err := plan.Decode(strings.NewReader(request.Text))
-		if err == nil && p.Common.Processors > mostProcessors {
-			err = fmt.Errorf("%d processors, and the page shows %d at most", p.Common.Processors, mostProcessors)
-		}
-		if err != nil {
-			return nil, selection.Markf("file", "%s: %w: want a plan of volley plan, as JSON", name, err)
-		}
-		bytes, err := s.Bytes()
-		if err != nil {
-			return nil, err
-		}
-		m, err := s.Model(p.Common.Field, field.PackingOf(p.Common.Field).Symbols(bytes))
-		if err != nil {
-			return nil, err
-		}
-		if request.Flags["matrix"] == "" {
-			s = nil
-		}
-		answer.Plan, err = ownPlan(ctx, p, s, m)
-		return answer, err
+		return a, err
 	}
-	answer.Kind = "report"
-	r, err := volley.ReadReport(strings.NewReader(request.Text))
+	p, err := plan.Decode(strings.NewReader(request.Text))
+	if err == nil && p.Common.Processors > mostProcessors {
+		err = fmt.Errorf("%d processors, and the page shows %d at most", p.Common.Processors, mostProcessors)
+	}
 	if err != nil {
-		return nil, wrong(err)
+		return nil, selection.Markf("file", "%s: %w: want a plan of volley plan, as JSON, or a manifest", name, err)
 	}
-	f, err := field.Parse(r.Field)
-	if err != nil {
-		return nil, wrong(err)
-	}
-	m, err := s.Model(f, r.SymbolsPerPacket)
+	bytes, err := s.Bytes()
 	if err != nil {
 		return nil, err
 	}
-	answer.Report, answer.Model = r, modelOf(r.Rounds, r.Pieces, m)
-	return answer, nil
+	m, err := s.Model(p.Common.Field, field.PackingOf(p.Common.Field).Symbols(bytes))
+	if err != nil {
+		return nil, err
+	}
+	if request.Flags["matrix"] == "" {
+		s = nil
+	}
+	return ownPlan(ctx, p, s, m)
 }

@@ -304,10 +304,3 @@ export interface Report {
   compile_seconds?: number;
   check_seconds?: number;
 }
-
-export interface Loaded {
-  plan?: Plan;
-  kind: "plan" | "report";
-  report?: Report;
-  model?: ModelRound[];
-}

@@ -1,5 +1,5 @@
 // A plan of one's own file: it is shown until a field is changed, and compared with its own matrix until another is chosen.
-import type { Flags, Loaded, Plan } from "./api";
+import type { Flags, Plan } from "./api";
 import { asEngineError, call, type EngineError } from "./engine";
 import { planStore } from "./plan";
 import { explorer } from "./state.svelte";
@@ -24,7 +24,7 @@ class Own {
   async load(file: Text, matrix: string): Promise<Plan> {
     const { beta = "", tau = "", gamma = "", size = "", model = "", network = "", ports = "" } = explorer.request;
     const flags: Flags = { beta, tau, gamma, size, model, network, ports, matrix };
-    return (await call<Loaded>("load", { ...file, flags })).plan!;
+    return call<Plan>("load", { ...file, flags });
   }
 
   show(file: Text, matrix: string, plan: Plan): void {

@@ -3,26 +3,19 @@ import { own } from "../lib/own.svelte";
 import { problems } from "../lib/problems.svelte";
 import { explorer } from "../lib/state.svelte";
 import { protectStore } from "../protect/store.svelte";
-import { runStore } from "./store.svelte";
 
-/** Loads files and shows them: a plan, the manifest of a group, or what a run has left. */
+/** Loads files and shows them: a plan, or the manifest of a group or of volley encode. */
 export async function takeFiles(list: FileList | null): Promise<void> {
   const files = [...(list ?? [])];
   if (files.length === 0) return;
   problems.report("file", null);
-  const ofRuns: File[] = [];
   for (const file of files) {
-    const format = /"format":\s*"volley-(group|plan|manifest)"/.exec(await file.slice(0, 200).text())?.[1];
-    if (!format) ofRuns.push(file);
-    else await shown[format]!(file).catch((error) => {
+    const format = /"format":\s*"volley-(group|plan|manifest)"/.exec(await file.slice(0, 200).text())?.[1] ?? "plan";
+    await shown[format]!(file).catch((error) => {
       const { message } = asEngineError(error);
       problems.report("file", new EngineError("", message.startsWith(file.name) ? message : `${file.name}: ${message}`));
     });
   }
-  if (ofRuns.length === 0) return;
-  const loaded = runStore.load(ofRuns, { ...explorer.request });
-  explorer.show("run");
-  await loaded;
 }
 
 const shown: Record<string, (file: File) => Promise<void>> = { plan: showPlan, group: showGroup, manifest: showPlan };
