@@ -48,7 +48,7 @@ func newPlan(s *session.Invocation) *cobra.Command {
 	o.Open = s.OpenInput
 	o.AddProcessors(f)
 	o.AddPlan(f, selection.NetworkModel)
-	session.AddFormat(f, &o.format, "text", "csv", "json")
+	session.AddFormat(f, &o.format, "text", "json")
 	f.IntVar(&o.processor, "processor", -1, "show only the program of this `PROCESSOR`")
 	o.AddSize(f)
 	f.BoolVar(&o.explain, "why", false, "show the table that auto chooses from")
@@ -103,8 +103,6 @@ func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.En
 		}
 	}
 	switch {
-	case o.format == "csv":
-		return o.writeMessages(w, p)
 	case o.format == "json" && single:
 		return plan.EncodeProgram(w, p, o.processor)
 	case o.format == "json":
@@ -126,40 +124,6 @@ func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.En
 	}
 	problem := encoder.Problem()
 	return writeCost(w, r, problem, p, model)
-}
-
-// writeMessages writes a line for each message, of --processor those that it sends.
-func (o *planOptions) writeMessages(w io.Writer, p plan.Plan) error {
-	type message struct {
-		round, sender int
-		plan.Send
-	}
-	var rows []message
-	info := p.Info()
-	for k := range info.Processors {
-		if o.processor >= 0 && k != o.processor {
-			continue
-		}
-		program, err := p.Program(k)
-		if err != nil {
-			return err
-		}
-		for t, r := range program.Rounds {
-			for _, s := range r.Sends {
-				rows = append(rows, message{t, k, s})
-			}
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b message) int { return a.round - b.round })
-	phases := info.PhaseOf()
-	return report.Write(w, "csv", []report.Column[message]{
-		{Name: "round", Value: func(m message) any { return m.round }},
-		{Name: "phase", Value: func(m message) any { return phases[m.round] }},
-		{Name: "from", Value: func(m message) any { return m.sender }},
-		{Name: "to", Value: func(m message) any { return m.Dst }},
-		{Name: "port", Value: func(m message) any { return m.Port }},
-		{Name: "packets", Value: func(m message) any { return float64(len(m.Slots)) / float64(info.PieceCount()) }},
-	}, rows)
 }
 
 // writeCost prints the costs of the plan and the bounds.
