@@ -48,6 +48,18 @@ func mustRun(t *testing.T, args ...string) string {
 	return r.stdout
 }
 
+// expect runs a command line of words and then of directories. It fails the test unless that exits with the code and
+// prints all of these texts, and returns what it prints.
+func expect(t *testing.T, code int, words string, dirs []string, texts ...string) string {
+	t.Helper()
+	r := volleyRun(append(strings.Fields(words), dirs...)...)
+	if r.code != code {
+		t.Fatalf("volley %s: %+v: want exit code %d", words, r, code)
+	}
+	wants(t, r.stdout+r.stderr, texts...)
+	return r.stdout + r.stderr
+}
+
 // writePackets writes a file of random bytes for each size and returns their
 // directory and contents.
 func writePackets(t *testing.T, sizes ...int) (string, [][]byte) {

@@ -14,6 +14,9 @@ const statusFile = "VOLLEY_TEST_STATUS"
 
 // TestMain keeps what has launched the tests out of them, and their files in memory.
 func TestMain(m *testing.M) {
+	if os.Getenv(labCode) != "" {
+		beLab()
+	}
 	if os.Getenv(asCommand) != "" {
 		end(Main(os.Args[1:], os.Stdout, os.Stderr))
 	}
