@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -150,13 +151,18 @@ func TestEveryNameWorks(t *testing.T) {
 	}
 }
 
-// TestCostInterrupt checks that what takes long can be stopped.
-func TestCostInterrupt(t *testing.T) {
+// TestCancelled checks that what takes long, or writes, can be stopped.
+func TestCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(exit.ErrInterrupted)
-	var stdout, stderr strings.Builder
-	if code := run(ctx, []string{"cost", "-k", "64"}, &stdout, &stderr); code != exit.Interrupted || stdout.String() != "" {
-		t.Errorf("exit %d, %s%s", code, stdout.String(), stderr.String())
+	coded, in, _ := encoded(t, []int{1000, 1000})
+	out := filepath.Join(t.TempDir(), "out")
+	for _, args := range [][]string{{"cost", "-k", "64"}, {"encode", "-o", out, in}, {"decode", "-o", out, coded}, {"decode", "-o", out, coded, filepath.Join(in, "packet.01")}} {
+		var stdout, stderr strings.Builder
+		code := run(ctx, args, &stdout, &stderr)
+		if _, err := os.Lstat(out); code != exit.Interrupted || stdout.String() != "" || stderr.String() != "volley: interrupted\n" || err == nil {
+			t.Errorf("%v: exit %d, %s%s, %v", args, code, stdout.String(), stderr.String(), err)
+		}
 	}
 }
