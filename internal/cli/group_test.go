@@ -219,7 +219,7 @@ func vanish(t *testing.T, path string) {
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)
 	if err == nil {
-		err = errors.Join(os.Remove(path), os.Chtimes(dir, info.ModTime(), info.ModTime()))
+		err = errors.Join(os.RemoveAll(path), os.Chtimes(dir, info.ModTime(), info.ModTime()))
 	}
 	if err != nil {
 		t.Fatal(err)

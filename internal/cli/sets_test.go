@@ -86,8 +86,8 @@ func TestSets(t *testing.T) {
 		t.Errorf("%s is %s, was %s", dirs[7], got, was)
 	}
 	removeAll(t, dirs[2], dirs[3], dirs[7])
-	new := t.TempDir()
-	dirs = []string{first[9], first[8], first[6], first[5], first[4], first[1], first[0], filepath.Join(new, "0"), filepath.Join(new, "1"), filepath.Join(new, "2")}
+	base := t.TempDir()
+	dirs = []string{first[9], first[8], first[6], first[5], first[4], first[1], first[0], filepath.Join(base, "0"), filepath.Join(base, "1"), filepath.Join(base, "2")}
 	expect(t, exit.OK, "recover"+size, dirs)
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
@@ -260,18 +260,4 @@ func TestSetsRanks(t *testing.T) {
 	hasOne(t, text, "set 0: ")
 	wants(t, text, ": 2 nodes are lost")
 	hasOne(t, ranks(exit.Wrong, other, "status"), "set ")
-}
-
-// lose removes a file as a disk that loses it: its directory keeps its time.
-func lose(t *testing.T, path string) {
-	t.Helper()
-	dir := filepath.Dir(path)
-	info, err := os.Stat(dir)
-	if err == nil {
-		removeAll(t, path)
-		err = os.Chtimes(dir, info.ModTime(), info.ModTime())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -18,7 +18,7 @@ func TestUnprotect(t *testing.T) {
 	expect(t, exit.OK, "protect --tolerate 2", dirs)
 	expect(t, exit.Usage, "unprotect", dirs, "in force: generation 1, any 2 may be lost", "nothing is removed: --yes")
 	expect(t, exit.OK, "verify", dirs)
-	lose(t, filepath.Join(dirs[1], "ckpt"))
+	vanish(t, filepath.Join(dirs[1], "ckpt"))
 	expect(t, exit.Usage, "unprotect --yes", dirs, dirs[1]+" is missing: ", "recover it first", "--force gives it up")
 	expect(t, exit.OK, "recover", dirs)
 	expect(t, exit.OK, "unprotect --yes", dirs, "the protection is removed")
