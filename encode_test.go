@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"volley"
-	"volley/algo"
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix"
@@ -21,96 +18,6 @@ import (
 	"volley/transport"
 	"volley/transport/local"
 )
-
-// TestEncode compares with the dense product, packets of unequal lengths
-// included.
-func TestEncode(t *testing.T) {
-	for _, name := range []string{"2", "2^8", "2^16", "257", "3^4", "2147483647"} {
-		f := fieldtest.Parse(t, name)
-		for k := 1; k <= 9; k++ {
-			a := matrixtest.Random(t, f, k, 5)
-			lengths := make([]int, k)
-			for i := range lengths {
-				lengths[i] = 100 - i*i // 64 is a block
-			}
-			for _, lengths := range [][]int{lengths, make([]int, k)} {
-				packets := randomPackets(f, lengths...)
-				want := product(a, packets)
-				for _, algorithm := range append(algo.Algorithms(), algo.Algorithm{Name: algo.Auto}) {
-					if algorithm.Structured {
-						continue
-					}
-					coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(algorithm.Name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)))
-					for j := range want {
-						if !bytes.Equal(coded[j], want[j]) {
-							t.Errorf("%s, K=%d, %s: processor %d: got %x, want %x", name, k, algorithm.Name, j, coded[j], want[j])
-						}
-					}
-					if !report.Verified {
-						t.Errorf("%s, K=%d, %s: not verified", name, k, algorithm.Name)
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestRunFiles encodes files of unequal lengths in many segments, twice with one
-// encoder.
-func TestRunFiles(t *testing.T) {
-	f := fieldtest.Parse(t, "2^16")
-	a := matrixtest.Random(t, f, 5, 1)
-	const memory = 5000
-	encoder, err := volley.NewEncoder(t.Context(), a, volley.WithMemory(memory))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, lengths := range [][]int{{4000, 3999, 0, 1, 64}, {7, 2, 3, 4, 5}} {
-		dir := t.TempDir()
-		packets := randomPackets(f, lengths...)
-		in, out := make([]*os.File, 5), make([]*os.File, 5)
-		for k, packet := range packets {
-			name := filepath.Join(dir, fmt.Sprint(k))
-			trailing := append(bytes.Clone(packet), "not of the packet"...)
-			if err := os.WriteFile(name, trailing, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if in[k], err = os.Open(name); err != nil {
-				t.Fatal(err)
-			}
-			defer in[k].Close()
-			if out[k], err = os.Create(name + ".coded"); err != nil {
-				t.Fatal(err)
-			}
-			defer out[k].Close()
-		}
-		reports := make([]*volley.Report, 5)
-		err = local.Run(t.Context(), 5, func(ctx context.Context, tr transport.Transport) (err error) {
-			k := tr.Rank()
-			reports[k], err = encoder.Run(ctx, tr, volley.Packet{Source: in[k], Size: int64(len(packets[k])), Coded: out[k]})
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for j, want := range product(a, packets) {
-			got, err := os.ReadFile(out[j].Name())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("processor %d: the coded file is wrong", j)
-			}
-		}
-		r := volley.Merge(reports)
-		if longest := int64(2 * lengths[0]); r.PacketBytes != longest || r.SymbolsPerPacket != longest/2 {
-			t.Errorf("report of packets of %d bytes, %d symbols: want those of the longest, %d bytes", r.PacketBytes, r.SymbolsPerPacket, longest)
-		}
-		if many := lengths[0] > 1000; (r.Segments > 5) != many || !r.Verified {
-			t.Errorf("%d segments, verified %v", r.Segments, r.Verified)
-		}
-	}
-}
 
 // file is a packet with a name.
 type file struct {
@@ -256,23 +163,4 @@ func TestCompileErrors(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestEstimate checks that a run does what Estimate says.
-func TestEstimate(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	a := matrixtest.Random(t, f, 7, 1)
-	encoder, err := volley.NewEncoder(t.Context(), a, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
-	if err != nil {
-		t.Fatal(err)
-	}
-	estimate, err := encoder.Estimate(t.Context(), nil, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, report := mustEncode(t, alike(a, randomPackets(f, 100, 100, 100, 100, 100, 100, 100), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)))
-	if report.Algorithm != estimate.Algorithm || report.Parameters != estimate.Parameters ||
-		report.C1 != estimate.C1 || report.C2 != estimate.C2 || report.C3 != estimate.C3 {
-		t.Errorf("got %+v, estimated %+v", report, estimate)
-	}
 }

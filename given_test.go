@@ -35,44 +35,6 @@ func given(t *testing.T, a matrix.Matrix, opts ...Option) *plan.Materialized {
 	return m
 }
 
-// TestWithPlan runs plans that are given, and compares what they compute with what a plan
-// of Volley's own choice does.
-func TestWithPlan(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	square, err := matrix.Random(f, 6, 6, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wide, err := matrix.Random(f, 4, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []struct {
-		a    matrix.Matrix
-		opts []Option
-	}{
-		{square, []Option{WithAlgorithm("bruck-allgather"), WithPaperModel(3, DefaultBeta, DefaultTau)}},
-		{square, []Option{WithAlgorithm("exchange")}},
-		{wide, []Option{WithSeparateSinks()}},
-	} {
-		p := given(t, x.a, x.opts...)
-		own, err := NewEncoder(t.Context(), x.a, x.opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		theirs, err := NewEncoder(t.Context(), x.a, append(x.opts, WithPlan(p))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, got := runAll(t, own), runAll(t, theirs)
-		for k := range want {
-			if !bytes.Equal(want[k], got[k]) {
-				t.Errorf("%s: processor %d differs", p.Common.Algorithm, k)
-			}
-		}
-	}
-}
-
 // runAll runs an encoder with all processors here, on packets of 1000 bytes.
 func runAll(t *testing.T, e *Encoder) [][]byte {
 	t.Helper()

@@ -73,25 +73,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestWithAlgorithm(t *testing.T) {
-	for _, a := range algo.Algorithms() {
-		if a.Structured {
-			continue
-		}
-		if r := effect(t, volley.WithAlgorithm(a.Name)); r.Algorithm != a.Name {
-			t.Errorf("%s: ran %s", a.Name, r.Algorithm)
-		}
-	}
-}
-
-func TestPorts(t *testing.T) {
-	for _, c := range []struct{ ports, want, c1 int }{{1, 1, 4}, {3, 3, 2}, {15, 15, 1}, {100, 15, 1}} {
-		if r := effect(t, volley.WithPaperModel(c.ports, volley.DefaultBeta, volley.DefaultTau)); r.Ports != c.want || r.C1 != c.c1 {
-			t.Errorf("p=%d: ran with %d ports in %d rounds, want %d and %d", c.ports, r.Ports, r.C1, c.want, c.c1)
-		}
-	}
-}
-
 // TestPaperModel checks that they are what a plan is chosen and known by. As
 // long as one algorithm beats all others at every β and τ, the choice itself
 // cannot show it.
@@ -128,20 +109,6 @@ func TestModelOfProcessor0(t *testing.T) {
 		if r.report.PlanHash != want.PlanHash {
 			t.Errorf("processor %d did not run the plan of processor 0", k)
 		}
-	}
-}
-
-func TestWithMemory(t *testing.T) {
-	if r := effect(t); r.Segments != 1 {
-		t.Errorf("%d segments, want 1", r.Segments)
-	}
-	paper := volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)
-	little, less := effect(t, paper, volley.WithMemory(64<<10)), effect(t, paper, volley.WithMemory(16<<10))
-	if little.Segments < 2 || less.Segments <= little.Segments {
-		t.Errorf("%d and %d segments", little.Segments, less.Segments)
-	}
-	if less.C1 != 4 || less.C2 != 6 || less.BytesSentMax != 6*6000 {
-		t.Errorf("segments change the costs: %+v", less)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/big"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 
@@ -39,77 +38,6 @@ func build(t testing.TB, f field.Field, spec matrices.Spec, k int) matrix.Matrix
 		t.Fatal(err)
 	}
 	return a
-}
-
-// TestEncodeStructured runs every algorithm for matrices with structure on packets,
-// in both orders, and compares with the dense product.
-func TestEncodeStructured(t *testing.T) {
-	for _, c := range []struct {
-		field, family string
-		k             int
-		algorithms    string
-	}{
-		{"257", "dft", 16, "dft"},
-		{"goldilocks", "dft", 12, "dft"},
-		{"257", "vandermonde", 24, "draw-and-loose"},
-		{"bls12-381", "vandermonde", 12, "draw-and-loose"},
-		{"257", "lagrange", 24, "lagrange folded-lagrange"},
-		{"koalabear", "lagrange", 16, "lagrange folded-lagrange"},
-		{"bn254", "lagrange", 8, "lagrange folded-lagrange"},
-		{"2^8", "cauchy", 24, "cauchy"},
-		{"2^8", "rs:vandermonde", 16, "folded-lagrange"},
-		{"2^16", "fti", 16, "cauchy"},
-		{"2^8", "lch", 20, "additive-fft"},
-	} {
-		f := fieldtest.Parse(t, c.field)
-		for _, inverse := range []bool{false, true} {
-			a := build(t, f, matrices.Spec{Family: c.family, Inverse: inverse}, c.k)
-			lengths := make([]int, c.k)
-			for i := range lengths {
-				lengths[i] = 1 + 7*i
-			}
-			packets := randomPackets(f, lengths...)
-			want := product(a, packets)
-			for _, name := range append(strings.Fields(c.algorithms), algo.Auto) {
-				for _, order := range []algo.Order{algo.Natural, algo.AnyOrder} {
-					for _, model := range []volley.Option{volley.WithPaperModel(2, 0, volley.DefaultTau), volley.WithPaperModel(2, volley.DefaultBeta, 0), volley.WithNetwork(volley.DefaultNetwork())} { // most rounds, fewest
-						coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithOrder(order), model))
-						for j := range want {
-							column := j
-							if len(report.Columns) > 0 {
-								column = report.Columns[j]
-							}
-							if !bytes.Equal(coded[j], want[column]) {
-								t.Errorf("%s over %s, inverse %v, %s %s, order %v: processor %d has not column %d", c.family, c.field, inverse, report.Algorithm, report.Parameters, order, j, column)
-							}
-						}
-						if !report.Verified {
-							t.Errorf("%s over %s, %s: not verified", c.family, c.field, name)
-						}
-						if order == algo.Natural && report.Order != "natural" {
-							t.Errorf("%s over %s, %s: order %s", c.family, c.field, name, report.Order)
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestOrderAny checks that a DFT may come without the round that permutes it, and
-// that the report tells.
-func TestOrderAny(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	a := build(t, f, matrices.Spec{Family: "dft"}, 128)
-	packets := randomPackets(f, make([]int, 128)...)
-	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
-	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.AnyOrder), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
-	if natural.C1 != 8 || natural.C2 != 8 || natural.Order != "natural" || natural.Columns != nil {
-		t.Errorf("natural: %d/%d, order %s", natural.C1, natural.C2, natural.Order)
-	}
-	if anyOrder.C1 != 7 || anyOrder.C2 != 7 || anyOrder.Order != "relabelled" || len(anyOrder.Columns) != 128 || anyOrder.Columns[1] != 64 {
-		t.Errorf("any: %d/%d, order %s, columns %v", anyOrder.C1, anyOrder.C2, anyOrder.Order, anyOrder.Columns)
-	}
 }
 
 // transform runs the plan of an algorithm on one symbol per processor, without what
