@@ -3,7 +3,6 @@ package volley_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math/big"
 	"runtime"
 	"sync"
@@ -259,36 +258,6 @@ func mapSymbols(f field.Field, data []byte, table []uint64) []byte {
 		field.PutSymbol(f, out[i:], field.Code(table[field.Symbol(f, data[i:])[0]]))
 	}
 	return out
-}
-
-// TestManyProcessors runs among more processors than all tell all: the result is
-// checked by another algorithm, and who differs is named all the same.
-func TestManyProcessors(t *testing.T) {
-	const k = 140
-	f := fieldtest.Parse(t, "2^16")
-	a := build(t, f, matrices.Spec{Family: "cauchy"}, k)
-	packets := randomPackets(f, ones(k)...)
-	packets[77] = append(packets[77], 1, 2, 3, 4)
-	want := product(a, packets)
-	for _, name := range []string{"universal", "cauchy", "bruck-allgather"} {
-		coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)))
-		for j := range want {
-			if !bytes.Equal(coded[j], want[j]) {
-				t.Fatalf("%s: processor %d differs", name, j)
-			}
-		}
-		if !report.Verified {
-			t.Errorf("%s: not verified", name)
-		}
-	}
-	members := alike(a, packets, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
-	members[100].opts = []volley.Option{volley.WithPaperModel(3, volley.DefaultBeta, volley.DefaultTau)}
-	for j, r := range encode(t.Context(), members) {
-		var e *volley.DisagreementError
-		if !errors.As(r.err, &e) || len(e.Ranks) != 1 || e.Ranks[0] != 100 || e.Differences[0].Name != "ports" {
-			t.Fatalf("processor %d: %v, want that processor 100 differs in ports", j, r.err)
-		}
-	}
 }
 
 // onWrite is called by WriteAt.

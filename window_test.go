@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -133,76 +132,6 @@ func TestWindowStages(t *testing.T) {
 		}
 	}
 }
-
-// TestWindowFails ends runs through shared memory in several ways at one rank. All others return an error that names it,
-// and nobody waits.
-func TestWindowFails(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	const size = 400_000
-	a := matrixtest.Random(t, f, 4, 1)
-	broken := errors.New("broken")
-	for _, c := range []struct {
-		name  string
-		spoil func(p *volley.Packet, cancel context.CancelCauseFunc)
-		is    func(err error) bool
-	}{
-		{"symbol", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Data[size-1], p.Data[size-2] = 0xff, 0xff }, func(err error) bool {
-			wrong := new(*volley.SymbolError)
-			return errors.As(err, wrong) && (*wrong).Offset == size-2
-		}},
-		{"reader", func(p *volley.Packet, _ context.CancelCauseFunc) {
-			p.Source, p.Size, p.Data = io.NewSectionReader(failing{broken}, 0, size), size, nil
-		}, func(err error) bool { return errors.Is(err, broken) }},
-		{"short reader", func(p *volley.Packet, _ context.CancelCauseFunc) {
-			p.Source, p.Size, p.Data = bytes.NewReader(make([]byte, 300_000)), size, nil
-		}, func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
-		{"writer", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Coded = failing{broken} }, func(err error) bool { return errors.Is(err, broken) }},
-		{"context", func(_ *volley.Packet, cancel context.CancelCauseFunc) { cancel(broken) }, func(err error) bool { return errors.Is(err, broken) }},
-	} {
-		for _, hosts := range [][]int{{4}, {2, 2}} {
-			t.Run(fmt.Sprint(c.name, hosts), func(t *testing.T) {
-				e := mustEncoder(t, a, volley.WithTimeout(time.Minute))
-				packets := randomPackets(f, size/2, size/2, size/2, size/2)
-				errs := sharing(t, hosts, func(ctx context.Context, tr *local.Endpoint) error {
-					ctx, cancel := context.WithCancelCause(ctx)
-					defer cancel(nil)
-					var result []byte
-					b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
-					if err != nil {
-						return err
-					}
-					if err := b.Run(); err != nil {
-						return err
-					}
-					b.Close()
-					p := volley.Packet{Data: packets[tr.Rank()], Result: &result}
-					if tr.Rank() == 2 && c.name != "context" {
-						c.spoil(&p, cancel)
-					}
-					if b, err = e.Bind(ctx, tr, []volley.Packet{p}); err != nil {
-						return err
-					}
-					if tr.Rank() == 2 && c.name == "context" {
-						c.spoil(&p, cancel)
-					}
-					return b.Run()
-				})
-				for rank, err := range errs {
-					aborted := new(*transport.AbortError)
-					if !c.is(err) || rank != 2 && (!errors.As(err, aborted) || (*aborted).Rank != 2) {
-						t.Errorf("rank %d: %v", rank, err)
-					}
-				}
-			})
-		}
-	}
-}
-
-// failing fails.
-type failing struct{ error }
-
-func (f failing) ReadAt([]byte, int64) (int, error)  { return 0, f.error }
-func (f failing) WriteAt([]byte, int64) (int, error) { return 0, f.error }
 
 // TestWindowLate has a rank come too late to a run, and another come to the run of another encoder.
 func TestWindowLate(t *testing.T) {
