@@ -96,31 +96,6 @@ func ranks(t *testing.T, n int, f func(context.Context, transport.Transport) err
 	return errs
 }
 
-// TestVerbs lets a rank encode and the others do something else.
-func TestVerbs(t *testing.T) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{3, 130} {
-		a, err := matrix.Random(f, n, n, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-			if tr.Rank() == 1 {
-				return Greet(ctx, tr, "protect", time.Minute)
-			}
-			_, _, err := Encode(ctx, tr, a, []byte{1})
-			return err
-		}) {
-			if want := "volley: rank 1 runs protect, rank 0 runs encode: run the same at all ranks"; err == nil || err.Error() != want {
-				t.Errorf("rank %d of %d: %v", r, n, err)
-			}
-		}
-	}
-}
-
 // TestImpossible has a rank say numbers that cannot be: all name it, and nobody makes room for
 // them.
 func TestImpossible(t *testing.T) {

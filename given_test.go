@@ -1,7 +1,6 @@
 package volley
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -12,8 +11,6 @@ import (
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
-	"volley/transport"
-	"volley/transport/local"
 	"volley/verify"
 )
 
@@ -33,70 +30,6 @@ func given(t *testing.T, a matrix.Matrix, opts ...Option) *plan.Materialized {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// TestWithPlan runs plans that are given, and compares what they compute with what a plan
-// of Volley's own choice does.
-func TestWithPlan(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	square, err := matrix.Random(f, 6, 6, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wide, err := matrix.Random(f, 4, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []struct {
-		a    matrix.Matrix
-		opts []Option
-	}{
-		{square, []Option{WithAlgorithm("bruck-allgather"), WithPaperModel(3, DefaultBeta, DefaultTau)}},
-		{square, []Option{WithAlgorithm("exchange")}},
-		{wide, []Option{WithSeparateSinks()}},
-	} {
-		p := given(t, x.a, x.opts...)
-		own, err := NewEncoder(t.Context(), x.a, x.opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		theirs, err := NewEncoder(t.Context(), x.a, append(x.opts, WithPlan(p))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, got := runAll(t, own), runAll(t, theirs)
-		for k := range want {
-			if !bytes.Equal(want[k], got[k]) {
-				t.Errorf("%s: processor %d differs", p.Common.Algorithm, k)
-			}
-		}
-	}
-}
-
-// runAll runs an encoder with all processors here, on packets of 1000 bytes.
-func runAll(t *testing.T, e *Encoder) [][]byte {
-	t.Helper()
-	var packets []Packet
-	var coded [][]byte
-	for k := range e.Problem().Processors() {
-		var x Packet
-		if _, ok := e.Problem().Source(k); ok {
-			x.Data = bytes.Repeat([]byte{byte(3*k + 1), byte(k)}, 500)
-		}
-		if _, ok := e.Problem().Sink(k); ok {
-			coded = append(coded, make([]byte, 1000))
-			x.Result = &coded[len(coded)-1]
-		}
-		packets = append(packets, x)
-	}
-	r, err := e.Run(t.Context(), local.New(1)[0], packets...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !r.Verified {
-		t.Error("not verified")
-	}
-	return coded
 }
 
 // TestWithPlanRefused gives plans that do not do.
@@ -151,22 +84,6 @@ func TestWithPlanRefused(t *testing.T) {
 func checkedBy(ctx context.Context, p plan.Plan, a matrix.Matrix) error {
 	_, err := NewEncoder(ctx, a, WithPlan(p))
 	return err
-}
-
-// TestWithPlanDisagreement gives two processors different plans for one matrix.
-func TestWithPlanDisagreement(t *testing.T) {
-	a, err := matrix.Random(fieldtest.Parse(t, "257"), 4, 4, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plans := []plan.Plan{given(t, a), given(t, a, WithAlgorithm("bruck-allgather"))}
-	err = local.Run(t.Context(), 4, func(ctx context.Context, tr transport.Transport) error {
-		_, _, err := Encode(ctx, tr, a, []byte{1, 0}, WithPlan(plans[tr.Rank()%2]))
-		return err
-	})
-	if !errors.As(err, new(*DisagreementError)) || !strings.Contains(err.Error(), "algorithm") {
-		t.Errorf("%v", err)
-	}
 }
 
 // notes is a plan that is no key of a map.

@@ -7,16 +7,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"volley"
 	"volley/algo"
 	"volley/field/fieldtest"
-	"volley/internal/faulty"
 	"volley/matrix/matrixtest"
 	"volley/sim"
-	"volley/transport"
 )
 
 func TestOptionsOutOfRange(t *testing.T) {
@@ -73,25 +70,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestWithAlgorithm(t *testing.T) {
-	for _, a := range algo.Algorithms() {
-		if a.Structured {
-			continue
-		}
-		if r := effect(t, volley.WithAlgorithm(a.Name)); r.Algorithm != a.Name {
-			t.Errorf("%s: ran %s", a.Name, r.Algorithm)
-		}
-	}
-}
-
-func TestPorts(t *testing.T) {
-	for _, c := range []struct{ ports, want, c1 int }{{1, 1, 4}, {3, 3, 2}, {15, 15, 1}, {100, 15, 1}} {
-		if r := effect(t, volley.WithPaperModel(c.ports, volley.DefaultBeta, volley.DefaultTau)); r.Ports != c.want || r.C1 != c.c1 {
-			t.Errorf("p=%d: ran with %d ports in %d rounds, want %d and %d", c.ports, r.Ports, r.C1, c.want, c.c1)
-		}
-	}
-}
-
 // TestPaperModel checks that they are what a plan is chosen and known by. As
 // long as one algorithm beats all others at every β and τ, the choice itself
 // cannot show it.
@@ -105,43 +83,6 @@ func TestPaperModel(t *testing.T) {
 	}
 	if len(hashes) != 4 {
 		t.Errorf("%d different plans, want 4", len(hashes))
-	}
-}
-
-// TestModelOfProcessor0 gives every processor a β and a τ of its own.
-func TestModelOfProcessor0(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	a := matrixtest.Random(t, f, 3, 1)
-	packets := randomPackets(f, 10, 10, 10)
-	own := func(k int) []volley.Option {
-		return []volley.Option{volley.WithPaperModel(1, time.Duration(k+1)*time.Second, sim.PerByte(k+1))}
-	}
-	_, want := mustEncode(t, alike(a, packets, own(0)...))
-	members := alike(a, packets)
-	for k := range members {
-		members[k].opts = own(k)
-	}
-	for k, r := range encode(t.Context(), members) {
-		if r.err != nil {
-			t.Fatalf("processor %d: %v", k, r.err)
-		}
-		if r.report.PlanHash != want.PlanHash {
-			t.Errorf("processor %d did not run the plan of processor 0", k)
-		}
-	}
-}
-
-func TestWithMemory(t *testing.T) {
-	if r := effect(t); r.Segments != 1 {
-		t.Errorf("%d segments, want 1", r.Segments)
-	}
-	paper := volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)
-	little, less := effect(t, paper, volley.WithMemory(64<<10)), effect(t, paper, volley.WithMemory(16<<10))
-	if little.Segments < 2 || less.Segments <= little.Segments {
-		t.Errorf("%d and %d segments", little.Segments, less.Segments)
-	}
-	if less.C1 != 4 || less.C2 != 6 || less.BytesSentMax != 6*6000 {
-		t.Errorf("segments change the costs: %+v", less)
 	}
 }
 
@@ -174,43 +115,6 @@ func TestTooLittleMemory(t *testing.T) {
 				t.Errorf("processor %d: a byte less does it too", k)
 			}
 		}
-	}
-}
-
-// TestFoundByAll makes errors that follow from what all have agreed on: each processor
-// returns its own, and not that another has stopped.
-func TestFoundByAll(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	a := matrixtest.Random(t, f, 5, 1)
-	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
-	for _, opt := range []volley.Option{volley.WithMemory(1), volley.WithAlgorithm("dft"), volley.WithLimits(algo.Limits{Memory: 1})} {
-		for range 30 {
-			for k, r := range encode(t.Context(), alike(a, packets, opt)) {
-				if r.err == nil || errors.As(r.err, new(*transport.AbortError)) {
-					t.Fatalf("processor %d: %v", k, r.err)
-				}
-			}
-		}
-	}
-}
-
-func TestWithTimeout(t *testing.T) {
-	for _, c := range []struct {
-		opts []volley.Option
-		want time.Duration
-	}{
-		{nil, 30 * time.Second},
-		{[]volley.Option{volley.WithTimeout(time.Hour)}, time.Hour},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			members := alike(matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1), make([][]byte, 2), c.opts...)
-			members[1].faults = []faulty.Fault{faulty.Hang(0)}
-			start := time.Now()
-			encode(t.Context(), members)
-			if took := time.Since(start); took != c.want {
-				t.Errorf("took %v, want %v", took, c.want)
-			}
-		})
 	}
 }
 

@@ -2,7 +2,6 @@ package volley
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 
@@ -85,25 +84,6 @@ func TestPacketInPlace(t *testing.T) {
 		}
 		if (r.Segments == 1) == wrapped || &out[0][0] != before || len(out[0]) != size {
 			t.Errorf("wrapped %v: %d segments, result of %d bytes at another place: %v", wrapped, r.Segments, len(out[0]), &out[0][0] != before)
-		}
-	}
-}
-
-// TestPacketErrors gives packets that do not do.
-func TestPacketErrors(t *testing.T) {
-	for _, c := range []struct {
-		packet Packet
-		want   string
-	}{
-		{Packet{Data: []byte{1}}, "volley: processor 1: no place for its coded packet"},
-		{Packet{Size: 3, Result: new([]byte)}, "volley: processor 1: a packet of 3 bytes and no Source"},
-		{Packet{Source: strings.NewReader(""), Size: -1, Result: new([]byte)}, "volley: processor 1: a packet of -1 bytes"},
-		{Packet{Source: strings.NewReader("a"), Size: 2, Result: new([]byte)}, io.ErrUnexpectedEOF.Error()},
-	} {
-		good := Packet{Data: []byte{1, 2}, Result: new([]byte)}
-		_, err := testEncoder(t, 3).Run(t.Context(), local.New(1)[0], good, c.packet, good)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got error %v, want %s", err, c.want)
 		}
 	}
 }

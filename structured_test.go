@@ -3,10 +3,8 @@ package volley_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math/big"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 
@@ -39,77 +37,6 @@ func build(t testing.TB, f field.Field, spec matrices.Spec, k int) matrix.Matrix
 		t.Fatal(err)
 	}
 	return a
-}
-
-// TestEncodeStructured runs every algorithm for matrices with structure on packets,
-// in both orders, and compares with the dense product.
-func TestEncodeStructured(t *testing.T) {
-	for _, c := range []struct {
-		field, family string
-		k             int
-		algorithms    string
-	}{
-		{"257", "dft", 16, "dft"},
-		{"goldilocks", "dft", 12, "dft"},
-		{"257", "vandermonde", 24, "draw-and-loose"},
-		{"bls12-381", "vandermonde", 12, "draw-and-loose"},
-		{"257", "lagrange", 24, "lagrange folded-lagrange"},
-		{"koalabear", "lagrange", 16, "lagrange folded-lagrange"},
-		{"bn254", "lagrange", 8, "lagrange folded-lagrange"},
-		{"2^8", "cauchy", 24, "cauchy"},
-		{"2^8", "rs:vandermonde", 16, "folded-lagrange"},
-		{"2^16", "fti", 16, "cauchy"},
-		{"2^8", "lch", 20, "additive-fft"},
-	} {
-		f := fieldtest.Parse(t, c.field)
-		for _, inverse := range []bool{false, true} {
-			a := build(t, f, matrices.Spec{Family: c.family, Inverse: inverse}, c.k)
-			lengths := make([]int, c.k)
-			for i := range lengths {
-				lengths[i] = 1 + 7*i
-			}
-			packets := randomPackets(f, lengths...)
-			want := product(a, packets)
-			for _, name := range append(strings.Fields(c.algorithms), algo.Auto) {
-				for _, order := range []algo.Order{algo.Natural, algo.AnyOrder} {
-					for _, model := range []volley.Option{volley.WithPaperModel(2, 0, volley.DefaultTau), volley.WithPaperModel(2, volley.DefaultBeta, 0), volley.WithNetwork(volley.DefaultNetwork())} { // most rounds, fewest
-						coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithOrder(order), model))
-						for j := range want {
-							column := j
-							if len(report.Columns) > 0 {
-								column = report.Columns[j]
-							}
-							if !bytes.Equal(coded[j], want[column]) {
-								t.Errorf("%s over %s, inverse %v, %s %s, order %v: processor %d has not column %d", c.family, c.field, inverse, report.Algorithm, report.Parameters, order, j, column)
-							}
-						}
-						if !report.Verified {
-							t.Errorf("%s over %s, %s: not verified", c.family, c.field, name)
-						}
-						if order == algo.Natural && report.Order != "natural" {
-							t.Errorf("%s over %s, %s: order %s", c.family, c.field, name, report.Order)
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestOrderAny checks that a DFT may come without the round that permutes it, and
-// that the report tells.
-func TestOrderAny(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	a := build(t, f, matrices.Spec{Family: "dft"}, 128)
-	packets := randomPackets(f, make([]int, 128)...)
-	_, natural := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
-	_, anyOrder := mustEncode(t, alike(a, packets, volley.WithAlgorithm("dft"), volley.WithOrder(algo.AnyOrder), volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)))
-	if natural.C1 != 8 || natural.C2 != 8 || natural.Order != "natural" || natural.Columns != nil {
-		t.Errorf("natural: %d/%d, order %s", natural.C1, natural.C2, natural.Order)
-	}
-	if anyOrder.C1 != 7 || anyOrder.C2 != 7 || anyOrder.Order != "relabelled" || len(anyOrder.Columns) != 128 || anyOrder.Columns[1] != 64 {
-		t.Errorf("any: %d/%d, order %s, columns %v", anyOrder.C1, anyOrder.C2, anyOrder.Order, anyOrder.Columns)
-	}
 }
 
 // transform runs the plan of an algorithm on one symbol per processor, without what
@@ -331,36 +258,6 @@ func mapSymbols(f field.Field, data []byte, table []uint64) []byte {
 		field.PutSymbol(f, out[i:], field.Code(table[field.Symbol(f, data[i:])[0]]))
 	}
 	return out
-}
-
-// TestManyProcessors runs among more processors than all tell all: the result is
-// checked by another algorithm, and who differs is named all the same.
-func TestManyProcessors(t *testing.T) {
-	const k = 140
-	f := fieldtest.Parse(t, "2^16")
-	a := build(t, f, matrices.Spec{Family: "cauchy"}, k)
-	packets := randomPackets(f, ones(k)...)
-	packets[77] = append(packets[77], 1, 2, 3, 4)
-	want := product(a, packets)
-	for _, name := range []string{"universal", "cauchy", "bruck-allgather"} {
-		coded, report := mustEncode(t, alike(a, packets, volley.WithAlgorithm(name), volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau)))
-		for j := range want {
-			if !bytes.Equal(coded[j], want[j]) {
-				t.Fatalf("%s: processor %d differs", name, j)
-			}
-		}
-		if !report.Verified {
-			t.Errorf("%s: not verified", name)
-		}
-	}
-	members := alike(a, packets, volley.WithPaperModel(2, volley.DefaultBeta, volley.DefaultTau))
-	members[100].opts = []volley.Option{volley.WithPaperModel(3, volley.DefaultBeta, volley.DefaultTau)}
-	for j, r := range encode(t.Context(), members) {
-		var e *volley.DisagreementError
-		if !errors.As(r.err, &e) || len(e.Ranks) != 1 || e.Ranks[0] != 100 || e.Differences[0].Name != "ports" {
-			t.Fatalf("processor %d: %v, want that processor 100 differs in ports", j, r.err)
-		}
-	}
 }
 
 // onWrite is called by WriteAt.

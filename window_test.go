@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -20,8 +19,6 @@ import (
 	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/internal/race"
-	"volley/matrix"
-	"volley/matrix/matrices"
 	"volley/matrix/matrixtest"
 	"volley/transport"
 	"volley/transport/local"
@@ -43,156 +40,6 @@ func sharing(t *testing.T, ranks []int, f func(ctx context.Context, tr *local.En
 	}
 	all.Wait()
 	return errs
-}
-
-// TestWindow encodes by memory that ranks share, in all ways that packets may lie, twice, and compares with the product.
-func TestWindow(t *testing.T) {
-	for _, c := range []struct {
-		field    string
-		k, r     int
-		separate bool
-		ranks    []int
-	}{
-		{"2^8", 2, 2, false, []int{2}}, {"2^8", 5, 5, false, []int{5}}, {"2^8", 5, 5, false, []int{2}}, {"2^16", 3, 7, false, []int{7}}, {"2^8", 7, 3, false, []int{3}},
-		{"2^8", 4, 2, true, []int{6}}, {"2^8", 4, 2, true, []int{4}}, {"257", 4, 4, false, []int{4}}, {"65537", 6, 6, false, []int{3}}, {"2^8", 16, 16, false, []int{16}},
-		{"2^8", 4, 4, false, []int{2, 2}}, {"257", 12, 12, false, []int{3, 3, 3}}, {"2^16", 11, 11, false, []int{2, 2, 2}}, {"2^8", 9, 5, false, []int{2, 2}},
-		{"2^8", 8, 4, true, []int{3, 3, 3, 3}}, {"2^8", 5, 5, false, []int{2, 3}},
-	} {
-		f := fieldtest.Parse(t, c.field)
-		a := matrixtest.Random(t, f, c.k, uint64(c.k))
-		if c.k != c.r {
-			var err error
-			if a, err = matrix.Random(f, c.k, c.r, 1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, longest := range []int{0, 1, 63, 64, 1000, 20_000} {
-			for _, check := range []bool{true, false} {
-				t.Run(fmt.Sprint(c, longest, check), func(t *testing.T) { windowed(t, a, c.separate, c.ranks, longest, check) })
-			}
-		}
-	}
-}
-
-func windowed(t *testing.T, a matrix.Matrix, separate bool, hosts []int, longest int, check bool) {
-	f := a.Field()
-	opts := []volley.Option{volley.WithCheck(check), volley.WithMemory(60_000)}
-	if separate {
-		opts = append(opts, volley.WithSeparateSinks())
-	}
-	e := mustEncoder(t, a, opts...)
-	problem := e.Problem()
-	symbol := f.SymbolBytes()
-	lengths := make([]int, a.Rows())
-	for i := range lengths {
-		lengths[i] = max(0, longest-i*longest/9)
-	}
-	packets := randomPackets(f, lengths...)
-	want := product(a, packets)
-	size := longest * symbol
-	errs := sharing(t, hosts, func(ctx context.Context, tr *local.Endpoint) error {
-		first, end := executor.Hosted(problem.Processors(), tr.Rank(), tr.Size())
-		compare := func(way string, proc int, got []byte) error {
-			if sink, ok := problem.Sink(proc); ok && !bytes.Equal(got, want[sink]) {
-				return fmt.Errorf("%s: processor %d has a wrong packet", way, proc)
-			}
-			return nil
-		}
-		ways, windows := []string{"memory", "behind readers"}, []*transport.Window(nil)
-		var room []byte
-		switch window, err := volley.Share(ctx, tr, 2*problem.Processors()*size, time.Minute); {
-		case len(hosts) > 1 && errors.Is(err, collective.ErrApart):
-		case err != nil:
-			return err
-		default:
-			defer window.Close()
-			room = window.Parts[tr.Rank()]
-			ways, windows = append(ways, "in a window"), append(windows, window)
-		}
-		take := func() []byte { b := room[:size:size]; room = room[size:]; return b }
-		for _, way := range ways {
-			var list []volley.Packet
-			results := make([][]byte, end-first)
-			var written []*ascending
-			for proc := first; proc < end; proc++ {
-				var p volley.Packet
-				row, source := problem.Source(proc)
-				_, sink := problem.Sink(proc)
-				switch {
-				case !source:
-				case way == "behind readers":
-					p.Source, p.Size = bytes.NewReader(packets[row]), int64(len(packets[row]))
-				case way == "in a window":
-					p.Data = take()
-					copy(p.Data, packets[row])
-				default:
-					p.Data = packets[row]
-				}
-				out := &ascending{}
-				switch {
-				case !sink:
-				case way == "behind readers":
-					p.Coded = out
-				case way == "in a window":
-					results[proc-first] = take()
-					p.Result = &results[proc-first]
-				default:
-					p.Result = &results[proc-first]
-				}
-				list, written = append(list, p), append(written, out)
-			}
-			b, err := e.Bind(ctx, tr, list, windows...)
-			if err != nil {
-				return err
-			}
-			for run := range 3 {
-				for i := range results {
-					clear(results[i])
-					*written[i] = ascending{}
-				}
-				switch run {
-				case 1:
-					b.Start()
-					err = b.Wait()
-				default:
-					err = b.Run()
-				}
-				if err != nil {
-					return err
-				}
-				for i := range list {
-					got := results[i]
-					if way == "behind readers" {
-						if got = written[i].data; written[i].gap {
-							return errors.New("not written in ascending order")
-						}
-					}
-					if err := compare(way, first+i, got); err != nil {
-						return err
-					}
-				}
-				if r := b.Report(); r.Verified != check || len(hosts) == 1 && (r.C1 != 0 || r.BytesSentMax != 0) {
-					return fmt.Errorf("%s: report %+v", way, r)
-				}
-				if err := collective.Barrier(ctx, tr, 0); err != nil { // all have looked
-					return err
-				}
-			}
-			b.Close()
-			b.Close() // which does nothing
-			if way == "memory" {
-				if _, err := e.Run(ctx, tr, list...); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	for rank, err := range errs {
-		if err != nil {
-			t.Errorf("rank %d: %v", rank, err)
-		}
-	}
 }
 
 // TestWindowOrder gives two windows in another order at one rank, and one of them not at all: the result is right, and
@@ -245,30 +92,6 @@ func TestWindowOrder(t *testing.T) {
 	}
 }
 
-// TestWindowUneven has segments of five units among four ranks, the last of which has nothing but in the last segment.
-func TestWindowUneven(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	a, err := matrices.Spec{Family: "dft"}.Build(f, 4, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const bytes = 3*320 + 256
-	e := mustEncoder(t, a, volley.WithMemory(640))
-	packets := randomPackets(f, bytes/2, bytes/2, bytes/2, bytes/2)
-	want := product(a, packets)
-	for rank, err := range sharing(t, []int{4}, func(ctx context.Context, tr *local.Endpoint) error {
-		coded, report, err := e.Encode(ctx, tr, packets[tr.Rank()])
-		if err == nil && (!slices.Equal(coded, want[tr.Rank()]) || report.Segments != 4) {
-			err = fmt.Errorf("a wrong packet, or not four segments: %d", report.Segments)
-		}
-		return err
-	}) {
-		if err != nil {
-			t.Errorf("rank %d: %v", rank, err)
-		}
-	}
-}
-
 // TestWindowStages has encoders of short and of long packets run over one transport by turns, again and again, and what
 // was made ready of each: every one goes on with the stage that it has.
 func TestWindowStages(t *testing.T) {
@@ -309,76 +132,6 @@ func TestWindowStages(t *testing.T) {
 		}
 	}
 }
-
-// TestWindowFails ends runs through shared memory in several ways at one rank. All others return an error that names it,
-// and nobody waits.
-func TestWindowFails(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	const size = 400_000
-	a := matrixtest.Random(t, f, 4, 1)
-	broken := errors.New("broken")
-	for _, c := range []struct {
-		name  string
-		spoil func(p *volley.Packet, cancel context.CancelCauseFunc)
-		is    func(err error) bool
-	}{
-		{"symbol", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Data[size-1], p.Data[size-2] = 0xff, 0xff }, func(err error) bool {
-			wrong := new(*volley.SymbolError)
-			return errors.As(err, wrong) && (*wrong).Offset == size-2
-		}},
-		{"reader", func(p *volley.Packet, _ context.CancelCauseFunc) {
-			p.Source, p.Size, p.Data = io.NewSectionReader(failing{broken}, 0, size), size, nil
-		}, func(err error) bool { return errors.Is(err, broken) }},
-		{"short reader", func(p *volley.Packet, _ context.CancelCauseFunc) {
-			p.Source, p.Size, p.Data = bytes.NewReader(make([]byte, 300_000)), size, nil
-		}, func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
-		{"writer", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Coded = failing{broken} }, func(err error) bool { return errors.Is(err, broken) }},
-		{"context", func(_ *volley.Packet, cancel context.CancelCauseFunc) { cancel(broken) }, func(err error) bool { return errors.Is(err, broken) }},
-	} {
-		for _, hosts := range [][]int{{4}, {2, 2}} {
-			t.Run(fmt.Sprint(c.name, hosts), func(t *testing.T) {
-				e := mustEncoder(t, a, volley.WithTimeout(time.Minute))
-				packets := randomPackets(f, size/2, size/2, size/2, size/2)
-				errs := sharing(t, hosts, func(ctx context.Context, tr *local.Endpoint) error {
-					ctx, cancel := context.WithCancelCause(ctx)
-					defer cancel(nil)
-					var result []byte
-					b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
-					if err != nil {
-						return err
-					}
-					if err := b.Run(); err != nil {
-						return err
-					}
-					b.Close()
-					p := volley.Packet{Data: packets[tr.Rank()], Result: &result}
-					if tr.Rank() == 2 && c.name != "context" {
-						c.spoil(&p, cancel)
-					}
-					if b, err = e.Bind(ctx, tr, []volley.Packet{p}); err != nil {
-						return err
-					}
-					if tr.Rank() == 2 && c.name == "context" {
-						c.spoil(&p, cancel)
-					}
-					return b.Run()
-				})
-				for rank, err := range errs {
-					aborted := new(*transport.AbortError)
-					if !c.is(err) || rank != 2 && (!errors.As(err, aborted) || (*aborted).Rank != 2) {
-						t.Errorf("rank %d: %v", rank, err)
-					}
-				}
-			})
-		}
-	}
-}
-
-// failing fails.
-type failing struct{ error }
-
-func (f failing) ReadAt([]byte, int64) (int, error)  { return 0, f.error }
-func (f failing) WriteAt([]byte, int64) (int, error) { return 0, f.error }
 
 // TestWindowLate has a rank come too late to a run, and another come to the run of another encoder.
 func TestWindowLate(t *testing.T) {
@@ -438,62 +191,6 @@ func TestWindowLate(t *testing.T) {
 			case !late && !strings.Contains(err.Error(), "plan"):
 				t.Errorf("%v: rank %d: %v", c, rank, err)
 			}
-		}
-	}
-}
-
-// TestHosts encodes at ranks of several hosts, and counts what goes from host to host: of n packets of L bytes on each of H
-// hosts 2n(H-1)/H·L out of each, in two messages of each rank to each other host, unless a plan by messages is faster.
-func TestHosts(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for _, c := range []struct {
-		hosts []int
-		bytes int
-		plan  bool
-	}{
-		{[]int{2, 2}, 100_000, false}, {[]int{2, 2, 2, 2}, 100_000, false}, {[]int{4, 4}, 200_000, false},
-		{[]int{3, 3, 3}, 300, true}, {slices.Repeat([]int{2}, 8), 64, true}, // which take one round
-		{[]int{3, 2}, 100_000, true}, {[]int{1, 1, 1}, 100_000, true},
-	} {
-		n, h := 0, len(c.hosts)
-		for _, ranks := range c.hosts {
-			n += ranks
-		}
-		a := matrixtest.Random(t, f, n, 1)
-		packets := randomPackets(f, slices.Repeat([]int{c.bytes}, n)...)
-		want := product(a, packets)
-		e := mustEncoder(t, a, volley.WithMemory(400_000))
-		var sent atomic.Int64
-		errs := sharing(t, c.hosts, func(ctx context.Context, tr *local.Endpoint) error {
-			got, report, err := e.Encode(ctx, tr, packets[tr.Rank()])
-			switch {
-			case err != nil:
-				return err
-			case !bytes.Equal(got, want[tr.Rank()]):
-				return errors.New("a wrong packet")
-			case !report.Verified:
-				return errors.New("not verified")
-			}
-			sent.Add(report.BytesSentMax)
-			by := slices.ContainsFunc(report.Notes, func(note string) bool { return strings.Contains(note, "hosts exchange slices") })
-			if by == c.plan {
-				return fmt.Errorf("by slices %v: %+v", by, report)
-			}
-			if want := (2*n - 2) * h; by && report.BoundC2 != (want+n*report.Ports-1)/(n*report.Ports) {
-				return fmt.Errorf("C2 of %d, bound %d: in pieces of a packet for each host no plan of as many ports is below %d by %d links", report.C2, report.BoundC2, want, n*report.Ports)
-			}
-			if by && (report.C1 != 2 || report.Pieces != h || report.C2 != 2 || report.Rounds[1].Messages != h-1) {
-				return fmt.Errorf("report %+v", report)
-			}
-			return nil
-		})
-		for rank, err := range errs {
-			if err != nil {
-				t.Errorf("%v: rank %d: %v", c, rank, err)
-			}
-		}
-		if most := int64(2*n*(h-1)*c.bytes/h + n*h*64); !c.plan && sent.Load() > most {
-			t.Errorf("%v: %d bytes sent to other hosts, want no more than %d", c, sent.Load(), most)
 		}
 	}
 }

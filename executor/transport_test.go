@@ -1,19 +1,82 @@
 package executor_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 
-	"volley/algo"
 	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/transport"
 )
 
-// gathering is a transport whose waits always wait for as many receives as they may.
+// A watched transport spoils the memory that a rank posts to be received into, and sees whether
+// the rank changes what is under way.
+type watched struct {
+	transport.Transport
+	t testing.TB
+
+	mu   sync.Mutex
+	sent map[*transport.Transfer][][]byte // copies of the parts of sends under way
+	open int                              // transfers under way
+}
+
+type watchedQueue struct {
+	transport.Queue
+	w *watched
+}
+
+func newWatched(t testing.TB, below transport.Transport) *watched {
+	return &watched{Transport: below, t: t, sent: map[*transport.Transfer][][]byte{}}
+}
+
+func (w *watched) NewQueue() transport.Queue { return watchedQueue{w.Transport.NewQueue(), w} }
+
+func (q watchedQueue) Gather(receives int) { transport.Gather(q.Queue, receives) }
+
+func (q watchedQueue) Post(transfers ...*transport.Transfer) {
+	q.w.mu.Lock()
+	for _, t := range transfers {
+		q.w.open++
+		var parts [][]byte
+		for _, part := range t.Parts {
+			if t.Receive {
+				for i := range part {
+					part[i] = 0xA5
+				}
+			}
+			parts = append(parts, bytes.Clone(part))
+		}
+		if !t.Receive {
+			q.w.sent[t] = parts
+		}
+	}
+	q.w.mu.Unlock()
+	q.Queue.Post(transfers...)
+}
+
+func (q watchedQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
+	t, err := q.Queue.Wait(ctx)
+	if t == nil {
+		return t, err
+	}
+	q.w.mu.Lock()
+	defer q.w.mu.Unlock()
+	q.w.open--
+	for i, part := range q.w.sent[t] {
+		if !bytes.Equal(part, t.Parts[i]) {
+			q.w.t.Errorf("rank %d: part %d of a message to rank %d, %v, was changed under way", q.w.Rank(), i, t.Rank, t.Tag)
+		}
+	}
+	delete(q.w.sent, t)
+	return t, err
+}
+
+// gathering is a transport whose waits always wait for as many receives as they may: no rank may then wait for what another
+// one sends only after it has heard more from it.
 type gathering struct{ transport.Transport }
 
 func (g gathering) NewQueue() transport.Queue { return &gatheringQueue{Queue: g.Transport.NewQueue()} }
@@ -44,34 +107,16 @@ func (q *gatheringQueue) Wait(ctx context.Context) (*transport.Transfer, error) 
 	return q.over[q.named-1], nil
 }
 
-// TestGather lets receives gather for as long as the executor allows: no rank may then wait for
-// what another one sends only after it has heard more from it.
-func TestGather(t *testing.T) {
-	const symbols = 40
-	f := fieldtest.Parse(t, "2^8")
-	for _, k := range []int{2, 3, 5, 16, 20} {
-		a := randomMatrix(t, f, k)
-		packets := randomPackets(f, 1, equal(k, symbols)...)
-		want := product(a, packets, symbols)
-		for _, algorithm := range algo.Algorithms() {
-			for _, ports := range []int{1, 3} {
-				if algorithm.Structured || ports >= k {
-					continue
-				}
-				t.Run(fmt.Sprintf("%s/K=%d/p=%d", algorithm.Name, k, ports), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						r := &run{plan: compile(t, algorithm.Name, a, ports), packets: packets, bytes: symbols, segment: 15}
-						r.wrap = func(below transport.Transport) transport.Transport { return gathering{below} }
-						for _, ahead := range []bool{false, true} {
-							r.job = func(_ int, job *executor.Job) { job.Ahead = ahead }
-							r.mustDo(t)
-							r.check(t, want)
-						}
-					})
-				})
-			}
-		}
-	}
+// noting tells of each queue.
+type noting struct {
+	transport.Transport
+	note func(*gatheringQueue)
+}
+
+func (n noting) NewQueue() transport.Queue {
+	q := n.Transport.NewQueue().(*gatheringQueue)
+	n.note(q)
+	return q
 }
 
 // TestGatherBeside checks that what runs beside the packets wakes no rank earlier, comes all the same, and that
@@ -114,24 +159,9 @@ func TestGatherBeside(t *testing.T) {
 		r.mustDo(t)
 		r.check(t, product(a, packets, symbols))
 		for rank := range k {
-			if heard[rank] != 2 {
-				t.Errorf("rank %d heard %d messages beside: want 2", rank, heard[rank])
-			}
-			if first[rank].first != k-1 {
-				t.Errorf("rank %d gathers %d receives first: want %d", rank, first[rank].first, k-1)
+			if heard[rank] != 2 || first[rank].first != k-1 {
+				t.Errorf("rank %d heard %d messages beside, want 2, and gathers %d receives first, want %d", rank, heard[rank], first[rank].first, k-1)
 			}
 		}
 	})
-}
-
-// noting tells of each queue.
-type noting struct {
-	transport.Transport
-	note func(*gatheringQueue)
-}
-
-func (n noting) NewQueue() transport.Queue {
-	q := n.Transport.NewQueue().(*gatheringQueue)
-	n.note(q)
-	return q
 }
