@@ -247,11 +247,11 @@ func TestBoundCut(t *testing.T) {
 		}
 	}
 	x := tested{plans: map[string]int{}}
-	for _, name := range []string{"random:7", "cauchy", "lagrange", "dft", "vandermonde", "lch", "rs:vandermonde"} {
+	for n, name := range []string{"random:7", "cauchy", "lagrange", "dft", "vandermonde", "lch", "rs:vandermonde"} {
 		for _, k := range []int{1, 2, 4, 7, 9, 3, 8, 16, 24}[:verifyall.Pick(5, 9)] {
 			for i, r := range []int{1, 3, k, 2 * k} {
 				for _, separate := range []bool{false, true} {
-					ports := 1 + 2*((k+i)%2)
+					ports := 1 + 2*((n+i)%2)
 					p := shaped(t, []string{"2^8", "257"}[(k+r)%2], must(matrices.ParseSpec(name))(t), k, r, separate, ports)
 					if p != nil {
 						p.Limits.Memory = 1 << 30 // so that other windows are made, too
