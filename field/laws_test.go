@@ -1,7 +1,11 @@
 package field_test
 
 import (
+	"bytes"
+	"fmt"
 	"math/big"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -143,25 +147,28 @@ func (s *suite) powers(t *testing.T) {
 // is left if that is prime; where that is not all, the check is weaker.
 func (s *suite) generator(t *testing.T) {
 	primes, complete := factors(s.top.Int())
-	primitive := func(g field.Element) bool {
-		for _, r := range primes {
-			if field.ExpInt(s, g, new(big.Int).Div(s.top.Int(), r)) == field.One {
-				return false
-			}
-		}
-		return true
-	}
-	g := s.Generator()
-	if g.IsZero() || !s.contains(g) || !primitive(g) {
+	if complete {
+		s.isLeastPrimitive(t, primes)
+	} else if g := s.Generator(); g.IsZero() || !s.contains(g) || !s.primitive(g, primes) {
 		t.Fatalf("the generator %v is not primitive", g)
 	}
-	if !complete {
-		return
+}
+
+// primitive reports whether no power g^((q-1)/r) is 1, for the primes r that divide q-1.
+func (s *suite) primitive(g field.Element, primes []*big.Int) bool {
+	return !slices.ContainsFunc(primes, func(r *big.Int) bool {
+		return field.ExpInt(s, g, new(big.Int).Div(s.top.Int(), r)) == field.One
+	})
+}
+
+// isLeastPrimitive checks the generator, given all primes that divide q-1.
+func (s *suite) isLeastPrimitive(t *testing.T, primes []*big.Int) {
+	c := uint64(1)
+	for !s.primitive(field.Code(c), primes) {
+		c++
 	}
-	for c := uint64(1); field.Code(c) != g; c++ {
-		if primitive(field.Code(c)) {
-			t.Fatalf("the generator is %v, want the smaller primitive element %d", g, c)
-		}
+	if g := s.Generator(); g != field.Code(c) {
+		t.Fatalf("the generator is %v, want the least primitive element %d", g, c)
 	}
 }
 
@@ -190,4 +197,89 @@ func factors(n *big.Int) (primes []*big.Int, complete bool) {
 		return append(primes, n), true
 	}
 	return primes, false
+}
+
+func (s *suite) symbols(t *testing.T) {
+	s.each(t, 1, func(t reporter, e []field.Element) {
+		want := e[0].Int().FillBytes(make([]byte, s.SymbolBytes()))
+		slices.Reverse(want)
+		want = append(want, guard)
+		got := bytes.Repeat([]byte{guard}, len(want))
+		field.PutSymbol(s, got, e[0])
+		if !bytes.Equal(got, want) {
+			t.Fatalf("%s: PutSymbol(%v) left % x, want % x", s.Name(), e[0], got, want)
+		}
+		s.is(t, field.Symbol(s, got), e[0], "the symbol stored and read", e...)
+	})
+}
+
+func (s *suite) firstInvalid(t *testing.T) {
+	const symbols = 37
+	n := s.SymbolBytes()
+	valid := s.fill(make([]byte, symbols*n), func(int) field.Element { return s.top })
+	for _, b := range [][]byte{nil, valid[:n], valid} {
+		if i := s.FirstInvalid(b); i != -1 {
+			t.Errorf("FirstInvalid of %d symbols q-1 is %d, want -1", len(b)/n, i)
+		}
+	}
+	if s.q.BitLen() > 8*n {
+		return // every symbol is an element
+	}
+	ones := bytes.Repeat([]byte{0xff}, n)
+	order := s.q.FillBytes(make([]byte, n))
+	slices.Reverse(order)
+	for _, bad := range [][]byte{order, ones} {
+		for want := range symbols {
+			b := slices.Clone(valid)
+			copy(b[want*n:], bad)
+			copy(b[(symbols-1)*n:], bad)
+			if i := s.FirstInvalid(b); i != want {
+				t.Fatalf("FirstInvalid is %d with the symbol % x at %d", i, bad, want)
+			}
+		}
+	}
+}
+
+func (s *suite) panics(t *testing.T) {
+	n := s.SymbolBytes()
+	packets := func(symbols ...int) (list [][]byte) {
+		for _, k := range symbols {
+			list = append(list, make([]byte, k*n))
+		}
+		return list
+	}
+	combine := func(length, coefs int, src ...int) func() {
+		return func() { s.Combine(make([]byte, length), make([]field.Element, coefs), packets(src...)) }
+	}
+	m := s.Map([][]field.Element{{field.One, field.One}})
+	for want, call := range map[string]func(){
+		"inverse of zero": func() { s.Inv(field.Element{}) },
+		fmt.Sprintf("Combine: len(src[0])=%d, len(dst)=%d", n, 2*n):         combine(2*n, 1, 1),
+		fmt.Sprintf("Combine: len(src[1])=%d, len(dst)=%d", 2*n, n):         combine(n, 2, 1, 2),
+		"Combine: len(coef)=0, len(src)=1":                                  combine(n, 0, 1),
+		"Combine: len(coef)=1, len(src)=0":                                  combine(n, 1),
+		"Map: no rows or no columns":                                        func() { s.Map(nil) },
+		"Map: len(rows[1])=2, len(rows[0])=1":                               func() { s.Map([][]field.Element{{field.One}, {field.One, field.One}}) },
+		"Apply: 2 outputs and 2 inputs for a map of 1 and 2":                func() { m.Apply(packets(1, 1), packets(1, 1), false) },
+		fmt.Sprintf("Apply: len(inputs[1])=%d, len(outputs[0])=%d", 2*n, n): func() { m.Apply(packets(1), packets(1, 2), false) },
+	} {
+		wantPanic(t, want, call)
+	}
+	if n > 1 {
+		part := fmt.Sprintf("=%d is no multiple of the %d bytes of a symbol", n+1, n)
+		wantPanic(t, "Combine: len(dst)"+part, combine(n+1, 0))
+		wantPanic(t, "Apply: len(outputs[0])"+part, func() { m.Apply([][]byte{make([]byte, n+1)}, packets(1, 1), false) })
+	}
+}
+
+// wantPanic fails the test unless the call panics with a text that ends so.
+func wantPanic(t *testing.T, want string, call func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := fmt.Sprint(recover()); !strings.HasSuffix(got, want) {
+			t.Errorf("panic %q, want %q", got, want)
+		}
+	}()
+	call()
 }
