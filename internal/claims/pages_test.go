@@ -1,92 +1,15 @@
 package claims
 
 import (
-	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	module "volley"
 )
-
-// tableRows returns the cells of the tables of a document, without space.
-func tableRows(t *testing.T, document string) [][]string {
-	t.Helper()
-	var rows [][]string
-	for line := range strings.Lines(read(t, filepath.Join(repository(t), "docs", document))) {
-		cells := strings.Split(strings.TrimSpace(line), "|")
-		if len(cells) < 3 {
-			continue
-		}
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		rows = append(rows, cells[1:len(cells)-1])
-	}
-	return rows
-}
-
-// TestCheckpoints computes the table of docs/checkpoints.md from that of docs/protect.md.
-func TestCheckpoints(t *testing.T) {
-	protected := tableRows(t, "protect.md")
-	computed := 0
-	for _, row := range tableRows(t, "checkpoints.md") {
-		if len(row) != 7 || row[0] == "K" || row[0] == "---" {
-			continue
-		}
-		at := slices.IndexFunc(protected, func(p []string) bool { return len(p) == 9 && slices.Equal(row[:3], p[:3]) })
-		if at < 0 {
-			t.Errorf("docs/protect.md has no row for %v", row)
-			continue
-		}
-		computed++
-		const data = 12.0 // GB
-		value := func(text string) float64 {
-			x, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return x
-		}
-		r := value(row[1])
-		want := []string{
-			fmt.Sprintf("%.1f", 2*data*value(row[2])), fmt.Sprintf("%.0f", 2*data*r),
-			fmt.Sprintf("%.1f", data*value(protected[at][4])), fmt.Sprintf("%.0f", data*r),
-		}
-		if !slices.Equal(row[3:], want) {
-			t.Errorf("%v: want %v", row, want)
-		}
-	}
-	if computed < 7 {
-		t.Errorf("%d rows: were they found?", computed)
-	}
-}
-
-// TestIntervals computes how often docs/checkpoints.md says to protect, by Young's formula.
-func TestIntervals(t *testing.T) {
-	rows := 0
-	for _, row := range tableRows(t, "checkpoints.md") {
-		stops, err := strconv.ParseFloat(strings.TrimSuffix(row[0], " s"), 64)
-		if err != nil || len(row) != 4 {
-			continue
-		}
-		rows++
-		for i, days := range []float64{1, 7, 30} {
-			if want := fmt.Sprintf("%.0f min", math.Sqrt(2*stops*days*86400)/60); row[i+1] != want {
-				t.Errorf("%v: %s, want %s", row, row[i+1], want)
-			}
-		}
-	}
-	if rows != 3 {
-		t.Errorf("%d rows: were they found?", rows)
-	}
-}
 
 // TestVersion checks that all places with a version have that of version.go, and that the CHANGELOG's newest is it.
 func TestVersion(t *testing.T) {
