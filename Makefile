@@ -61,7 +61,7 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gc
 	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout $(HANGS) mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout $(HANGS) mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley ./bench/network
-	go test -count 1 -run TestFirstMinutes/HPC ./internal/claims -mpi
+	go test -tags mpi -count 1 -run TestFirstMinutes/HPC ./internal/claims -mpi
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -tags mpi -buildmode=c-shared -o $$dir/libvolley.so ./cmd/libvolley && \
 	export VOLLEY_LIBRARY=$$dir/libvolley.so PYTHONPATH=$(CURDIR)/python && \
 	timeout $(HANGS) mpirun --oversubscribe -n 4 $(PYTHON) -m pytest -q -x -p no:cacheprovider python/tests/test_mpi.py && \

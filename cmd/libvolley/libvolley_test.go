@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,17 +31,36 @@ import (
 	"volley/verify"
 )
 
-// build makes the library and a C program with it, and returns the path of that.
+// library makes the library, once for all tests, and returns its folder.
+var library = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "libvolley"); err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-tags", "mpi", "-buildmode=c-shared", "-o", dir+"/libvolley.so", ".").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := library(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// build makes a C program with the library, and returns the path of it.
 func build(t *testing.T, source string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for _, line := range []string{
-		"go build -tags mpi -buildmode=c-shared -o " + dir + "/libvolley.so .",
-		"mpicc -Wall -Werror -pthread -I . -o " + dir + "/program " + source + " -L " + dir + " -lvolley -Wl,-rpath," + dir,
-	} {
-		command(t, nil, strings.Fields(line)...)
+	dir, err := library()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(dir, "program")
+	program := filepath.Join(t.TempDir(), "program")
+	command(t, nil, strings.Fields("mpicc -Wall -Werror -pthread -I . -o "+program+" "+source+" -L "+dir+" -lvolley -Wl,-rpath,"+dir)...)
+	return program
 }
 
 // command runs a command with more variables, and returns what it prints.
@@ -67,65 +87,28 @@ func mpirun(t *testing.T, n int, args ...string) string {
 	return command(t, nil, append(mpirunArgs(n), args...)...)
 }
 
-// TestCalls runs testdata/calls.c, which checks what the calls return.
+// TestCalls runs the programs of testdata, which check what the calls return, of jobs in which MPI may be called by one thread or by
+// several: packets, buffers and requests, memory that processes share and encodes that run many times, groups of directories, and calls
+// that MPI would end the job for or whose processes come late or never.
 func TestCalls(t *testing.T) {
-	program := build(t, "testdata/calls.c")
-	for _, n := range []int{1, 2, 5} {
-		for _, mode := range []string{"single", "multiple"} {
-			if out := mpirun(t, n, program, mode); !strings.Contains(out, "done") {
-				t.Errorf("%d processes, %s: %s", n, mode, out)
+	for name, modes := range map[string]string{
+		"calls":      "1 single, 2 multiple, 5 single, 3 multiple",
+		"buffers":    "1 single, 5 single, 2 multiple, 5 multiple, 3 finalize, 3 signals, 3 memory",
+		"persistent": "1 single, 2 multiple, 3 single, 4 multiple, 3 open",
+		"groups":     "2 DIR, 3 DIR single, 4 DIR, 6 DIR single",
+		"misuse":     "1 single, 2 multiple, 3 single, 5 multiple",
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := build(t, "testdata/"+name+".c")
+			for mode := range strings.SplitSeq(modes, ", ") {
+				args := strings.Fields(strings.Replace(mode, "DIR", t.TempDir(), 1))
+				line := slices.Concat([]string{"mpirun", "--oversubscribe", "-n", args[0], program}, args[1:])
+				out := command(t, nil, line...)
+				if t.Logf("%s: %s", mode, out); !strings.Contains(out, "done") {
+					t.Errorf("%s: a process has not come to the end", mode)
+				}
 			}
-		}
-	}
-}
-
-// TestBuffers runs testdata/buffers.c, which checks what the calls for buffers and requests return.
-func TestBuffers(t *testing.T) {
-	program := build(t, "testdata/buffers.c")
-	for _, c := range []struct {
-		n    int
-		mode string
-	}{{1, "single"}, {2, "single"}, {5, "single"}, {2, "multiple"}, {5, "multiple"}, {3, "finalize"}, {3, "signals"}, {3, "memory"}} {
-		out := mpirun(t, c.n, program, c.mode)
-		if t.Logf("%d processes, %s: %s", c.n, c.mode, out); !strings.Contains(out, "done") {
-			t.Error("a process has not come to the end")
-		}
-	}
-}
-
-// TestPersistent runs testdata/persistent.c, which checks shared memory, and encodes that are run many times.
-func TestPersistent(t *testing.T) {
-	program := build(t, "testdata/persistent.c")
-	for _, c := range []struct {
-		n    int
-		mode string
-	}{{1, "single"}, {2, "multiple"}, {3, "single"}, {4, "multiple"}, {3, "open"}} {
-		if out := mpirun(t, c.n, program, c.mode); !strings.Contains(out, "done") {
-			t.Errorf("%d processes, %s: %s", c.n, c.mode, out)
-		}
-	}
-}
-
-// TestGroups runs testdata/groups.c, which checks what the calls for groups of directories return.
-func TestGroups(t *testing.T) {
-	program := build(t, "testdata/groups.c")
-	for n, mode := range map[int][]string{2: nil, 3: {"single"}, 4: nil, 6: {"single"}} {
-		if out := mpirun(t, n, append([]string{program, t.TempDir()}, mode...)...); !strings.Contains(out, "done") {
-			t.Errorf("%d processes, %v: %s", n, mode, out)
-		}
-	}
-}
-
-// TestMisuse runs testdata/misuse.c: calls that MPI would end the job for, and processes that come late or never.
-func TestMisuse(t *testing.T) {
-	program := build(t, "testdata/misuse.c")
-	for _, c := range []struct {
-		n    int
-		mode string
-	}{{1, "single"}, {2, "multiple"}, {3, "single"}, {5, "multiple"}} {
-		if out := mpirun(t, c.n, program, c.mode); !strings.Contains(out, "done") {
-			t.Errorf("%d processes, %s: %s", c.n, c.mode, out)
-		}
+		})
 	}
 }
 
@@ -320,30 +303,23 @@ func TestMPICH(t *testing.T) {
 
 // TestResult compares the numbers of errors with volley.h.
 func TestResult(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want int
-	}{
-		{nil, 0},
-		{errors.New("a disk is full"), 1},
-		{&transport.AbortError{Rank: 1, Cause: errors.New("a disk is full")}, 1},
-		{exit.Usagef("path"), 2},
-		{&transport.AbortError{Rank: 1, Cause: numbered(exit.Usagef("path"))}, 2},
-		{&transport.AbortError{Rank: 1, Cause: numbered(errors.New("a disk is full"))}, 1},
-		{&group.BrokenError{}, 3},
-		{errCancelled, 4},
-		{&volley.DisagreementError{}, 2},
-		{&protection.TooManyError{Tolerate: 1}, 2},
-		{&coded.InputError{Err: errors.New("too few")}, 2},
-		{&verify.CheckError{}, 3},
-		{new(protection.CorruptError), 3},
+	full := errors.New("a disk is full")
+	for want, errs := range [][]error{
+		{nil},
+		{full, &transport.AbortError{Rank: 1, Cause: full}, &transport.AbortError{Rank: 1, Cause: numbered(full)}},
+		{
+			exit.Usagef("path"), &transport.AbortError{Rank: 1, Cause: numbered(exit.Usagef("path"))}, &volley.DisagreementError{},
+			&protection.TooManyError{Tolerate: 1}, &coded.InputError{Err: errors.New("too few")},
+		},
+		{&group.BrokenError{}, &verify.CheckError{}, new(protection.CorruptError)},
+		{errCancelled},
 	} {
-		if got := int(result(c.err)); got != c.want {
-			t.Errorf("%v: %d, want %d", c.err, got, c.want)
-		}
-		if c.err != nil {
-			if got := int(result(fmt.Errorf("in a run: %w", c.err))); got != c.want {
-				t.Errorf("%v, wrapped: %d, want %d", c.err, got, c.want)
+		for _, err := range errs {
+			if got := int(result(err)); got != want {
+				t.Errorf("%v: %d, want %d", err, got, want)
+			}
+			if wrapped := fmt.Errorf("in a run: %w", err); err != nil && int(result(wrapped)) != want {
+				t.Errorf("%v: %d, want %d", wrapped, result(wrapped), want)
 			}
 		}
 	}
@@ -372,12 +348,6 @@ func TestSCR(t *testing.T) {
 		}
 	}
 	if out := run("stopped", "60"); !strings.Contains(out, "restart from step 30") || !strings.Contains(out, "step 60: "+want) {
-		t.Errorf("%s; want the end %s", out, want)
-	}
-	if err := os.Truncate(filepath.Join(dir, "stopped/node.3/step-60/rank_3.ckpt"), 10); err != nil { // as its user might
-		t.Fatal(err)
-	}
-	if out := run("stopped", "60"); !strings.Contains(out, "restart from step 50") || !strings.Contains(out, "step 60: "+want) {
 		t.Errorf("%s; want the end %s", out, want)
 	}
 }
