@@ -51,7 +51,7 @@ MPI_RANKS = 1 2 3 5 16
 HANGS = 20m
 # What has files of its own with the tag, and the tests of internal/cli there, which wait more than they compute.
 TAGGED = ./transport/mpi ./internal/cli/... ./cmd/... ./examples/mpi ./bench/network
-JOBS = $(shell grep -ho '^func Test[A-Za-z0-9]*' internal/cli/mpi_test.go internal/cli/group_jobs_test.go | cut -c10- | tr '\n' '|')
+JOBS = $(shell grep -ho '^func Test[A-Za-z0-9]*' internal/cli/mpi_test.go | cut -c10- | tr '\n' '|')
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gcc, gfortran, and Python with mpi4py, NumPy and pytest
