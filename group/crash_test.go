@@ -432,13 +432,6 @@ func comesBack(w *world, trees func(generation int64) []string, lost []int, how 
 	return nil
 }
 
-// everyCall interrupts the verbs of all scenes, at all calls or at some.
-func everyCall(t *testing.T, some int, list []disktest.Interruption) {
-	inScenes(t, func(t *testing.T, s *scene, rng *rand.Rand) {
-		t.Logf("%d runs were interrupted", s.committer().Test(t, list, some, rng))
-	})
-}
-
 // madeUp is a part of a name that differs from run to run.
 var madeUp = regexp.MustCompile(`-[0-9A-Za-z]+`)
 
@@ -461,6 +454,3 @@ func TestInTurn(t *testing.T) {
 		}
 	}
 }
-
-// TestCrash interrupts every verb at some calls: by a kill, a power cut, and errors.
-func TestCrash(t *testing.T) { everyCall(t, *mostCalls, interruptions) }
