@@ -2,7 +2,6 @@ package disk_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -198,44 +197,6 @@ func TestUnmake(t *testing.T) {
 	m.Remove("/a/b/c/d")
 	if undo(); m.Exists("/a/b") {
 		t.Error("an empty directory is left")
-	}
-}
-
-// TestMakeInterrupted interrupts what makes directories at each call: whoever finds them made, by itself or by another
-// run, has them last.
-func TestMakeInterrupted(t *testing.T) {
-	t.Parallel()
-	for name, run := range map[string]func(*disktest.Process) error{
-		"Make": func(p *disktest.Process) error {
-			_, err := disk.Make(p, "/d/a/b", 0o755)
-			return err
-		},
-		"MkdirAll": func(p *disktest.Process) error {
-			d, err := p.Open("/d")
-			if err != nil {
-				return err
-			}
-			return disk.MkdirAll(d, "a/b", 0o755)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := disktest.NewMachine()
-			m.MkdirAll("/d", 0o755)
-			sweep := disktest.Sweep{Machine: m, Run: run, Check: func(x *disktest.Interrupted) error {
-				if x.Err != nil {
-					if err := run(x.Machine.Process()); err != nil {
-						return fmt.Errorf("again: %w", err)
-					}
-				}
-				if x.Machine.PowerCut(nil); !x.Machine.Exists("/d/a/b") {
-					return errors.New("it is lost")
-				}
-				return nil
-			}}
-			if n := sweep.Test(t); n < 30 {
-				t.Errorf("%d runs were interrupted", n)
-			}
-		})
 	}
 }
 
