@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
 	"volley/transport/local"
@@ -299,23 +297,4 @@ func TestReadKey(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-}
-
-// FuzzUnsealKeyed checks that what is taken is what was sealed, with one HMAC or none, and that
-// nothing is taken for what was made with a key and was not.
-func FuzzUnsealKeyed(f *testing.F) {
-	text := []byte(`{"a":1}`)
-	f.Add(disk.Seal(text))
-	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfManifest, text)))
-	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfRun, text)))
-	f.Add([]byte("{}\n{\"hmac_sha256\":\"\"}\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text, mac, err := store.UnsealKeyed(data)
-		if err == nil && !bytes.Equal(data, disk.Seal(text)) && !bytes.Equal(data, store.SealKeyed(text, mac)) {
-			t.Errorf("%q is %q, %q", data, text, mac)
-		}
-		if made := store.MadeWith(testKey, data); made != (err == nil && mac == store.MacOf(testKey, store.OfManifest, text)) {
-			t.Errorf("%q: made with the key: %v", data, made)
-		}
-	})
 }
