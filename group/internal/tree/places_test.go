@@ -12,7 +12,9 @@ import (
 
 const mostData = 1 << 60
 
-func file(name string, size int64) *Entry { return &Entry{Path: Name(name), Type: TypeFile, Size: size} }
+func file(name string, size int64) *Entry {
+	return &Entry{Path: Name(name), Type: TypeFile, Size: size}
+}
 
 // copied returns copies of entries.
 func copied(list []*Entry) (copies []*Entry) {
