@@ -8,17 +8,13 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"volley/executor"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
 	"volley/internal/disk/disktest"
-	"volley/transport"
-	"volley/transport/local"
 )
 
 var (
@@ -222,35 +218,6 @@ func TestKeyForged(t *testing.T) {
 			}
 		}
 		must(t, verbs["verify"](w, keyed(testKey)))
-	}
-}
-
-// TestKeysOfRanks starts ranks with different keys: all say so.
-func TestKeysOfRanks(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	for _, keys := range [][3]protection.Settings{
-		{keyed(testKey), keyed(otherKey), keyed(testKey)},
-		{keyed(testKey), {}, keyed(testKey)},
-		{{}, {NoKey: true}, {}},
-		{{}, {}, keyed(testKey)},
-	} {
-		ts := local.New(3)
-		errs := make([]error, 3)
-		var wg sync.WaitGroup
-		for r, x := range ts {
-			wg.Go(func() {
-				first, end := executor.Hosted(3, r, 3)
-				_, errs[r] = overSetup(x, w.dirs[first:end], w.options(w.Process(), keys[r])).Verify(t.Context(), VerifyOptions{})
-				x.Close()
-			})
-		}
-		wg.Wait()
-		for r, err := range errs {
-			if errors.As(err, new(*transport.AbortError)) || !IsInputError(err) || !strings.Contains(err.Error(), "another key") && !strings.Contains(err.Error(), "give all the same") {
-				t.Errorf("%v: rank %d: %v", keys, r, err)
-			}
-		}
 	}
 }
 
