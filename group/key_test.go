@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,18 +8,13 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"volley/executor"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/internal/disk/disktest"
-	"volley/transport"
-	"volley/transport/local"
 )
 
 var (
@@ -227,35 +221,6 @@ func TestKeyForged(t *testing.T) {
 	}
 }
 
-// TestKeysOfRanks starts ranks with different keys: all say so.
-func TestKeysOfRanks(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	for _, keys := range [][3]protection.Settings{
-		{keyed(testKey), keyed(otherKey), keyed(testKey)},
-		{keyed(testKey), {}, keyed(testKey)},
-		{{}, {NoKey: true}, {}},
-		{{}, {}, keyed(testKey)},
-	} {
-		ts := local.New(3)
-		errs := make([]error, 3)
-		var wg sync.WaitGroup
-		for r, x := range ts {
-			wg.Go(func() {
-				first, end := executor.Hosted(3, r, 3)
-				_, errs[r] = overSetup(x, w.dirs[first:end], w.options(w.Process(), keys[r])).Verify(t.Context(), VerifyOptions{})
-				x.Close()
-			})
-		}
-		wg.Wait()
-		for r, err := range errs {
-			if errors.As(err, new(*transport.AbortError)) || !IsInputError(err) || !strings.Contains(err.Error(), "another key") && !strings.Contains(err.Error(), "give all the same") {
-				t.Errorf("%v: rank %d: %v", keys, r, err)
-			}
-		}
-	}
-}
-
 // TestReadKey checks which files are keys.
 func TestReadKey(t *testing.T) {
 	t.Parallel()
@@ -299,23 +264,4 @@ func TestReadKey(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-}
-
-// FuzzUnsealKeyed checks that what is taken is what was sealed, with one HMAC or none, and that
-// nothing is taken for what was made with a key and was not.
-func FuzzUnsealKeyed(f *testing.F) {
-	text := []byte(`{"a":1}`)
-	f.Add(disk.Seal(text))
-	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfManifest, text)))
-	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfRun, text)))
-	f.Add([]byte("{}\n{\"hmac_sha256\":\"\"}\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text, mac, err := store.UnsealKeyed(data)
-		if err == nil && !bytes.Equal(data, disk.Seal(text)) && !bytes.Equal(data, store.SealKeyed(text, mac)) {
-			t.Errorf("%q is %q, %q", data, text, mac)
-		}
-		if made := store.MadeWith(testKey, data); made != (err == nil && mac == store.MacOf(testKey, store.OfManifest, text)) {
-			t.Errorf("%q: made with the key: %v", data, made)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package group
+package tree
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group/internal/tree"
 	"volley/internal/fuzzlimit"
 )
 
@@ -37,7 +36,7 @@ func TestExcludesAsGit(t *testing.T) {
 		"*.o\n!b.o", "x/*\n!x/y", "*\n!x", "x\n!x/a", "{a,b}", "\\{a,b\\}", "a\\*b", "\\!a", "!a", "[a]", "[!a]", "[^a]", "[ab]*", "\\[a]", "a?b", "?", "a**b", "**b",
 		".*", ".hid", "tmp/", "q/*/file", "**/tmp/**", "sp ace", "*.o ", "back\\\\slash", "[a-z]", "x/y/z/c", "/*\n!/x", "**/", "/**", "x/**/", "*/", "a/",
 	} {
-		patterns := tree.Excludes(strings.Split(list, "\n"))
+		patterns := Excludes(strings.Split(list, "\n"))
 		if err := patterns.Validate(); err != nil {
 			t.Errorf("%q: %v", list, err)
 			continue
@@ -54,7 +53,7 @@ func TestExcludesAsGit(t *testing.T) {
 		ignored := strings.Split(string(out), "\x00")
 		for _, p := range paths {
 			git := slices.Contains(ignored, p)
-			if is := patterns.Entry(&tree.Entry{Path: tree.Name(p), Type: tree.TypeFile}); is != git {
+			if is := patterns.Entry(&Entry{Path: Name(p), Type: TypeFile}); is != git {
 				t.Errorf("%q: %q is excluded: %v, by git: %v", list, p, is, git)
 			}
 		}
@@ -64,12 +63,12 @@ func TestExcludesAsGit(t *testing.T) {
 // TestExcludesRefused are no patterns.
 func TestExcludesRefused(t *testing.T) {
 	t.Parallel()
-	for _, p := range []string{"", "#a", "[a", "a\\", "[[:alpha:]]", "a\x00", strings.Repeat("a", tree.MostPattern+1)} {
-		if (tree.Excludes{p}).Validate() == nil {
+	for _, p := range []string{"", "#a", "[a", "a\\", "[[:alpha:]]", "a\x00", strings.Repeat("a", MostPattern+1)} {
+		if (Excludes{p}).Validate() == nil {
 			t.Errorf("%.40q is taken for a pattern", p)
 		}
 	}
-	if make(tree.Excludes, tree.MostExcludes+1).Validate() == nil {
+	if make(Excludes, MostExcludes+1).Validate() == nil {
 		t.Error("too many patterns")
 	}
 }
@@ -79,11 +78,11 @@ func FuzzExcludes(f *testing.F) {
 	f.Add("**/a*b*c*/", "x/aaaaabbbc")
 	f.Fuzz(func(t *testing.T, p, name string) {
 		defer fuzzlimit.Hold(t, len(p)+len(name))()
-		if len(p) > 64 || len(name) > 64 || (tree.Excludes{p}).Validate() != nil {
+		if len(p) > 64 || len(name) > 64 || (Excludes{p}).Validate() != nil {
 			return
 		}
-		is := tree.Excludes{p}.Match(name, true)
-		if again := (tree.Excludes{p, "!" + strings.TrimPrefix(p, "!")}).Match(name, true); again && !strings.HasPrefix(p, "!") {
+		is := Excludes{p}.Match(name, true)
+		if again := (Excludes{p, "!" + strings.TrimPrefix(p, "!")}).Match(name, true); again && !strings.HasPrefix(p, "!") {
 			t.Errorf("%q is excluded by %q (%v), and not included again", name, p, is)
 		}
 	})
