@@ -21,16 +21,20 @@ import (
 // A scene is a verb on a group in some state.
 type scene struct {
 	name     string
-	rolls    bool // to a generation that is pending
-	protects bool // else it recovers or verifies
-	written  bool // somebody has written in a directory that files come back in: its time is lost with an interruption
-	changed  int  // node at which files are not those of the generation before; -1: none
+	rolls    bool         // to a generation that is pending
+	protects bool         // else it recovers or verifies
+	written  bool         // somebody has written in a directory that files come back in: its time is lost with an interruption
+	first    bool         // nothing was protected
+	ranks    int          // where it is not one, whose calls come in order
+	prepare  func(*world) // what happens after the first protection
+	befalls  func(*world) // and to what was protected last
+	changed  int          // node at which files are not those of the generation before; 0: none
 	damaged  []int
-	world    *world
-	was      []string // trees as protected by the generation before; nil: there is none
 	verb     func(*world, *disktest.Process) (done bool, err error)
 	keep     map[int][]string // by node: what is to be in some file of it whatever happens
 
+	world         *world
+	was           []string // trees as protected by the generation before; nil: there is none
 	before, after []string // trees
 	oldest        int64    // generations
 	newest        int64
@@ -73,114 +77,85 @@ func scenes(t testing.TB) []*scene {
 	return sceneList.list
 }
 
-// inScenes runs a test in each scene, at the same time, with random numbers that the flag seeds and its own number.
-func inScenes(t *testing.T, test func(t *testing.T, s *scene, rng *rand.Rand)) {
-	t.Parallel()
-	for i, s := range scenes(t) {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			test(t, s, rand.New(rand.NewPCG(*callSeed, uint64(i))))
-		})
-	}
-}
-
 func makeScenes(t testing.TB) []*scene {
-	protected := func() *world {
-		w := newWorld(4, 2).ordered()
-		must(t, w.protect())
-		return w
+	protect, recover := protecting(ProtectOptions{}), recoveringWith(RecoverOptions{})
+	list := []*scene{
+		{name: "protect first", protects: true, first: true, verb: protect},
+		{name: "protect changed", protects: true, changed: 1, befalls: func(w *world) { change(w, "/n1") }, verb: protect},
+		{name: "protect changed at three ranks", protects: true, ranks: 3, changed: 1, befalls: func(w *world) { change(w, "/n1") }, verb: protect},
+		{name: "protect again", protects: true, verb: protect},
+		{name: "protect with another digest", protects: true, verb: protecting(ProtectOptions{Digest: BLAKE3})},
+		{name: "recover lost nodes", damaged: []int{1, 2}, befalls: func(w *world) { w.lose(0, 1, 2) }, verb: recover},
+		{name: "recover damaged files", damaged: []int{1, 2}, befalls: damage, verb: recover},
+		{name: "recover a stale node", written: true, damaged: []int{1}, verb: recover, prepare: func(w *world) {
+			w.CopyTree("/n1", "/old1")
+			change(w, "/n1")
+			must(t, w.protect())
+		}, befalls: func(w *world) {
+			w.RemoveAll("/n1")
+			w.Rename("/old1", "/n1")
+		}, keep: map[int][]string{1: {contentOf(newWorld(4, 2), "/n1/plain")}}},
+		{name: "recover what is pending", rolls: true, verb: recover, prepare: func(w *world) { change(w, "/n1") }, befalls: func(w *world) {
+			p := w.Process()
+			p.Hook = func(c disktest.Call) error {
+				if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), store.PendingName) {
+					p.Kill()
+				}
+				return nil
+			}
+			if _, err := w.protectBy(p, ProtectOptions{}); err == nil {
+				t.Fatal("protect was not killed")
+			}
+		}},
+		{name: "recover and revert", written: true, damaged: []int{1, 2}, befalls: func(w *world) {
+			w.WriteFile("/n1/plain", []byte("written since"), 0o600)
+			w.WriteFile("/n1/closed/inner/z", []byte("this too"), 0o600)
+			w.Overwrite("/n2/big", 3, []byte("rot"), true)
+		}, verb: recoveringWith(RecoverOptions{Revert: protection.Edits{Changed: true}}), keep: map[int][]string{1: {"written since", "this too"}}},
 	}
-	updated := func() *world { // with something of generation 1 at /old
-		w := protected()
-		w.CopyTree("/n1", "/old1")
-		change(w, "/n1")
-		must(t, w.protect())
-		return w
-	}
-	var list []*scene
-	add := func(s *scene) {
-		s.before = s.world.trees()
-		c := s.world.clone()
-		r, err := c.verifyBy(c.Process())
-		must(t, err)
-		s.oldest = r.Generation
-		done, err := s.verb(c, c.Process())
-		if err != nil || !done {
-			t.Fatalf("%s: done %v, %v", s.name, done, err)
-		}
-		s.after = c.trees()
-		r, err = c.verifyBy(c.Process())
-		must(t, err)
-		s.newest = r.Generation
-		s.calls = s.run(t)
-		list = append(list, s)
-	}
-
-	w := newWorld(4, 2).ordered()
-	add(&scene{name: "protect first", protects: true, changed: -1, world: w, verb: protecting(ProtectOptions{})})
-
-	w = protected()
-	was := w.trees()
-	change(w, "/n1")
-	add(&scene{name: "protect changed", protects: true, changed: 1, world: w, was: was, verb: protecting(ProtectOptions{})})
-	w = w.clone()
-	w.ranks, w.inTurn = 3, false
-	add(&scene{name: "protect changed at three ranks", protects: true, changed: 1, world: w, was: was, verb: protecting(ProtectOptions{})})
-
-	w = protected()
-	add(&scene{name: "protect again", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{})})
-
-	w = protected()
-	add(&scene{name: "protect with another digest", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{Digest: BLAKE3})})
-
-	w = protected()
-	was = w.trees()
-	w.lose(0, 1, 2)
-	add(&scene{name: "recover lost nodes", changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
-
-	w = protected()
-	was = w.trees()
-	damage(w)
-	add(&scene{name: "recover damaged files", changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
-
-	w = updated()
-	was = w.trees()
-	w.RemoveAll("/n1")
-	w.Rename("/old1", "/n1")
-	add(&scene{name: "recover a stale node", written: true, changed: -1, damaged: []int{1}, world: w, was: was, verb: recoveringWith(RecoverOptions{}),
-		keep: map[int][]string{1: {contentOf(w, "/n1/plain")}}})
-
-	w = protected()
-	change(w, "/n1")
-	was = w.trees()
-	p := w.Process()
-	p.Hook = func(c disktest.Call) error {
-		if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), store.PendingName) {
-			p.Kill()
-		}
-		return nil
-	}
-	if _, err := w.protectBy(p, ProtectOptions{}); err == nil {
-		t.Fatal("protect was not killed")
-	}
-	add(&scene{name: "recover what is pending", rolls: true, changed: -1, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
-
-	w = protected()
-	was = w.trees()
-	w.WriteFile("/n1/plain", []byte("written since"), 0o600)
-	w.WriteFile("/n1/closed/inner/z", []byte("this too"), 0o600)
-	w.Overwrite("/n2/big", 3, []byte("rot"), true)
-	add(&scene{name: "recover and revert", written: true, changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: protection.Edits{Changed: true}}),
-		keep: map[int][]string{1: {"written since", "this too"}}})
-
-	for _, glance := range []bool{false, true} {
-		w = protected()
-		add(&scene{name: map[bool]string{true: "status", false: "verify"}[glance], changed: -1, world: w, was: w.trees(), verb: func(w *world, p *disktest.Process) (bool, error) {
-			r, err := w.examineBy(p, glance)
+	for _, name := range []string{"verify", "status"} {
+		list = append(list, &scene{name: name, verb: func(w *world, p *disktest.Process) (bool, error) {
+			r, err := w.examineBy(p, name == "status")
 			return err == nil && r.Intact, err
 		}})
 	}
+	for _, s := range list {
+		s.set(t)
+	}
 	return list
+}
+
+// set makes the world of a scene, and finds out what the verb does.
+func (s *scene) set(t testing.TB) {
+	w := newWorld(4, 2).ordered()
+	s.world = w
+	if !s.first {
+		must(t, w.protect())
+		if s.prepare != nil {
+			s.prepare(w)
+		}
+		s.was = w.trees()
+	}
+	if s.befalls != nil {
+		s.befalls(w)
+	}
+	if s.ranks > 1 {
+		w.ranks, w.inTurn = s.ranks, false
+	}
+	s.before = w.trees()
+	c := w.clone()
+	generation := func() int64 {
+		r, err := c.verifyBy(c.Process())
+		must(t, err)
+		return r.Generation
+	}
+	s.oldest = generation()
+	done, err := s.verb(c, c.Process())
+	if err != nil || !done {
+		t.Fatalf("%s: done %v, %v", s.name, done, err)
+	}
+	s.after, s.newest = c.trees(), generation()
+	s.calls = s.run(t)
 }
 
 // run returns the calls to the disk of the verb.
@@ -318,7 +293,7 @@ func (s *scene) holds(x *disktest.Interrupted) (string, error) {
 	}
 	lost := x.Rand.Perm(len(c.dirs))[:2]
 	switch {
-	case s.changed >= 0 && r.Generation == s.oldest: // what was changed counts as lost
+	case s.changed > 0 && r.Generation == s.oldest: // what was changed counts as lost
 		lost = []int{s.changed, (s.changed + 1 + x.Rand.IntN(len(c.dirs)-1)) % len(c.dirs)}
 	case !done && s.damaged != nil:
 		lost = s.damaged
