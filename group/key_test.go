@@ -3,14 +3,10 @@ package group
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
@@ -218,50 +214,5 @@ func TestKeyForged(t *testing.T) {
 			}
 		}
 		must(t, verbs["verify"](w, keyed(testKey)))
-	}
-}
-
-// TestReadKey checks which files are keys.
-func TestReadKey(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := func(name, text string, mode fs.FileMode) string {
-		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-		must(t, os.Chmod(path, mode))
-		return path
-	}
-	for _, c := range []struct {
-		path, key, want string
-	}{
-		{file("good", "0123456789abcdef\n", 0o600), "0123456789abcdef", ""},
-		{file("line", "0123456789abcde\n\n", 0o400), "0123456789abcde\n", ""},
-		{file("long", strings.Repeat("x", session.MostKey)+"\n", 0o600), strings.Repeat("x", session.MostKey), ""},
-		{file("longer", strings.Repeat("x", session.MostKey+1), 0o600), "", "want 16 to 4096"},
-		{file("longest", strings.Repeat("x", session.MostKey+100), 0o600), "", "want 16 to 4096"},
-		{file("short", "0123456789abcde\n", 0o600), "", "want 16 to 4096"},
-		{file("empty", "", 0o600), "", "head -c 32 /dev/urandom"},
-		{file("group", "0123456789abcdef\n", 0o640), "", "chmod 600"},
-		{file("all", "0123456789abcdef\n", 0o602), "", "chmod 600"},
-		{dir, "", "regular"},
-		{filepath.Join(dir, "no"), "", "head -c 32 /dev/urandom"},
-	} {
-		key, err := ReadKey(c.path)
-		if c.want == "" && (err != nil || string(key) != c.key) || c.want != "" && (err == nil || !IsInputError(err) || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %q, %v: want %q", c.path, key, err, c.want)
-		}
-	}
-	if os.Geteuid() == 0 {
-		path := file("theirs", "0123456789abcdef\n", 0o600)
-		must(t, os.Chown(path, 12345, -1))
-		if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "user 12345's") {
-			t.Errorf("another user's: %v", err)
-		}
-	}
-	w := newWorld(2, 1)
-	for _, o := range []protection.Settings{keyed([]byte("short")), {Key: testKey, NoKey: true}} {
-		if err := verbs["protect"](w, o); !IsInputError(err) {
-			t.Errorf("%+v: %v", o, err)
-		}
 	}
 }

@@ -3,16 +3,13 @@ package group
 import (
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"volley/group/internal/store"
-	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
-	"volley/internal/verifyall"
 )
 
 // TestClosedAgain opens what Volley keeps to everybody: protect closes it again, but a file that has another name
@@ -84,28 +81,6 @@ func TestCleanOrder(t *testing.T) {
 	}
 }
 
-// TestRecordsReadOnce counts how often verify opens record files where nothing is missing: once to compare their
-// digests, and the node's own once more.
-func TestRecordsReadOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	opened := map[string]int{}
-	for _, c := range w.Calls(func(p *disktest.Process) {
-		_, err := w.statusBy(p)
-		must(t, err)
-	}) {
-		if c.Op == "open" {
-			opened[c.Path]++
-		}
-	}
-	for n := range w.dirs {
-		if own, copied := opened[fmt.Sprintf("/n%d/.volley/generation.1/record", n)], opened[fmt.Sprintf("/n%d/.volley/generation.1/record.%d", n, (n+1)%3)]; own != 2 || copied != 1 {
-			t.Errorf("node %d: the record is opened %d times, and a copy of another %d times", n, own, copied)
-		}
-	}
-}
-
 // TestMissingAhead removes a file of many blocks that lies before others: these are right, and it is missing.
 func TestMissingAhead(t *testing.T) {
 	t.Parallel()
@@ -123,83 +98,4 @@ func TestMissingAhead(t *testing.T) {
 	}
 	must(t, w.recover())
 	must(t, diff("it is back", was, w.tree(1)))
-}
-
-// TestRecoverToInterrupted kills recover at calls while it copies a lost node out, and fills the disk there: no node
-// changes, what is there is right, and the next copy tells what to do, or completes.
-func TestRecoverToInterrupted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1).ordered()
-	must(t, w.protect())
-	want := w.trees()
-	w.lose(1, 1)
-	w.MkdirAll("/out", 0o755)
-	before, left := w.trees(), 0
-	o := RecoverOptions{OutDir: "/out"}
-	for i, c := range w.Calls(func(p *disktest.Process) { _, err := w.recoverBy(p, o); must(t, err) }) {
-		if !c.Writes || i%verifyall.Pick(7, 1) != 0 {
-			continue
-		}
-		for how, do := range map[string]func(*disktest.Process){
-			"killed":  func(p *disktest.Process) { p.KillAt(c.N) },
-			"no room": func(p *disktest.Process) { p.FailAt(c.N, syscall.ENOSPC) },
-			"full disk": func(p *disktest.Process) {
-				p.Hook = func(o disktest.Call) error {
-					if o.N >= c.N && o.Grows() && strings.HasPrefix(o.Path, "/out/") {
-						return syscall.ENOSPC
-					}
-					return nil
-				}
-			},
-		} {
-			x := w.clone()
-			p := x.Process()
-			do(p)
-			r, err := x.recoverBy(p, o)
-			p.Kill()
-			for n, is := range x.trees() {
-				must(t, diff(fmt.Sprintf("%s at %v: node %d", how, c, n), before[n], is))
-			}
-			unset := c.Op == "chown" || c.Op == "setxattr"
-			comparable := func(tree string) string {
-				if c.Op == "link" { // what cannot be linked is copied
-					return regexp.MustCompile(`(?m) = .*$`).ReplaceAllString(tree, "")
-				}
-				return tree
-			}
-			if err == nil && r.Incomplete() == nil && !unset {
-				must(t, diff(fmt.Sprintf("%s at %v: the copy", how, c), comparable(want[1]), comparable(x.Tree("/out/node.1", tree.MetaName))))
-			}
-			half := x.Exists("/out/node.1/plain") || x.Exists("/out/node.1/.volley")
-			r, err = x.recoverBy(x.Process(), o)
-			if half {
-				left++
-			}
-			must(t, err)
-			must(t, r.Incomplete())
-			if !unset { // what could not be set is no damage
-				must(t, diff(fmt.Sprintf("%s at %v: once more", how, c), comparable(want[1]), comparable(x.Tree("/out/node.1", tree.MetaName))))
-			}
-		}
-	}
-	if left == 0 {
-		t.Error("nothing was left half-way")
-	}
-}
-
-// TestNothingComesBack damages all of two nodes where one may be lost: no block is said to be recovered.
-func TestNothingComesBack(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	for _, dir := range w.dirs[:2] {
-		for _, name := range []string{"/big", "/.volley/generation.1/parity"} {
-			w.Overwrite(dir+name, 0, slices.Repeat([]byte{7}, len(contentOf(w, dir+name))), true)
-		}
-	}
-	r, err := w.recoverBy(w.Process(), RecoverOptions{})
-	must(t, err)
-	if r.Blocks != 0 || r.Files != 0 || r.Incomplete() == nil {
-		t.Errorf("%+v", r)
-	}
 }
