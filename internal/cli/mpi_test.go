@@ -101,7 +101,7 @@ func TestGroupJob(t *testing.T) { t.Parallel(); testOrder(t, overMPI, false) }
 // TestJobErrors starts processes of one job that are not alike, or cannot do what they are to.
 func TestJobErrors(t *testing.T) {
 	t.Parallel()
-	testErrors(t, overMPI, wrongRuns(t)[8:13]...) // all others are as over TCP
+	testErrors(t, overMPI, wrongRuns(t)...)
 	version := "-X " + reflect.TypeFor[volley.Report]().PkgPath() + ".Version=9.9.9"
 	testErrors(t, func(t *testing.T, n int, args ...string) (int, string) {
 		j := newJob(t, n, args...)
