@@ -159,28 +159,6 @@ func TestEncodeBytesOverFields(t *testing.T) {
 	}
 }
 
-// TestEncodeInverse encodes by A and then by its inverse: the inputs come back.
-func TestEncodeInverse(t *testing.T) {
-	t.Parallel()
-	in, packets := writePackets(t, 500, 500, 500, 500, 500, 500)
-	dir := t.TempDir()
-	coded, back := filepath.Join(dir, "coded"), filepath.Join(dir, "back")
-	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "-o", coded, in)
-	remove(t, coded, manifest.FileName)
-	remove(t, coded, manifest.CopyName)
-	mustRun(t, "encode", "--field", "7", "--matrix", "dft", "--inverse", "--symbols", "-o", back, coded)
-	p := field.PackingOf(fieldtest.Parse(t, "7"))
-	for k, symbols := range readCoded(t, back, 6) {
-		got := make([]byte, 500)
-		if err := p.Unpack(got, symbols); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, packets[k]) {
-			t.Errorf("input %d does not come back", k)
-		}
-	}
-}
-
 // TestEncodeFlags checks the effect of each flag. A directory stands for the files in it that do not begin with a dot.
 func TestEncodeFlags(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,8 @@ func TestGroupFileOfOthers(t *testing.T) {
 	}
 }
 
-// TestGroupFile writes a group file, and runs all verbs by it, also after a loss, with one line changed.
+// TestGroupFile writes a group file, and runs all verbs by it, also after a loss, with one line changed, and by a process
+// for each member.
 func TestGroupFile(t *testing.T) {
 	dirs := writeNodes(t, 4, 20_000)
 	before := contents(t, dirs)
@@ -102,58 +103,12 @@ func TestGroupFile(t *testing.T) {
 	expect(t, exit.OK, "protect --tolerate 1"+by, nil, "any 1 may be lost") // the command line has the last word
 	expect(t, exit.Usage, "verify"+by, dirs[:1], "leave "+dirs[0]+" out")
 	expect(t, exit.OK, "protect --dry-run"+by, nil, "any 2 may be lost")
-}
-
-// TestGroupFileRanks starts a process for each member, in two sets by the domains of a group file.
-func TestGroupFileRanks(t *testing.T) {
-	t.Parallel()
-	dirs := writeNodes(t, 6, 20_000)
-	before := contents(t, dirs)
-	file := writeGroup(t, dirs, []string{"rack1", "rack1", "rack2", "rack2", "rack3", "rack3"}, "tolerate: 1", "group-size: 3")
-	do := func(ranks, code int, verb string, wanted ...string) {
-		t.Helper()
-		codes, text := newRanks(t, ranks, nil, verb, "--group", file).do()
-		if !allAre(codes, code) {
-			t.Fatalf("%s: %v, %s", verb, codes, text)
+	for ranks, code := range map[int]int{4: exit.OK, 3: exit.Usage} {
+		codes, text := newRanks(t, ranks, nil, "verify", "--group", file, "--group-size", "4").do()
+		if !allAre(codes, code) || strings.Contains(text, "as many as there are processes") != (code == exit.Usage) {
+			t.Errorf("%d processes: %v, %s", ranks, codes, text)
 		}
-		wants(t, text, wanted...)
 	}
-	do(6, exit.OK, "protect", "set 0 of 2: ", dirs[1]+" (rack1)", "set 1 of 2: ")
-	removeAll(t, dirs[0], dirs[5]) // of two sets, as one rack has one node of each
-	do(6, exit.OK, "recover")
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
-	do(5, exit.Usage, "verify", "as many as there are processes")
-	expect(t, exit.OK, "status --group "+file, nil, "set 1 of 2: ") // in one process, too
-}
-
-// TestGroupFileSnapshots protects roots of snapshots by a group file.
-func TestGroupFileSnapshots(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	roots := []string{filepath.Join(base, "0"), filepath.Join(base, "1"), filepath.Join(base, "2")}
-	file := filepath.Join(base, "group.yaml")
-	for _, step := range []string{"step-1", "step-2", "step-3"} {
-		for _, root := range roots {
-			if err := os.MkdirAll(filepath.Join(root, step), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			rewrite(t, filepath.Join(root, step, "state"), []byte(root+step))
-		}
-		if step == "step-1" {
-			expect(t, exit.OK, "group init --tolerate 1 --step latest --retain 2 -o "+file, roots)
-		}
-		expect(t, exit.OK, "protect --group "+file, nil, "snapshot   "+step)
-	}
-	if _, err := os.Stat(filepath.Join(roots[0], "step-1")); err == nil {
-		t.Error("step-1 is there, and two were to stay")
-	}
-	removeAll(t, roots[2])
-	expect(t, exit.OK, "recover --group "+file, nil, "snapshot   step-3")
-	expect(t, exit.OK, "recover --step 2 --group "+file, nil, "snapshot   step-2") // the command line has the last word
-	expect(t, exit.OK, "verify --group "+file, nil, "whole")
-	expect(t, exit.OK, "snapshots --group "+file, nil, "in force")
 }
 
 // TestGroupFileErrors names the file, the line and the member.

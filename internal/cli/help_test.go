@@ -16,7 +16,6 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/cli/session"
-	"volley/internal/exit"
 )
 
 // verbs returns the verbs that have help.
@@ -71,12 +70,8 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	checkWidth(t, "volley", main)
-	if r := volleyRun(); r.code != exit.OK || !strings.Contains(r.stdout, "encode") {
-		t.Errorf("volley alone: exit %d, %s", r.code, r.stdout)
-	}
-	if r := volleyRun("--version"); r.code != exit.OK || !strings.Contains(r.stdout, "volley version") {
-		t.Errorf("--version: exit %d, %s", r.code, r.stdout)
-	}
+	wants(t, mustRun(t), "encode")
+	wants(t, mustRun(t, "--version"), "volley version")
 }
 
 // TestArguments runs TestHelp by a process with arguments of its own, as debuggers start tests: a session has only its
@@ -140,9 +135,7 @@ func TestExamples(t *testing.T) {
 				}
 				out := mustRun(t, args[1:]...)
 				if redirected {
-					if err := os.WriteFile(file, []byte(out), 0o666); err != nil {
-						t.Fatal(err)
-					}
+					write(t, file, out)
 				}
 			}
 			if n == 0 && verb.Long != "" {

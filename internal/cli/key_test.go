@@ -1,26 +1,19 @@
+//go:build unix
+
 package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"volley/internal/exit"
 )
-
-func shell(t *testing.T, script string, args ...string) {
-	t.Helper()
-	if out, err := exec.Command("sh", append([]string{"-euc", script, "sh"}, args...)...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, out)
-	}
-}
 
 // newKey makes the file of a key.
 func newKey(t *testing.T) string {
@@ -42,19 +35,12 @@ func renumber(t *testing.T, meta string, from, to int64) {
 	}
 }
 
-// madeUp returns copies of nodes with other files, setuid ones among them.
-func madeUp(t *testing.T, dirs []string) (evil []string) {
-	t.Helper()
-	base := t.TempDir()
-	for _, dir := range dirs {
-		copyTree(t, dir, base)
-		to := filepath.Join(base, filepath.Base(dir))
-		evil = append(evil, to)
-		rewrite(t, filepath.Join(to, "ckpt"), []byte("evil"))
-		rewrite(t, filepath.Join(to, "root"), []byte("#!/bin/sh"))
-		if err := errors.Join(os.Chmod(filepath.Join(to, "root"), fs.ModeSetuid|0o755), os.Remove(filepath.Join(to, "sub/b"))); err != nil {
-			t.Fatal(err)
-		}
+// madeUp makes copies of the nodes with other files, setuid ones among them, in evil beside them.
+func (m *misused) madeUp() (evil []string) {
+	m.Helper()
+	m.shell("mkdir evil; cp -a n? evil; for n in evil/*; do echo evil > $n/ckpt; cp /bin/true $n/root; chmod 4755 $n/root; rm $n/sub/b; done")
+	for _, dir := range m.dirs {
+		evil = append(evil, filepath.Join(m.base, "evil", filepath.Base(dir)))
 	}
 	return evil
 }
@@ -65,109 +51,67 @@ func madeUp(t *testing.T, dirs []string) (evil []string) {
 // and with an empty directory in its place everything comes back.
 func TestForged(t *testing.T) {
 	t.Parallel()
-	const huge = int64(1<<53 - 1)
+	const huge = 1<<53 - 1
 	for name, c := range map[string]struct {
-		tolerate string                          // of what is made up
-		change   func(t *testing.T, meta string) // nil: it is made up as another group
+		tolerate string // of what is made up
+		number   int64  // of its generation, if it is another than 2
+		change   string // below .volley of the node
 	}{
-		"a newer generation, which tolerates all": {"3", func(t *testing.T, meta string) {}},
-		"pending":                      {"2", func(t *testing.T, meta string) { shell(t, `mv "$1/generation.2" "$1/pending.2"`, meta) }},
-		"the last generation there is": {"2", func(t *testing.T, meta string) { renumber(t, meta, 2, 1<<53) }},
-		"one before it, pending": {"2", func(t *testing.T, meta string) {
-			renumber(t, meta, 2, huge)
-			shell(t, `mv "$1/generation.$2" "$1/pending.$2"`, meta, fmt.Sprint(huge))
-		}},
-		"the same generation": {"2", func(t *testing.T, meta string) { renumber(t, meta, 2, 1) }},
-		"the number of another node": {"2", func(t *testing.T, meta string) {
-			shell(t, `cp "$1/../../node.1/.volley/generation.2/node.json" "$1/generation.2"`, meta)
-		}},
-		"no number":              {"2", func(t *testing.T, meta string) { shell(t, `rm "$1/generation.2/node.json"`, meta) }},
-		"another group, of five": {"2", nil},
+		"a newer generation, which tolerates all": {tolerate: "3"},
+		"a pending generation":                    {change: "mv generation.2 pending.2"},
+		"the last generation there is":            {number: huge + 1},
+		"the generation before it, pending":       {number: huge, change: fmt.Sprintf("mv generation.%d pending.%d", huge, huge)},
+		"the same generation":                     {number: 1},
+		"the number of another node":              {change: "cp ../../node.1/.volley/generation.2/node.json generation.2"},
+		"no number":                               {change: "rm generation.2/node.json"},
+		"another group, of five":                  {},
 	} {
-		for _, with := range []string{"", " --key " + newKey(t)} {
-			t.Run(name+with[:min(len(with), 6)], func(t *testing.T) {
+		for _, key := range []string{"none", newKey(t)} { // which the hostile node does not have
+			t.Run(name+" "+filepath.Base(key), func(t *testing.T) {
 				t.Parallel()
-				dirs := writeNodes(t, 4, 20_000)
-				expect(t, exit.OK, "protect --tolerate 2"+with, dirs)
-				f := &forgery{T: t, dirs: dirs, before: dataOfAll(t, dirs), start: t.TempDir()}
-				evil := madeUp(t, dirs)
-				if c.change == nil {
-					removeAll(t, evil[0]+"/.volley", evil[1]+"/.volley", evil[2]+"/.volley", evil[3]+"/.volley")
+				m := misuse(t, 4, 20_000)
+				with := func(words string) []string { return append(strings.Fields(words), "--key", key) }
+				m.volley(exit.OK, with("protect --tolerate 2"))
+				want, evil := m.data(), m.madeUp()
+				if name == "another group, of five" {
+					m.shell("rm -r evil/*/.volley")
 					evil = append(evil, writeNodes(t, 1, 100)...)
 				}
-				none := ""
-				if with != "" { // which the node does not have
-					none = " --key none"
+				expect(t, exit.OK, "protect --accept deleted --key none --tolerate "+cmp.Or(c.tolerate, "2"), evil)
+				if c.number != 0 {
+					renumber(t, filepath.Join(evil[2], ".volley"), 2, c.number)
 				}
-				expect(t, exit.OK, "protect --accept deleted --tolerate "+c.tolerate+none, evil)
-				if c.change != nil {
-					c.change(t, filepath.Join(evil[2], ".volley"))
-				}
-				f.replace(evil[2])
-				for _, args := range []string{"verify", "protect --tolerate 2 --force", "recover --revert changed"} {
-					f.reset()
-					r := volleyRun(append(strings.Fields(args+with), dirs...)...)
-					f.check(args, r, 2)
-					if with != "" && strings.Contains(name, "generation") && r.code == exit.Usage && !strings.HasPrefix(args, "protect") { // which asks to recover before
-						t.Errorf("with a key %s has stopped: %+v", args, r)
-					}
-					removeAll(t, dirs[0]) // which is not made again of what the hostile one says
-					f.check(args+", then recover of another", volleyRun(append(strings.Fields("recover"+with), dirs...)...), 2, 0)
-					if _, err := os.Lstat(filepath.Join(dirs[0], "root")); err == nil {
-						t.Fatalf("%s: node 0 has a file of the hostile one", args)
+				m.shell("cd evil/node.2/.volley; " + c.change)
+				m.shell("rm -r n2; mv evil/node.2 n2; mkdir start; cp -a n? start")
+				parity := func(args []string, nodes ...int) {
+					t.Helper()
+					for _, n := range nodes {
+						if list, err := filepath.Glob(filepath.Join(m.dirs[n], ".volley/generation.*/parity")); err != nil || len(list) != 1 {
+							t.Errorf("%v: node %d has the parity %v", args, n, list)
+						}
 					}
 				}
-				f.reset()
-				removeAll(t, dirs[0], dirs[2])
-				if err := os.Mkdir(dirs[2], 0o755); err != nil {
-					t.Fatal(err)
+				for _, words := range []string{"verify", "protect --tolerate 2 --force", "recover --revert changed"} {
+					m.shell("rm -rf n?; cp -a start/* .")
+					r := m.run(with(words)...)
+					m.same(want, 0, 1, 3)
+					parity(with(words), 0, 1, 3)
+					if key != "none" && strings.Contains(name, "generation") && r.code == exit.Usage && !strings.HasPrefix(words, "protect") { // which asks to recover before
+						t.Errorf("with a key %s has stopped: %+v", words, r)
+					}
+					m.shell("rm -rf n0") // which is not made again of what the hostile one says
+					m.run(with("recover")...)
+					m.same(want, 1, 3)
+					if _, err := os.Lstat(filepath.Join(m.dirs[0], "root")); err == nil {
+						t.Fatalf("%s: node 0 has a file of the hostile one", words)
+					}
 				}
-				expect(t, exit.OK, "recover"+with, dirs)
-				f.check("recover", result{})
-				expect(t, exit.OK, "protect --tolerate 2"+with, dirs)
+				m.shell("rm -rf n?; cp -a start/* .; rm -r n0 n2; mkdir n2")
+				m.volley(exit.OK, with("recover"))
+				m.same(want, 0, 1, 2, 3)
+				parity(with("recover"), 0, 1, 2, 3)
+				m.volley(exit.OK, with("protect --tolerate 2"))
 			})
-		}
-	}
-}
-
-// A forgery is a group of which one node is somebody else's.
-type forgery struct {
-	*testing.T
-	dirs, before []string
-	start        string // holds copies
-}
-
-// replace puts a directory in the place of node 2, and keeps copies of all.
-func (f *forgery) replace(by string) {
-	f.Helper()
-	removeAll(f.T, f.dirs[2])
-	copyTree(f.T, by, f.dirs[2])
-	for _, dir := range f.dirs {
-		copyTree(f.T, dir, f.start)
-	}
-}
-
-// reset puts the copies back.
-func (f *forgery) reset() {
-	f.Helper()
-	for _, dir := range f.dirs {
-		removeAll(f.T, dir)
-		copyTree(f.T, filepath.Join(f.start, filepath.Base(dir)), dir)
-	}
-}
-
-// check fails where nodes, but for some, have not what they had, or more or less than one parity.
-func (f *forgery) check(did string, r result, but ...int) {
-	f.Helper()
-	for n, dir := range f.dirs {
-		if slices.Contains(but, n) {
-			continue
-		}
-		if is := dataOf(f.T, dir); is != f.before[n] {
-			f.Fatalf("%s: node %d was\n%s\nand is\n%s\n%+v", did, n, f.before[n], is, r)
-		}
-		if parity, err := filepath.Glob(filepath.Join(dir, ".volley/generation.*/parity")); err != nil || len(parity) != 1 {
-			f.Errorf("%s: node %d has the parity %v", did, n, parity)
 		}
 	}
 }
@@ -227,16 +171,12 @@ func TestGroupKey(t *testing.T) {
 // been, with a setuid file for the others: recover writes nothing there.
 func TestForgedFirst(t *testing.T) {
 	t.Parallel()
-	dirs := writeNodes(t, 3, 5000)
-	evil := madeUp(t, dirs)
-	expect(t, exit.OK, "protect --tolerate 2", evil)
-	removeAll(t, dirs[1])
-	copyTree(t, evil[1], dirs[1])
-	before := dataOf(t, dirs[0]) + dataOf(t, dirs[2])
-	for _, verb := range []string{"verify", "recover", "protect --tolerate 1"} {
-		expect(t, exit.Usage, verb, dirs, "cannot tell which generation is in force")
-		if is := dataOf(t, dirs[0]) + dataOf(t, dirs[2]); is != before {
-			t.Fatalf("%v: the others were\n%s\nand are\n%s", verb, before, is)
-		}
+	m := misuse(t, 3, 5000)
+	expect(t, exit.OK, "protect --tolerate 2", m.madeUp())
+	m.shell("rm -r n1; mv evil/node.1 n1")
+	want := m.data()
+	for _, verb := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "1"}} {
+		m.volley(exit.Usage, verb, "cannot tell which generation is in force")
+		m.same(want, 0, 2)
 	}
 }

@@ -160,7 +160,7 @@ func TestMisuse(t *testing.T) {
 	t.Parallel()
 	tolerate2 := []string{"protect", "--tolerate", "2"}
 	for name, do := range map[string]func(m *misused, want []string){
-		"everything deleted": func(m *misused, want []string) {
+		"everything deleted, or encrypted": func(m *misused, want []string) {
 			m.shell("rm -rf n1/*")
 			m.volley(exit.Usage, tolerate2, "node.1 has 0 of 4 files", "recover the files first", "--accept deleted")
 			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
@@ -168,23 +168,11 @@ func TestMisuse(t *testing.T) {
 			m.shell("rm n1/ckpt; : > n1/sub/b")
 			m.volley(exit.Usage, tolerate2, "node.1 has 2 of 4 files")
 			m.volley(exit.OK, append(tolerate2, "--accept", "deleted", "--json"), `"deleted_files": 2,`)
-		},
-		"everything encrypted": func(m *misused, want []string) {
-			m.shell("for i in 1 2 3 4 5 6 7 8 9; do echo $i >n0/doc$i; echo $i >n1/doc$i; done")
+			m.shell("for i in 1 2 3 4 5 6 7 8 9; do for n in n0 n1 n2 n3; do echo $i >$n/doc$i; done; done")
 			m.protect()
-			want = m.data()
-			for _, text := range []string{
-				"for f in n1/doc? n1/ckpt; do echo locked >$f; done",
-				"for f in n1/doc? n1/ckpt; do rm $f; echo locked >$f.locked; done",
-			} {
-				m.shell(text)
-				m.volley(exit.Usage, tolerate2, "node.1 has other content in 10 of 13 files", `"doc3"`, "--accept changed")
-				m.volley(exit.OK, []string{"recover", "--revert", "changed,deleted"})
-				m.shell("rm -f n1/*.locked")
-				m.same(want, 0, 1)
-			}
-			m.shell("for f in n1/doc? n1/ckpt; do echo edited >$f; done")
-			m.volley(exit.OK, append(tolerate2, "--accept", "deleted,changed"), "10 files changed since the last run")
+			m.shell("for f in n1/doc?; do echo locked >$f; done")
+			m.volley(exit.Usage, tolerate2, "node.1 has other content in 9 of 12 files", `"doc3"`, "--accept changed")
+			m.volley(exit.OK, append(tolerate2, "--accept", "deleted,changed"), "9 files changed since the last run")
 		},
 		"all on one disk": func(m *misused, _ []string) {
 			const note = "all nodes are on one disk"

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,9 +40,13 @@ func newRoots(t *testing.T, k int) (roots []string) {
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
+	protects := map[string]string{"group file": "protect"} // which has the flags
 	for name, run := range map[string]func(words, roots []string) result{
-		"one process": func(words, roots []string) result { return volleyRun(slices.Concat(words, roots)...) },
-		"ssh":         func(words, roots []string) result { return f.run(f.of(slices.Concat(words, roots)...)...) },
+		"group file": func(words, roots []string) result { // in which flags may be that some verbs have not
+			file := writeGroup(t, roots, nil, "tolerate: 2", "step: latest", "retain: 2")
+			return volleyRun(append(words, "--group", file)...)
+		},
+		"ssh": func(words, roots []string) result { return f.run(f.of(slices.Concat(words, roots)...)...) },
 		"tcp": func(words, roots []string) result {
 			codes, text := newRanks(t, len(roots), func(r int, c *exec.Cmd) { c.Args = append(c.Args, roots[r]) }, words...).do()
 			return result{code: slices.Max(codes), stdout: text, stderr: text}
@@ -61,7 +66,7 @@ func TestSnapshots(t *testing.T) {
 			for step := 9; step <= 11; step++ {
 				saveSnapshot(t, roots, step)
 				snapshot := fmt.Sprintf("snapshot   step-%d\n", step)
-				if text := do(exit.OK, "protect --step latest --tolerate 2 --retain 2"); strings.Count(text, snapshot) != 1 {
+				if text := do(exit.OK, cmp.Or(protects[name], "protect --step latest --tolerate 2 --retain 2")); strings.Count(text, snapshot) != 1 {
 					t.Fatal(text)
 				}
 			}

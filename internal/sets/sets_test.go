@@ -36,6 +36,18 @@ func settle(members []Member, list []NodeSet) {
 	}
 }
 
+// settled returns members of domains, with the places that they get in sets of a size.
+func settled(t *testing.T, domains string, size int) ([]Member, []NodeSet) {
+	t.Helper()
+	members := membersOf(domains)
+	list, err := Choose(members, size, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(members, list)
+	return members, list
+}
+
 // checked fails unless every member has one place, and members that had one have kept it. It reports whether
 // two members of a set are in one domain.
 func checked(t *testing.T, members []Member, list []NodeSet, size int) (shared bool) {
@@ -187,12 +199,10 @@ func TestChooseAgain(t *testing.T) {
 		for i := range text {
 			text[i] = "-abcdef"[rng.IntN(7)]
 		}
-		members := membersOf(string(text))
-		list, err := Choose(members, size, false)
-		if err != nil {
+		if k/((k+size-1)/size) < 2 {
 			continue
 		}
-		settle(members, list)
+		members, list := settled(t, string(text), size)
 		again := slices.Clone(members)
 		empty := rng.IntN(2) == 0
 		for i := range again {
@@ -285,12 +295,7 @@ func meets(t *testing.T, members []Member, size int) (met bool) {
 // cannot be counts for nothing.
 func TestChooseLost(t *testing.T) {
 	t.Parallel()
-	members := membersOf("--------")
-	list, err := Choose(members, 2, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settle(members, list)
+	members, list := settled(t, "--------", 2)
 	choose := func(members ...Member) (names []string) {
 		list, err := Choose(members, 2, false)
 		if err != nil {
@@ -338,38 +343,26 @@ func TestChooseLost(t *testing.T) {
 // TestChooseEmpty has a lost node come back along with new ones: it gets the place that is free.
 func TestChooseEmpty(t *testing.T) {
 	t.Parallel()
-	members := membersOf("----")
-	list, err := Choose(members, 4, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settle(members, list)
+	members, _ := settled(t, "----", 4)
 	members[1].Identity = protection.Identity{Node: -1, Empty: true}
-	members = slices.Concat(membersOf("--"), members)
-	if list, err = Choose(members, 4, false); err != nil || len(list) != 2 || !slices.Equal(list[0].Members, []int{2, 3, 4, 5}) {
+	list, err := Choose(slices.Concat(membersOf("--"), members), 4, false)
+	if err != nil || len(list) != 2 || !slices.Equal(list[0].Members, []int{2, 3, 4, 5}) {
 		t.Errorf("%v, %+v", err, list)
 	}
 }
 
-// TestChooseMany chooses sets for many members, in racks as full as can be.
+// TestChooseMany chooses sets for many members, in racks as full as can be, of which one is lost and comes back with
+// other hosts.
 func TestChooseMany(t *testing.T) {
 	t.Parallel()
-	var members []Member
-	for i := range 1024 {
-		members = append(members, Member{Name: fmt.Sprint(i), Domain: fmt.Sprint(i / 64), Identity: protection.Identity{Node: -1}})
+	members, _ := settled(t, strings.Repeat("abcdefghijklmnop", 64), 16)
+	for i := range 64 {
+		members[16*i].Identity = protection.Identity{Node: -1}
 	}
+	slices.Reverse(members)
 	list, err := Choose(members, 16, true)
 	if err != nil || len(list) != 64 || checked(t, members, list, 16) {
-		t.Fatalf("%v", err)
-	}
-	settle(members, list)
-	for i := range 64 { // a rack is lost, and comes back with other hosts
-		members[i].Identity = protection.Identity{Node: -1}
-	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-	if list, err = Choose(members, 16, true); err != nil || len(list) != 64 || checked(t, members, list, 16) {
-		t.Fatalf("%v", err)
+		t.Fatalf("%v, %v", err, list)
 	}
 }
 
@@ -377,13 +370,8 @@ func TestChooseMany(t *testing.T) {
 func TestChooseErrors(t *testing.T) {
 	t.Parallel()
 	placed := func(size int, edit func(members []Member) []Member) error {
-		members := membersOf("abcdefgh")
-		list, err := Choose(members, 4, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		settle(members, list)
-		_, err = Choose(edit(members), size, true)
+		members, _ := settled(t, "abcdefgh", 4)
+		_, err := Choose(edit(members), size, true)
 		return err
 	}
 	for _, c := range []struct {
