@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,22 +22,14 @@ import (
 	"volley/transport/local"
 )
 
-// sharing runs f at the ranks of hosts, so many on each, which share memory.
-func sharing(t *testing.T, ranks []int, f func(ctx context.Context, tr *local.Endpoint) error) []error {
+// sharing runs f at the ranks of one host, which share memory, and none may fail.
+func sharing(t *testing.T, ranks int, f func(ctx context.Context, tr transport.Transport) error) {
 	t.Helper()
-	ends := local.NewHosts(ranks...)
-	errs := make([]error, len(ends))
-	var all sync.WaitGroup
-	for r, end := range ends {
-		all.Go(func() {
-			defer end.Close()
-			if errs[r] = f(t.Context(), end); errs[r] != nil {
-				end.Abort(errs[r])
-			}
-		})
+	for rank, err := range atRanks(t, ranks, []int{ranks}, f) {
+		if err != nil {
+			t.Errorf("rank %d: %v", rank, err)
+		}
 	}
-	all.Wait()
-	return errs
 }
 
 // TestWindowOrder gives two windows in another order at one rank, and one of them not at all: the result is right, and
@@ -52,7 +42,7 @@ func TestWindowOrder(t *testing.T) {
 	want := product(a, packets)
 	for _, given := range []string{"all", "another order at one", "one less at one"} {
 		e := mustEncoder(t, a)
-		errs := sharing(t, []int{ranks}, func(ctx context.Context, tr *local.Endpoint) error {
+		sharing(t, ranks, func(ctx context.Context, tr transport.Transport) error {
 			var windows []*transport.Window
 			for range 2 {
 				w, err := volley.Share(ctx, tr, size, time.Minute)
@@ -84,11 +74,6 @@ func TestWindowOrder(t *testing.T) {
 			}
 			return collective.Barrier(ctx, tr, 0) // all have looked
 		})
-		for rank, err := range errs {
-			if err != nil {
-				t.Errorf("%s: rank %d: %v", given, rank, err)
-			}
-		}
 	}
 }
 
@@ -102,7 +87,7 @@ func TestWindowStages(t *testing.T) {
 	for _, n := range lengths {
 		encoders = append(encoders, mustEncoder(t, a, volley.WithPacketBytes(int64(n))))
 	}
-	for rank, err := range sharing(t, []int{3}, func(ctx context.Context, tr *local.Endpoint) error {
+	sharing(t, 3, func(ctx context.Context, tr transport.Transport) error {
 		var bounds []*volley.Bound
 		for turn := range 3 {
 			for i, e := range encoders {
@@ -126,70 +111,53 @@ func TestWindowStages(t *testing.T) {
 			}
 		}
 		return nil
-	}) {
-		if err != nil {
-			t.Errorf("rank %d: %v", rank, err)
-		}
-	}
+	})
 }
 
 // TestWindowLate has a rank come too late to a run, and another come to the run of another encoder.
 func TestWindowLate(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	for _, c := range []struct {
-		hosts []int
-		late  bool
-	}{{[]int{3}, true}, {[]int{3}, false}, {[]int{2, 2}, true}, {[]int{2, 2}, false}} {
-		late, n := c.late, 0
-		for _, ranks := range c.hosts {
-			n += ranks
-		}
+	for _, hosts := range [][]int{{3}, {2, 2}} {
+		n := 2 + len(hosts) // ranks
 		a, packets := matrixtest.Random(t, f, n, 1), randomPackets(f, slices.Repeat([]int{100_000}, n)...)
-		run := func(timeout time.Duration) (errs []error, bound bool) {
-			e := mustEncoder(t, a, volley.WithTimeout(timeout))
-			var ready, ended atomic.Int32
-			errs = sharing(t, c.hosts, func(ctx context.Context, tr *local.Endpoint) error {
-				var bounds []*volley.Bound
-				for range 2 {
-					var result []byte
-					b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
-					if err != nil {
-						return err
+		for _, late := range []bool{false, true} {
+			run := func(timeout time.Duration) (errs []error, bound bool) {
+				e := mustEncoder(t, a, volley.WithTimeout(timeout))
+				var ready, ended atomic.Int32
+				errs = atRanks(t, n, hosts, func(ctx context.Context, tr transport.Transport) error {
+					var bounds []*volley.Bound
+					for range 2 {
+						b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: new([]byte)}})
+						if err != nil {
+							return err
+						}
+						bounds = append(bounds, b)
 					}
-					bounds = append(bounds, b)
-				}
-				ready.Add(1)
-				if late && tr.Rank() == 1 {
-					for int(ended.Load()) < n-1 && ctx.Err() == nil {
+					ready.Add(1)
+					if tr.Rank() == 1 && !late {
+						bounds[0] = bounds[1]
+					}
+					for tr.Rank() == 1 && late && int(ended.Load()) < n-1 && ctx.Err() == nil {
 						time.Sleep(time.Millisecond)
 					}
+					err := bounds[0].Run()
+					ended.Add(1)
+					return err
+				})
+				return errs, int(ready.Load()) == n
+			}
+			timeout := time.Minute
+			if late {
+				timeout = 200 * time.Millisecond
+			}
+			errs, bound := run(timeout)
+			for ; !bound && late; errs, bound = run(timeout) { // on a busy machine Bind was too late
+				timeout *= 2
+			}
+			for rank, err := range errs {
+				if err == nil || late && rank != 1 && !errors.Is(err, executor.ErrTimeout) || !late && !strings.Contains(err.Error(), "plan") {
+					t.Errorf("%v, late %v: rank %d: %v", hosts, late, rank, err)
 				}
-				which := 0
-				if !late && tr.Rank() == 1 {
-					which = 1
-				}
-				err := bounds[which].Run()
-				ended.Add(1)
-				return err
-			})
-			return errs, int(ready.Load()) == n
-		}
-		timeout := time.Minute
-		if late {
-			timeout = 200 * time.Millisecond
-		}
-		errs, bound := run(timeout)
-		for ; !bound && late; errs, bound = run(timeout) { // on a busy machine Bind was too late
-			timeout *= 2
-		}
-		for rank, err := range errs {
-			switch {
-			case err == nil:
-				t.Errorf("%v: rank %d: no error", c, rank)
-			case late && rank != 1 && !errors.Is(err, executor.ErrTimeout):
-				t.Errorf("%v: rank %d: %v", c, rank, err)
-			case !late && !strings.Contains(err.Error(), "plan"):
-				t.Errorf("%v: rank %d: %v", c, rank, err)
 			}
 		}
 	}
@@ -206,25 +174,20 @@ func TestBoundAllocates(t *testing.T) {
 	const size = 10_000
 	for _, way := range []string{"messages", "stage", "window"} {
 		start, over := make(chan struct{}), make(chan error)
-		var bound *volley.Bound
-		begin := func(ctx context.Context, end *local.Endpoint) (*volley.Bound, error) {
-			var tr transport.Transport = end
+		sharing(t, 2, func(ctx context.Context, end transport.Transport) error {
+			tr := end
 			if way == "messages" {
 				tr = struct{ transport.Transport }{end}
 			}
 			w, err := volley.Share(ctx, end, 2*size, time.Minute)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			data, result := make([]byte, size), make([]byte, size)
 			if way == "window" {
 				data, result = w.Parts[end.Rank()][:size], w.Parts[end.Rank()][size:][:size]
 			}
-			data[0] = byte(rand.Int())
-			return e.Bind(ctx, tr, []volley.Packet{{Data: data, Result: &result}}, w)
-		}
-		errs := sharing(t, []int{2}, func(ctx context.Context, end *local.Endpoint) error {
-			b, err := begin(ctx, end)
+			b, err := e.Bind(ctx, tr, []volley.Packet{{Data: data, Result: &result}}, w)
 			if err != nil {
 				return err
 			}
@@ -234,28 +197,16 @@ func TestBoundAllocates(t *testing.T) {
 				}
 				return nil
 			}
-			bound = b
 			defer close(start)
 			var failed error
-			run := func() {
+			if n := testing.AllocsPerRun(100, func() {
 				start <- struct{}{}
-				if err := bound.Run(); err != nil {
-					failed = err
-				}
-				if err := <-over; err != nil {
-					failed = err
-				}
-			}
-			if n := testing.AllocsPerRun(100, run); n != 0 {
-				return fmt.Errorf("%v objects a run", n)
+				failed = cmp.Or(failed, b.Run(), <-over)
+			}); n != 0 {
+				return fmt.Errorf("%s: %v objects a run", way, n)
 			}
 			return failed
 		})
-		for rank, err := range errs {
-			if err != nil {
-				t.Errorf("%s: rank %d: %v", way, rank, err)
-			}
-		}
 	}
 }
 
@@ -270,15 +221,13 @@ func TestPastCaches(t *testing.T) {
 		short := [][]byte{packets[0][:4], packets[1][:4]}
 		want := product(a, short)
 		for _, odd := range []int{0, 1} {
-			var list []volley.Packet
 			results := make([][]byte, 2)
+			var list []volley.Packet
 			for i := range packets {
-				results[i] = make([]byte, n+64)
-				results[i] = results[i][odd*f.SymbolBytes():][:n:n]
+				results[i] = make([]byte, n+64)[odd*f.SymbolBytes():][:n:n]
 				list = append(list, volley.Packet{Data: packets[i], Result: &results[i]})
 			}
-			e := mustEncoder(t, a, volley.WithCheck(false))
-			if _, err := e.Run(t.Context(), local.New(1)[0], list...); err != nil {
+			if _, err := mustEncoder(t, a, volley.WithCheck(false)).Run(t.Context(), local.New(1)[0], list...); err != nil {
 				t.Fatal(err)
 			}
 			for i, result := range results {
