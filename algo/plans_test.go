@@ -68,8 +68,13 @@ func (x *tested) all(t testing.TB, p *algo.Problem, algorithms []algo.Algorithm)
 		if err != nil && (!errors.Is(err, algo.ErrStructure) || !a.Structured && p.Square()) {
 			t.Fatal(err)
 		}
-		for _, q := range list {
+		for i, q := range list {
 			checkPlan(t, p, a, q)
+			if i > 0 { // none is worse than another in both
+				if x, y := sim.Count(list[i-1]), sim.Count(q); p.Limits.Memory == 0 && (x.C1 >= y.C1 || x.PacketC2() <= y.PacketC2()) {
+					t.Errorf("%s, K=%d p=%d: %d/%v before %d/%v", a.Name, p.Matrix.Rows(), p.Ports, x.C1, x.PacketC2(), y.C1, y.PacketC2())
+				}
+			}
 		}
 		x.Lock()
 		x.plans[a.Name] += len(list)
