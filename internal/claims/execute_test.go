@@ -184,7 +184,7 @@ func TestExecuteRefuses(t *testing.T) {
 		}
 		texts = append(texts, text)
 	}
-	for i, answer := range each(t, script, "f = read", append(texts, good)) {
+	for i, answer := range each(t, script, "def f(x): read(x)", append(texts, good)) {
 		taken := i == len(texts)
 		if _, err := plan.Decode(strings.NewReader(append(texts, good)[i])); (err == nil) != taken || (answer.Refused == "") != taken {
 			t.Errorf("%s: plan.Decode: %v, docs/execute.py: %+v", append(texts, good)[i], err, answer)
