@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -21,13 +19,10 @@ import (
 
 	"volley"
 	"volley/coded"
-	"volley/field"
 	"volley/group"
 	"volley/group/protection"
 	"volley/internal/exit"
-	"volley/matrix/matrices"
 	"volley/transport"
-	"volley/transport/local"
 	"volley/verify"
 )
 
@@ -121,101 +116,6 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// TestCheckpoint protects a directory of each process, and brings back one that is lost. Too
-// much lost is an error at all processes, and nothing is written.
-func TestCheckpoint(t *testing.T) {
-	const n = 4
-	program, dir := build(t, "testdata/calls.c"), t.TempDir()
-	random := rand.NewChaCha8([32]byte{3})
-	nodes := make([]string, n)
-	for k := range nodes {
-		nodes[k] = filepath.Join(dir, fmt.Sprint("node.", k))
-		if err := os.MkdirAll(filepath.Join(nodes[k], "sub"), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		for i, name := range []string{"state", "sub/mesh", "empty"} {
-			data := make([]byte, []int{200_000 + 1000*k, 3000 + k, 0}[i])
-			random.Read(data)
-			if err := os.WriteFile(filepath.Join(nodes[k], name), data, 0o640); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	call := func(verb string) {
-		t.Helper()
-		if out := mpirun(t, n, program, verb, dir); !strings.Contains(out, "done") {
-			t.Errorf("%s: %s", verb, out)
-		}
-	}
-	call("protect")
-	for name, mode := range map[string]fs.FileMode{"key": 0o600, "other": 0o600, "open": 0o644} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("the key of a test: "+name+"\n"), mode); err != nil {
-			t.Fatal(err)
-		}
-	}
-	call("key")
-	call("digest")
-	manifests, err := filepath.Glob(filepath.Join(nodes[0], ".volley", "generation.*", "manifest.json"))
-	if err != nil || len(manifests) != 1 {
-		t.Fatal(manifests, err)
-	}
-	if text, err := os.ReadFile(manifests[0]); err != nil || !strings.Contains(string(text), `"digest":"xxh3"`) {
-		t.Errorf("%v: the manifest has another digest: %s", err, text)
-	}
-	before := make([]map[string]string, n)
-	for k := range nodes {
-		before[k] = files(t, nodes[k])
-	}
-	for i, verb := range []string{"recover", "recover_f"} {
-		k := 1 + 2*i
-		if err := os.RemoveAll(nodes[k]); err != nil {
-			t.Fatal(err)
-		}
-		call(verb)
-		for j := range nodes {
-			if after := files(t, nodes[j]); !maps.Equal(after, before[j]) {
-				t.Errorf("%s of node %d: node %d has other files", verb, k, j)
-			}
-		}
-	}
-	for _, dir := range nodes[1:] { // more than parity replaces
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	call("lost")
-	for _, dir := range nodes[1:] {
-		if _, err := os.Lstat(dir); err == nil {
-			t.Errorf("%s was made", dir)
-		}
-	}
-	if after := files(t, nodes[0]); !maps.Equal(after, before[0]) {
-		t.Error("too much lost: node 0 has other files")
-	}
-}
-
-// files returns the files below a directory, with their modes and contents.
-func files(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	m := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if name := d.Name(); err != nil || d.IsDir() || name == "lock" { // it differs from run to run
-			return err
-		}
-		data, err := os.ReadFile(path)
-		m[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%v %s", info.Mode(), data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // TestInstall builds a C and a Fortran program with what make install has put into place, as their authors would.
 func TestInstall(t *testing.T) {
 	stage, prefix := t.TempDir(), filepath.Join(t.TempDir(), "volley")
@@ -264,8 +164,8 @@ func TestInstall(t *testing.T) {
 	if out := command(t, nil, "make", "-s", "-C", "../..", "install", "DESTDIR="+stage, "MPI=none"); !strings.Contains(out, "libvolley was left out") {
 		t.Error(out)
 	}
-	if got := slices.Sorted(maps.Keys(files(t, stage))); !slices.Equal(got, []string{"/usr/local/bin/volley", "/usr/local/bin/volley-lab"}) {
-		t.Errorf("without MPI it installs %v", got)
+	if got, err := filepath.Glob(stage + "/usr/local/*/*"); err != nil || fmt.Sprint(got) != fmt.Sprintf("[%[1]s/usr/local/bin/volley %[1]s/usr/local/bin/volley-lab]", stage) {
+		t.Errorf("without MPI it installs %v, %v", got, err)
 	}
 }
 
@@ -352,7 +252,7 @@ func TestSCR(t *testing.T) {
 	}
 }
 
-// TestExample compares the example with the library in one process, and decodes with it.
+// TestExample encodes with the example, loses packets, and decodes with it.
 func TestExample(t *testing.T) {
 	const n = 4
 	program, dir := build(t, "../../examples/mpi-c/checkpoint.c"), t.TempDir()
@@ -366,28 +266,6 @@ func TestExample(t *testing.T) {
 		}
 	}
 	mpirun(t, n, program, filepath.Join(dir, "ckpt"), filepath.Join(dir, "coded"))
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := matrices.Spec{Family: "cauchy"}.Build(f, n, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
-		want, _, err := volley.Encode(ctx, tr, a, packets[tr.Rank()])
-		if err != nil {
-			return err
-		}
-		got, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("coded.", tr.Rank())))
-		if err == nil && !bytes.Equal(got, want) {
-			err = fmt.Errorf("coded.%d is another packet", tr.Rank())
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
 	for _, name := range []string{"ckpt.1", "coded.1", "ckpt.2"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)

@@ -19,16 +19,22 @@ func shown(text string, of map[string][]string) {
 	}
 }
 
+// claimFiles returns the files of claims.
+func claimFiles(t *testing.T, root string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(root, "internal", "claims", "testdata", "*.txt"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no claims: %v", err)
+	}
+	return names
+}
+
 // TestFigures checks that a claim shows each cost, such as 6/14 or 12/1.97, that a document
 // names. The change log tells history.
 func TestFigures(t *testing.T) {
 	root := repository(t)
 	of := map[string][]string{}
-	names, err := filepath.Glob(filepath.Join(root, "internal", "claims", "testdata", "*.txt"))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no claims: %v", err)
-	}
-	for _, name := range names {
+	for _, name := range claimFiles(t, root) {
 		shown(read(t, name), of)
 	}
 	console := regexp.MustCompile("(?s)```console\n.*?```") // which TestFirstMinutes shows

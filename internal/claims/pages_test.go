@@ -11,7 +11,8 @@ import (
 	module "volley"
 )
 
-// TestVersion checks that all places with a version have that of version.go, and that the CHANGELOG's newest is it.
+// TestVersion checks that all places with a version have that of version.go, that the CHANGELOG's newest is it, and that the README
+// has the version of Go that the module has.
 func TestVersion(t *testing.T) {
 	root := repository(t)
 	of := func(file, pattern string) string {
@@ -20,6 +21,9 @@ func TestVersion(t *testing.T) {
 			t.Fatalf("no version in %s", file)
 		}
 		return m[1]
+	}
+	if needed := of("go.mod", `(?m)^go (\S+)$`); !strings.Contains(fold(read(t, filepath.Join(root, "README.md"))), "Go "+needed+" or later") {
+		t.Errorf("go.mod needs Go %s, and the README names another", needed)
 	}
 	version, _, _ := strings.Cut(module.Version, "+") // and the commit
 	next, dev := strings.CutSuffix(version, "-dev")

@@ -103,7 +103,6 @@ func TestPlan(t *testing.T) {
 		if len(p.Messages) != p.Cost.C1 || len(d.Partial) != p.Cost.C1+1 {
 			t.Errorf("%s: %d rounds, %d steps, C1 = %d", flags, len(p.Messages), len(d.Partial), p.Cost.C1)
 		}
-		checkFilled(t, flags, &p)
 		checkMessages(t, flags, &p)
 		checkSlots(t, flags, &p)
 	}
@@ -145,33 +144,6 @@ func checkSlots(t *testing.T, flags string, p *shownPlan) {
 	}
 	if rows != p.Info.Rows || columns != p.Info.Columns || len(d.RowNames) != rows || len(d.ColumnNames) != columns {
 		t.Errorf("%s: %d inputs, %d outputs, names of %d and %d", flags, rows, columns, len(d.RowNames), len(d.ColumnNames))
-	}
-}
-
-// checkFilled checks that the steps add up to A, piece by piece.
-func checkFilled(t *testing.T, flags string, p *shownPlan) {
-	t.Helper()
-	filled := map[[2]int]string{}
-	for _, step := range p.Detail.Partial {
-		for _, e := range step {
-			filled[[2]int{int(e[0].(float64)), int(e[1].(float64))}] = e[2].(string)
-		}
-	}
-	n := p.Info.Pieces
-	for i := range p.Info.Rows {
-		for j := range p.Info.Columns {
-			want := "0"
-			if i%n == j%n {
-				want = p.Detail.Matrix[i/n][j/n]
-			}
-			got, ok := filled[[2]int{i, j}]
-			if !ok {
-				got = "0"
-			}
-			if got != want {
-				t.Fatalf("%s: entry (%d, %d) is %s in the end, A has %s", flags, i, j, got, want)
-			}
-		}
 	}
 }
 
@@ -347,7 +319,6 @@ func TestCost(t *testing.T) {
 	for _, x := range []struct{ flags, c1, c2, packets, bounds, minCut string }{
 		{`"processors":"64","algorithm":"universal"`, "6", "14", "14", "6/11", min14},
 		{`"processors":"64"`, "8", "10", "10", "6/11", none},                      // not in the fewest rounds
-		{`"processors":"12","algorithm":"universal"`, "4", "5", "5", "4/5", none}, // no power of 2
 		{`"processors":"4","algorithm":"exchange"`, "6", "6", "1.5", "2/6", none}, // in 4 pieces
 		{`"processors":"8","sinks":"4","algorithm":"sinks"`, "", "", "", "", none},
 	} {

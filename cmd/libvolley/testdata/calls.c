@@ -1,6 +1,5 @@
 /* Calls of all kinds: several in one program, with errors in between, on parts of the
- * processes, by an initialisation that lets one thread call MPI, or several with "multiple".
- * With a verb and a directory: calls for the nodes in it. */
+ * processes, by an initialisation that lets one thread call MPI, or several with "multiple". */
 #include "check.h"
 
 static int duplicates;
@@ -9,58 +8,6 @@ static int duplicates;
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *to, MPI_Request *request) {
 	duplicates++;
 	return PMPI_Comm_idup(comm, to, request);
-}
-
-/* checkpoint calls what argv[1] says for dir/node.RANK, after the errors that must leave
- * nothing there. */
-static void checkpoint(const char *what, const char *dir) {
-	char path[4096], *some = rank == size - 1 ? NULL : path;
-	snprintf(path, sizeof path, "%s/node.%d", dir, rank);
-	MPI_Fint world = MPI_Comm_c2f(MPI_COMM_WORLD);
-	if (strcmp(what, "protect") == 0) {
-		int rc = volley_protect(MPI_COMM_WORLD, some, 1, NULL);
-		if (some == NULL) expect("protect without a path", rc, VOLLEY_USAGE, "path: none");
-		else expect("protect, another without a path", rc, VOLLEY_USAGE, "path: none");
-		expect("protect, a number for none", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_USAGE, "no run has said yet");
-		expect("protect, a number for all", volley_protect(MPI_COMM_WORLD, path, size, NULL), VOLLEY_USAGE, "want 1 to");
-		expect("protect, other numbers", volley_protect(MPI_COMM_WORLD, path, 1 + rank % 2, NULL), VOLLEY_USAGE, "from rank 0 in tolerate (2, not 1)");
-		expect("recover what is not protected", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_NONE, "not protected");
-		expect("protect", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_OK, "");
-		expect("protect, as in the last call", volley_protect(MPI_COMM_WORLD, path, 0, NULL), VOLLEY_OK, "");
-		expect("protect by the Fortran handle", volley_protect_f(world, path, 1, NULL), VOLLEY_OK, "");
-	} else if (strcmp(what, "recover") == 0) {
-		int rc = volley_recover(MPI_COMM_WORLD, some, NULL);
-		if (some == NULL) expect("recover without a path", rc, VOLLEY_USAGE, "path: none");
-		else expect("recover, another without a path", rc, VOLLEY_USAGE, "path: none");
-		expect("recover", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_OK, "");
-	} else if (strcmp(what, "recover_f") == 0) {
-		expect("recover by the Fortran handle", volley_recover_f(world, path, NULL), VOLLEY_OK, "");
-	} else if (strcmp(what, "digest") == 0) {
-		volley_group_options o = {.digest = "md5"};
-		expect("a digest that there is not", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "digest \"md5\"");
-		o.digest = rank == 1 ? "blake3" : "xxh3";
-		expect("two digests", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "give all the same");
-		o.digest = "xxh3";
-		expect("protect with a digest", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
-	} else if (strcmp(what, "key") == 0) { /* of a group that has none */
-		char key[4200], other[4200], open[4200], none[] = "none";
-		snprintf(key, sizeof key, "%s/key", dir);
-		snprintf(other, sizeof other, "%s/other", dir);
-		snprintf(open, sizeof open, "%s/open", dir);
-		volley_group_options o = {.key = open};
-		expect("a key that others can read", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_USAGE, "chmod 600");
-		o.key = key;
-		expect("protect with a key", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
-		expect("recover with a key", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_OK, "");
-		expect("protect without a key", volley_protect(MPI_COMM_WORLD, path, 1, NULL), VOLLEY_USAGE, "give the key; key in the options names its file");
-		o.key = other;
-		expect("another key", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_USAGE, "with this key");
-		o.key = none;
-		expect("protect with none", volley_protect(MPI_COMM_WORLD, path, 1, &o), VOLLEY_OK, "");
-	} else {
-		for (int turn = 0; turn < 20; turn++) /* at all processes, whichever finds it first */
-			expect("too much lost", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "nodes are lost");
-	}
 }
 
 /* decodes encodes bytes of x, the most of all at rank 0, and loses packets and coded packets. */
@@ -126,13 +73,6 @@ static void keeps(MPI_Comm comm, const unsigned char *x, size_t bytes, unsigned 
 int main(int argc, char **argv) {
 	begin(&argc, &argv, argc > 1 && strcmp(argv[1], "multiple") == 0);
 	if (strcmp(volley_error(), "") != 0) expect("before any call", -1, 0, "");
-
-	if (argc > 2) {
-		checkpoint(argv[1], argv[2]);
-		if (rank == 0) printf("done\n");
-		MPI_Finalize();
-		return wrong;
-	}
 
 	enum { bytes = 100000 };
 	unsigned char *x = malloc(bytes), *y = malloc(bytes), *z = malloc(bytes);

@@ -22,9 +22,9 @@ static const char *join(const char *a, const char *b) {
 
 /* node returns this process's directory for a test. */
 static const char *node(const char *test) {
-	static char path[4096];
-	snprintf(path, sizeof path, "%s/%s.%d", base, test, rank);
-	return path;
+	char name[64];
+	snprintf(name, sizeof name, "%s.%d", test, rank);
+	return strdup(join(base, name));
 }
 
 static void fill(const char *path, size_t bytes, int seed) {
@@ -315,6 +315,45 @@ static void requests(void) {
 
 }
 
+/* keys protects with a digest and then with a key, of which the group has one only. */
+static void keys(void) {
+	const char *path = node("keyed"), *key = node("key"), *other = node("other");
+	int R = tolerate_of();
+	volley_group_options o = {.digest = "md5"};
+	mkdir(path, 0777);
+	fill(join(path, "state"), 9000, 1);
+	const char *files[] = {key, other};
+	for (int i = 0; i < 2; i++) {
+		FILE *out = fopen(files[i], "wb");
+		fprintf(out, "the key of a test, number %d\n", i);
+		fclose(out);
+		chmod(files[i], i == 0 ? 0600 : 0644);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("a digest that there is not", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "digest \"md5\"");
+	o.digest = rank == 1 ? "blake3" : "xxh3";
+	expect("two digests", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "give all the same");
+	o.digest = "xxh3";
+	expect("protect with a digest", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
+	expect("protect, as in the last call", volley_protect_f(MPI_Comm_c2f(MPI_COMM_WORLD), path, 0, NULL), VOLLEY_OK, "");
+	o = (volley_group_options){.key = other};
+	expect("a key that others can read", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "chmod 600");
+	o.key = key;
+	expect("a digest that goes with no key", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "with a key take");
+	o.digest = "sha256";
+	expect("protect with a key", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank < R) lose(path);
+	chmod(other, 0600);
+	MPI_Barrier(MPI_COMM_WORLD);
+	expect("recover without a key", volley_recover(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "give the key");
+	expect("recover with a key", volley_recover_f(MPI_Comm_c2f(MPI_COMM_WORLD), path, &o), VOLLEY_OK, "");
+	is("the file of a keyed group", holds(join(path, "state"), 9000, 1), 1);
+	MPI_Barrier(MPI_COMM_WORLD);
+	o.key = other;
+	expect("another key", volley_recover(MPI_COMM_WORLD, path, &o), VOLLEY_USAGE, "with this key");
+}
+
 /* mixes has one process call another function. */
 static void mixes(void) {
 	const char *path = node("whole");
@@ -342,6 +381,7 @@ int main(int argc, char **argv) {
 	reports();
 	if (size >= 4 && size % 2 == 0) in_sets();
 	lists();
+	keys();
 	mixes();
 	if (!single) requests();
 	if (rank == 0) printf("done\n");
