@@ -51,7 +51,7 @@ MPI_RANKS = 1 2 3 5 16
 HANGS = 20m
 # What has files of its own with the tag, and the tests of internal/cli there, which wait more than they compute.
 TAGGED = ./transport/mpi ./internal/cli/... ./cmd/... ./examples/mpi ./bench/network
-JOBS = $(shell grep -ho '^func Test[A-Za-z0-9]*' internal/cli/mpi_test.go internal/cli/group_jobs_test.go | cut -c10- | tr '\n' '|')
+JOBS = $(shell grep -ho '^func Test[A-Za-z0-9]*' internal/cli/mpi_test.go | cut -c10- | tr '\n' '|')
 mpi: export OMPI_ALLOW_RUN_AS_ROOT = 1
 mpi: export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gcc, gfortran, and Python with mpi4py, NumPy and pytest
@@ -61,7 +61,7 @@ mpi: ## jobs under mpirun, and the library for C; needs Open MPI, pkg-config, gc
 	for n in $(MPI_RANKS); do echo "the suite of transports, $$n ranks"; timeout $(HANGS) mpirun --oversubscribe -n $$n $$dir/transport || exit 1; done && \
 	go build -tags mpi -o $$dir/example ./examples/mpi && timeout $(HANGS) mpirun --oversubscribe -n 3 $$dir/example && rm -r $$dir
 	go test -tags mpi -count 1 ./cmd/libvolley ./bench/network
-	go test -count 1 -run TestFirstMinutes/HPC ./internal/claims -mpi
+	go test -tags mpi -count 1 -run TestFirstMinutes/HPC ./internal/claims -mpi
 	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && go build -tags mpi -buildmode=c-shared -o $$dir/libvolley.so ./cmd/libvolley && \
 	export VOLLEY_LIBRARY=$$dir/libvolley.so PYTHONPATH=$(CURDIR)/python && \
 	timeout $(HANGS) mpirun --oversubscribe -n 4 $(PYTHON) -m pytest -q -x -p no:cacheprovider python/tests/test_mpi.py && \
@@ -111,7 +111,7 @@ browser: site lab/web/node_modules/.package-lock.json ## the page in real browse
 
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./lab/families ./group/...
-	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./group/... -skip TestVerifyAll
+	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./coded ./group/... -skip TestVerifyAll
 	go test ./lab/web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 release: ## archives and packages for other machines, in dist/release; needs zip, and MPI for the one with MPI

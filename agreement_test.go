@@ -7,12 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"volley/collective"
-	"volley/field"
-	"volley/matrix"
 	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
@@ -22,21 +19,12 @@ import (
 // the bytes that are not of the run.
 func TestControl(t *testing.T) {
 	const k = 8
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := matrix.Random(f, k, k, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := mustBuild(t, "2^8", "random:1", k, k)
 	var encoders [k]*Encoder
 	for i := range encoders {
-		if encoders[i], err = NewEncoder(t.Context(), a, WithPaperModel(1, time.Duration(i+1), sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false)); err != nil {
-			t.Fatal(err)
-		}
+		encoders[i] = newEncoder(t, a, WithPaperModel(1, time.Duration(i+1), sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false))
 	}
-	err = local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+	err := local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
 		b, err := encoders[tr.Rank()].Bind(ctx, tr, []Packet{{Result: new([]byte)}})
 		if err != nil {
 			return err
@@ -79,63 +67,10 @@ func FuzzOwn(f *testing.F) {
 	})
 }
 
-// ranks runs f at all ranks of a group and returns the errors, which come without a timeout.
-func ranks(t *testing.T, n int, f func(context.Context, transport.Transport) error) []error {
-	t.Helper()
-	errs := make([]error, n)
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		local.Run(t.Context(), n, func(ctx context.Context, tr transport.Transport) error {
-			errs[tr.Rank()] = f(ctx, tr)
-			return nil
-		})
-		if took := time.Since(start); took > 0 {
-			t.Errorf("it took %v", took)
-		}
-	})
-	return errs
-}
-
-// TestVerbs lets a rank encode and the others do something else.
-func TestVerbs(t *testing.T) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{3, 130} {
-		a, err := matrix.Random(f, n, n, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-			if tr.Rank() == 1 {
-				return Greet(ctx, tr, "protect", time.Minute)
-			}
-			_, _, err := Encode(ctx, tr, a, []byte{1})
-			return err
-		}) {
-			if want := "volley: rank 1 runs protect, rank 0 runs encode: run the same at all ranks"; err == nil || err.Error() != want {
-				t.Errorf("rank %d of %d: %v", r, n, err)
-			}
-		}
-	}
-}
-
 // TestImpossible has a rank say numbers that cannot be: all name it, and nobody makes room for
 // them.
 func TestImpossible(t *testing.T) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := matrix.Random(f, 3, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoder, err := NewEncoder(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := newEncoder(t, mustBuild(t, "2^8", "random:1", 3, 3))
 	for _, c := range []struct {
 		name string
 		say  func(*settings)
@@ -146,17 +81,20 @@ func TestImpossible(t *testing.T) {
 		{"τ", func(g *settings) { g.Tau = sim.PerByte(math.NaN()) }},
 		{"γ", func(g *settings) { g.Gamma = sim.PerByte(math.Inf(1)) }},
 	} {
-		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
-			if tr.Rank() < 2 {
-				_, _, err := encoder.Encode(ctx, tr, []byte{1})
-				return err
+		var errs [3]error
+		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
+			r := tr.Rank()
+			if r < 2 {
+				_, _, errs[r] = encoder.Encode(ctx, tr, []byte{1})
+				return nil
 			}
 			own := encoder.settings(tr, 0)
 			c.say(&own)
-			_, err := collective.New(tr, time.Minute).Greet(ctx, encoder.greeting(own), func(words []uint64) string { return settingsOf(words).impossible() })
-			return err
-		}) {
-			if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says that ")) {
+			collective.New(tr, 0).Greet(ctx, encoder.greeting(own), func(words []uint64) string { return settingsOf(words).impossible() })
+			return nil
+		})
+		for r, err := range errs[:2] {
+			if err == nil || !strings.Contains(err.Error(), "rank 2 says that ") {
 				t.Errorf("%s: rank %d: %v", c.name, r, err)
 			}
 		}

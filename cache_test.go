@@ -2,48 +2,29 @@ package volley
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"sync"
 	"testing"
 
 	"volley/algo"
 	"volley/field"
-	"volley/field/fieldtest"
 	"volley/matrix"
-	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport/local"
 )
 
-func mustBuild(t *testing.T, f, name string, k, r int) matrix.Matrix {
-	t.Helper()
-	spec, err := matrices.ParseSpec(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := spec.Build(fieldtest.Parse(t, f), k, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// TestCacheShares makes encoders for equal problems, which share one plan, and for others, which do not.
+// TestCacheShares makes encoders for equal problems, which share one plan, and for others, which do not. Without a cache they do not
+// either, and an encoder goes on with what it has.
 func TestCacheShares(t *testing.T) {
+	defer SetCacheBytes(DefaultCacheBytes)
 	slow, err := sim.ParseNetwork("wan")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const symbols = 1 << 10
-	planOf := func(a matrix.Matrix, options ...Option) plan.Plan {
+	planOf := func(e *Encoder) plan.Plan {
 		t.Helper()
-		e, err := NewEncoder(t.Context(), a, options...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := e.Plan(t.Context(), nil, symbols)
+		p, err := e.Plan(t.Context(), nil, 1<<10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,14 +54,20 @@ func TestCacheShares(t *testing.T) {
 		{"257", "dft", 16, 16, nil},
 		{"2^8", "lagrange", 16, 16, nil},
 	} {
+		SetCacheBytes(DefaultCacheBytes)
 		name := fmt.Sprintf("%s over %s, %d×%d, %d options", c.matrix, c.field, c.k, c.r, len(c.options))
-		p := planOf(mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...)
+		first := newEncoder(t, mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...)
+		p := planOf(first)
 		if other, ok := seen[p]; ok {
 			t.Errorf("%s has the plan of %s", name, other)
 		}
 		seen[p] = name
-		if again := planOf(mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...); again != p {
+		if planOf(newEncoder(t, mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...)) != p {
 			t.Errorf("%s: a second encoder has another plan", name)
+		}
+		SetCacheBytes(0)
+		if planOf(first) != p || planOf(newEncoder(t, mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...)) == p {
+			t.Errorf("%s: without a cache the encoder forgets its plan, or another one has it", name)
 		}
 	}
 }
@@ -107,18 +94,12 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 	}
 	check := func(a matrix.Matrix) {
 		t.Helper()
-		f := a.Field()
-		packets, out := make([]Packet, k), make([][]byte, k)
-		src := make([][]byte, k)
+		packets, out, src := make([]Packet, k), make([][]byte, k), make([][]byte, k)
 		for i := range packets {
 			src[i] = in[i*size:][:size]
 			packets[i] = Packet{Data: src[i], Result: &out[i]}
 		}
-		e, err := NewEncoder(t.Context(), a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := e.Run(context.Background(), local.New(1)[0], packets...); err != nil {
+		if _, err := newEncoder(t, a, WithCheck(false)).Run(t.Context(), local.New(1)[0], packets...); err != nil {
 			t.Fatal(err)
 		}
 		want, column := make([]byte, size), make([]field.Element, k)
@@ -126,7 +107,7 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 			for i := range column {
 				column[i] = a.At(i, j)
 			}
-			if f.Combine(want, column, src); !bytes.Equal(out[j], want) {
+			if a.Field().Combine(want, column, src); !bytes.Equal(out[j], want) {
 				t.Errorf("%s: coded packet %d is wrong", a.ID(), j)
 			}
 		}
@@ -162,50 +143,19 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 	}
 }
 
-// TestSetCacheBytes keeps nothing, and an encoder goes on with what it has.
-func TestSetCacheBytes(t *testing.T) {
-	SetCacheBytes(0)
-	defer SetCacheBytes(DefaultCacheBytes)
-	var first plan.Plan
-	for n := range 2 {
-		e, err := NewEncoder(t.Context(), mustBuild(t, "2^8", "cauchy", 12, 12))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := e.Plan(t.Context(), nil, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := e.Plan(t.Context(), nil, 100); again != p || err != nil {
-			t.Errorf("the encoder forgets its plan (%v)", err)
-		}
-		if n == 0 {
-			first = p
-		} else if p == first {
-			t.Error("a plan was kept")
-		}
-	}
-}
-
 // TestCacheTogether has encoders of several goroutines plan, run and drop at the same time.
 func TestCacheTogether(t *testing.T) {
 	defer SetCacheBytes(DefaultCacheBytes)
 	var all sync.WaitGroup
 	for n := range 8 {
-		k := 8 + n%2*8
-		a := mustBuild(t, "2^8", "cauchy", k, k)
+		a := mustBuild(t, "2^8", "cauchy", 8+n%2*8, 8+n%2*8)
 		all.Go(func() {
 			for range 5 {
 				e, err := NewEncoder(t.Context(), a)
+				if err == nil {
+					err = runZeros(t.Context(), e, 100)
+				}
 				if err != nil {
-					t.Error(err)
-					return
-				}
-				packets, out := make([]Packet, k), make([][]byte, k)
-				for i := range packets {
-					packets[i] = Packet{Data: make([]byte, 100), Result: &out[i]}
-				}
-				if _, err := e.Run(context.Background(), local.New(1)[0], packets...); err != nil {
 					t.Error(err)
 				}
 				if n == 0 {

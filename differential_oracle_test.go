@@ -1,6 +1,7 @@
 package volley_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"math/bits"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/field/goldilocks"
+
+	"volley/matrix"
 )
 
 // An oracle is the arithmetic of a field once more, from what the documentation says
@@ -176,6 +179,24 @@ func (o *oracle) codeOf(a number) *big.Int {
 	return new(big.Int).SetUint64(c)
 }
 
+// kronecker returns the entries of the identity matrix, entries those of a.
+func (o *oracle) kronecker(i, j int) number {
+	if i == j {
+		return o.one()
+	}
+	return o.code(0)
+}
+
+func (o *oracle) entries(a matrix.Matrix) [][]number {
+	e := make([][]number, a.Rows())
+	for i := range e {
+		for j := range a.Cols() {
+			e[i] = append(e[i], o.element(a.At(i, j).Int()))
+		}
+	}
+	return e
+}
+
 func (o *oracle) equal(a, b number) bool { return o.codeOf(a).Cmp(o.codeOf(b)) == 0 }
 func (o *oracle) isZero(a number) bool   { return o.codeOf(a).Sign() == 0 }
 
@@ -318,13 +339,7 @@ func (o *oracle) fits(c recipe) bool {
 	both := c.k + c.r
 	units := func(n int) bool { return o.atMost(n, -1) }
 	pair := func(usual string) bool {
-		omega, alpha := c.omega, c.alpha
-		if omega == "" {
-			omega = usual
-		}
-		if alpha == "" {
-			alpha = usual
-		}
+		omega, alpha := cmp.Or(c.omega, usual), cmp.Or(c.alpha, usual)
 		ok := omega == "list" || omega == "codes" && o.atMost(c.k, 0) || units(c.k)
 		switch alpha {
 		case "codes":
@@ -422,12 +437,7 @@ func (o *oracle) textbook(c recipe) (law, bool) {
 	case entry == nil:
 		return law{}, false
 	case c.inverse:
-		return law{entry, func(i, j int) number {
-			if i == j {
-				return o.one()
-			}
-			return o.code(0)
-		}}, true
+		return law{entry, o.kronecker}, true
 	}
 	return law{right: entry}, true
 }
@@ -436,10 +446,10 @@ func (o *oracle) formula(c recipe) (entry func(i, j int) number, relation law) {
 	pair := func(usual string) (omega, alpha []number) {
 		z := o.unitGCD(gcd(c.k, c.r))
 		omega, alpha = c.lists[0], c.lists[1]
-		if word := orElse(c.omega, usual); word != "list" {
+		if word := cmp.Or(c.omega, usual); word != "list" {
 			omega = o.word(word, c.k, 0, z)
 		}
-		if word := orElse(c.alpha, usual); word != "list" {
+		if word := cmp.Or(c.alpha, usual); word != "list" {
 			alpha = o.word(word, c.r, c.k, z)
 		}
 		return omega, alpha
@@ -504,7 +514,7 @@ func (o *oracle) formula(c recipe) (entry func(i, j int) number, relation law) {
 		}
 	case "vandermonde":
 		alpha := c.lists[1]
-		if word := orElse(c.points, "coset"); word != "list" {
+		if word := cmp.Or(c.points, "coset"); word != "list" {
 			alpha = o.word(word, c.r, 0, o.unitGCD(c.r))
 		}
 		entry = func(i, j int) number { return o.pow(alpha[j], big.NewInt(int64(i))) }
@@ -559,13 +569,6 @@ func (o *oracle) formula(c recipe) (entry func(i, j int) number, relation law) {
 		panic("no formula for matrices " + c.family + ": write it down here")
 	}
 	return entry, relation
-}
-
-func orElse(word, usual string) string {
-	if word == "" {
-		return usual
-	}
-	return word
 }
 
 // pool returns n distinct elements that are, as far as they go, fibres of one map:

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 
 	"volley"
 	"volley/field"
@@ -74,60 +72,4 @@ func ExampleEncode() {
 	// Output:
 	// universal: C1 1, C2 1, verified: true
 	// processor 0 has [214 142 70]
-}
-
-// Three processors encode files that need not fit into memory, one of them
-// shorter than the others.
-func ExampleEncoder_Run() {
-	dir, err := os.MkdirTemp("", "volley")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	for k, size := range []int{1_000_000, 999_999, 1_000_000} {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("packet.", k)), make([]byte, size), 0o666); err != nil {
-			log.Fatal(err)
-		}
-	}
-
-	f, err := field.Parse("2^8")
-	if err != nil {
-		log.Fatal(err)
-	}
-	a, err := matrix.Random(f, 3, 3, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	encoder, err := volley.NewEncoder(context.Background(), a, volley.WithMemory(1<<20))
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = local.Run(context.Background(), 3, func(ctx context.Context, t transport.Transport) error {
-		in, err := os.Open(filepath.Join(dir, fmt.Sprint("packet.", t.Rank())))
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		info, err := in.Stat()
-		if err != nil {
-			return err
-		}
-		out, err := os.Create(filepath.Join(dir, fmt.Sprint("coded.", t.Rank())))
-		if err != nil {
-			return err
-		}
-		if _, err := encoder.Run(ctx, t, volley.Packet{Source: in, Size: info.Size(), Coded: out}); err != nil {
-			return err
-		}
-		return out.Close()
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	info, err := os.Stat(filepath.Join(dir, "coded.1"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(info.Name(), "has", info.Size(), "bytes")
-	// Output: coded.1 has 1000000 bytes
 }

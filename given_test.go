@@ -1,8 +1,6 @@
 package volley
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -12,19 +10,13 @@ import (
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/plan"
-	"volley/transport"
-	"volley/transport/local"
 	"volley/verify"
 )
 
-// given returns a plan of an algorithm as a file of it would hold it.
-func given(t *testing.T, a matrix.Matrix, opts ...Option) *plan.Materialized {
+// given returns the plan for a matrix as a file of it would hold it.
+func given(t *testing.T, a matrix.Matrix) *plan.Materialized {
 	t.Helper()
-	e, err := NewEncoder(t.Context(), a, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := e.Plan(t.Context(), nil, 1000)
+	p, err := newEncoder(t, a).Plan(t.Context(), nil, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,137 +27,38 @@ func given(t *testing.T, a matrix.Matrix, opts ...Option) *plan.Materialized {
 	return m
 }
 
-// TestWithPlan runs plans that are given, and compares what they compute with what a plan
-// of Volley's own choice does.
-func TestWithPlan(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	square, err := matrix.Random(f, 6, 6, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wide, err := matrix.Random(f, 4, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []struct {
-		a    matrix.Matrix
-		opts []Option
-	}{
-		{square, []Option{WithAlgorithm("bruck-allgather"), WithPaperModel(3, DefaultBeta, DefaultTau)}},
-		{square, []Option{WithAlgorithm("exchange")}},
-		{wide, []Option{WithSeparateSinks()}},
-	} {
-		p := given(t, x.a, x.opts...)
-		own, err := NewEncoder(t.Context(), x.a, x.opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		theirs, err := NewEncoder(t.Context(), x.a, append(x.opts, WithPlan(p))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, got := runAll(t, own), runAll(t, theirs)
-		for k := range want {
-			if !bytes.Equal(want[k], got[k]) {
-				t.Errorf("%s: processor %d differs", p.Common.Algorithm, k)
-			}
-		}
-	}
-}
-
-// runAll runs an encoder with all processors here, on packets of 1000 bytes.
-func runAll(t *testing.T, e *Encoder) [][]byte {
-	t.Helper()
-	var packets []Packet
-	var coded [][]byte
-	for k := range e.Problem().Processors() {
-		var x Packet
-		if _, ok := e.Problem().Source(k); ok {
-			x.Data = bytes.Repeat([]byte{byte(3*k + 1), byte(k)}, 500)
-		}
-		if _, ok := e.Problem().Sink(k); ok {
-			coded = append(coded, make([]byte, 1000))
-			x.Result = &coded[len(coded)-1]
-		}
-		packets = append(packets, x)
-	}
-	r, err := e.Run(t.Context(), local.New(1)[0], packets...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !r.Verified {
-		t.Error("not verified")
-	}
-	return coded
-}
-
 // TestWithPlanRefused gives plans that do not do.
 func TestWithPlanRefused(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	a, err := matrix.Random(f, 3, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := matrix.Random(f, 3, 3, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, other := mustBuild(t, "257", "random:1", 3, 3), mustBuild(t, "257", "random:2", 3, 3)
 	swapped := given(t, a) // processors 0 and 1 get each other's coded packet
 	swapped.Columns[0], swapped.Columns[1] = swapped.Columns[1], swapped.Columns[0]
-	columns := matrix.NewDense(f, 3, 3)
-	for i := range 3 {
-		for j, from := range []int{1, 0, 2} {
-			columns.Set(i, j, a.At(i, from))
-		}
+	view, err := matrix.Columns(a, []int{1, 0, 2})
+	if err != nil {
+		t.Fatal(err)
 	}
+	columns := matrix.DenseOf(view)
 	broken := given(t, a)
 	broken.Programs[1].Rounds[0].Sends[0].Port = 1
 	for name, x := range map[string]struct {
-		p    plan.Plan
-		a    matrix.Matrix
-		want string
+		p      plan.Plan
+		a      matrix.Matrix
+		want   string
+		reason any // that the error wraps
 	}{
-		"another matrix":    {given(t, other), a, "it computes another matrix than " + a.ID() + ": processor 0, slot 3: coefficient of x0 in y0 is "},
-		"another field":     {given(t, a), matrix.NewDense(fieldtest.Parse(t, "2^8"), 3, 3), "over 257"},
-		"another shape":     {given(t, a), matrix.NewDense(f, 4, 4), "3 rows"},
-		"a rule is broken":  {broken, a, "processor 1 round 0 port 1"},
-		"another processor": {swapped, columns, "processor 0 gets the coded packets [1], want [0]"},
+		"another matrix":    {given(t, other), a, "it computes another matrix than " + a.ID() + ": processor 0, slot 3: coefficient of x0 in y0 is ", new(*verify.MismatchError)},
+		"another field":     {given(t, a), matrix.NewDense(fieldtest.Parse(t, "2^8"), 3, 3), "over 257", nil},
+		"another shape":     {given(t, a), matrix.NewDense(a.Field(), 4, 4), "3 rows", nil},
+		"a rule is broken":  {broken, a, "processor 1 round 0 port 1", new(*plan.ValidationError)},
+		"another processor": {swapped, columns, "processor 0 gets the coded packets [1], want [0]", nil},
 	} {
 		_, err := NewEncoder(t.Context(), x.a, WithPlan(x.p))
-		if !errors.As(err, new(*PlanError)) || !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
+		if !errors.As(err, new(*PlanError)) || !IsInputError(err) || !strings.Contains(err.Error(), x.want) || x.reason != nil && !errors.As(err, x.reason) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}
-	if !errors.As(checkedBy(t.Context(), given(t, other), a), new(*verify.MismatchError)) || !errors.As(checkedBy(t.Context(), broken, a), new(*plan.ValidationError)) {
-		t.Error("the error does not wrap its reason")
-	}
-	e, err := NewEncoder(t.Context(), columns, WithPlan(swapped), WithOrder(algo.AnyOrder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, err := e.Estimate(t.Context(), nil, 1); err != nil || r.Order != "relabelled" || !slices.Equal(r.Columns, []int{1, 0, 2}) {
+	r, err := newEncoder(t, columns, WithPlan(swapped), WithOrder(algo.AnyOrder)).Estimate(t.Context(), nil, 1)
+	if err != nil || r.Order != "relabelled" || !slices.Equal(r.Columns, []int{1, 0, 2}) {
 		t.Errorf("in any order: %+v, %v", r, err)
-	}
-}
-
-func checkedBy(ctx context.Context, p plan.Plan, a matrix.Matrix) error {
-	_, err := NewEncoder(ctx, a, WithPlan(p))
-	return err
-}
-
-// TestWithPlanDisagreement gives two processors different plans for one matrix.
-func TestWithPlanDisagreement(t *testing.T) {
-	a, err := matrix.Random(fieldtest.Parse(t, "257"), 4, 4, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plans := []plan.Plan{given(t, a), given(t, a, WithAlgorithm("bruck-allgather"))}
-	err = local.Run(t.Context(), 4, func(ctx context.Context, tr transport.Transport) error {
-		_, _, err := Encode(ctx, tr, a, []byte{1, 0}, WithPlan(plans[tr.Rank()%2]))
-		return err
-	})
-	if !errors.As(err, new(*DisagreementError)) || !strings.Contains(err.Error(), "algorithm") {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -175,26 +68,22 @@ type notes struct {
 	list []string
 }
 
-// TestWithPlanOnce prepares a given plan once, for packets of any length and whatever the plan's
-// type is.
-func TestWithPlanOnce(t *testing.T) {
-	a, err := matrix.Random(fieldtest.Parse(t, "2^8"), 4, 4, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := NewEncoder(t.Context(), a, WithPlan(notes{given(t, a), []string{"mine"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	chosen := map[*chosenPlan]bool{}
-	for size := range 3 {
-		packets := make([]Packet, 4)
-		for k := range packets {
-			packets[k] = Packet{Data: make([]byte, size), Result: new([]byte)}
+// TestPreparedOnce runs packets of some sizes in turns: each size is planned and compiled once, and a plan that is given, of
+// any type, once for all.
+func TestPreparedOnce(t *testing.T) {
+	a := mustBuild(t, "2^8", "random:1", 4, 4)
+	for prepared, e := range map[int]*Encoder{mostPlans: newEncoder(t, a), 1: newEncoder(t, a, WithPlan(notes{given(t, a), []string{"mine"}}))} {
+		chosen := map[*chosenPlan]bool{}
+		for range 3 {
+			for size := range mostPlans {
+				c := bindAndRun(t, e, 100+size)
+				if chosen[c] = true; len(c.executables) != 1 {
+					t.Errorf("size %d: %d executables", size, len(c.executables))
+				}
+			}
 		}
-		c := bindAndRun(t, e, packets)
-		if chosen[c] = true; len(chosen) != 1 || len(c.executables) != 1 {
-			t.Errorf("%d choices: want one, with one executable", len(chosen))
+		if len(chosen) != prepared {
+			t.Errorf("%d plans, want %d", len(chosen), prepared)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"volley"
 	"volley/field"
@@ -55,12 +56,62 @@ func product(a matrix.Matrix, x [][]byte) [][]byte {
 	return coded
 }
 
+// atRanks runs f at all ranks of a group: of so many, or of hosts with so many ranks each, which share memory.
+func atRanks(t *testing.T, n int, hosts []int, f func(ctx context.Context, tr transport.Transport) error) []error {
+	t.Helper()
+	var group []transport.Transport
+	for _, end := range local.NewHosts(hosts...) {
+		group = append(group, end)
+	}
+	if hosts == nil {
+		group = localGroup(n)
+	}
+	return together(group, func(tr transport.Transport) error {
+		err := f(t.Context(), tr)
+		if err != nil {
+			tr.Abort(err)
+		}
+		if end, ok := tr.(*local.Endpoint); ok {
+			end.Close()
+		}
+		return err
+	})
+}
+
+// together runs f at all ranks of a group, which stays open.
+func together(group []transport.Transport, f func(t transport.Transport) error) []error {
+	errs := make([]error, len(group))
+	var ranks sync.WaitGroup
+	for r, t := range group {
+		ranks.Go(func() { errs[r] = f(t) })
+	}
+	ranks.Wait()
+	return errs
+}
+
+func localGroup(n int) (group []transport.Transport) {
+	for _, end := range local.New(n) {
+		group = append(group, end)
+	}
+	return group
+}
+
+func mustEncoder(t testing.TB, a matrix.Matrix, opts ...volley.Option) *volley.Encoder {
+	t.Helper()
+	e, err := volley.NewEncoder(t.Context(), a, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // A member is one processor of a run.
 type member struct {
 	matrix matrix.Matrix
 	packet []byte
 	opts   []volley.Option
 	faults []faulty.Fault
+	verb   string // what it greets with, instead of encoding
 }
 
 // A result is what [volley.Encode] returned to it.
@@ -93,6 +144,10 @@ func encode(ctx context.Context, members []member) []result {
 				f := faulty.New(end, m.faults...)
 				defer func() { r.idle = f.Idle() }()
 				t = f
+			}
+			if m.verb != "" {
+				r.err = volley.Greet(ctx, t, m.verb, time.Minute)
+				return
 			}
 			r.coded, r.report, r.err = volley.Encode(ctx, t, m.matrix, m.packet, m.opts...)
 		})

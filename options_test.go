@@ -1,51 +1,49 @@
 package volley_test
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"volley"
 	"volley/algo"
 	"volley/field/fieldtest"
-	"volley/internal/faulty"
 	"volley/matrix/matrixtest"
 	"volley/sim"
-	"volley/transport"
 )
 
 func TestOptionsOutOfRange(t *testing.T) {
-	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1)
 	for _, c := range []struct {
-		bad  volley.Option
-		text string
+		field string
+		opt   volley.Option
+		text  string // of the error, "" where there is none
 	}{
-		{volley.WithNetwork(sim.Network{}), "network without times"},
-		{volley.WithPaperModel(0, 0, 0), "0 ports: want 1 or more"},
-		{volley.WithPaperModel(-3, 0, 0), "-3 ports: want 1 or more"},
-		{volley.WithAlgorithm("magic"), `no algorithm "magic"`},
-		{volley.WithAlgorithm(""), `no algorithm ""`},
-		{volley.WithPaperModel(1, -1, 0), "β = -1ns: want 0 or more"},
-		{volley.WithPaperModel(1, 0, -0.5), "τ = -500 ms/B: want"},
-		{volley.WithPaperModel(1, 0, sim.PerByte(math.NaN())), "τ = NaN s/B: want"},
-		{volley.WithPaperModel(1, 0, sim.PerByte(math.Inf(1))), "τ = +Inf s/B: want"},
-		{volley.WithMemory(0), "0 bytes of memory: want 1 or more"},
-		{volley.WithTimeout(-time.Second), "timeout -1s: want 0 or more"},
+		{"2^8", volley.WithNetwork(sim.Network{}), "network without times"},
+		{"2^8", volley.WithPaperModel(0, 0, 0), "0 ports: want 1 or more"},
+		{"2^8", volley.WithPaperModel(-3, 0, 0), "-3 ports: want 1 or more"},
+		{"2^8", volley.WithAlgorithm("magic"), `no algorithm "magic"`},
+		{"2^8", volley.WithAlgorithm(""), `no algorithm ""`},
+		{"2^8", volley.WithPaperModel(1, -1, 0), "β = -1ns: want 0 or more"},
+		{"2^8", volley.WithPaperModel(1, 0, -0.5), "τ = -500 ms/B: want"},
+		{"2^8", volley.WithPaperModel(1, 0, sim.PerByte(math.NaN())), "τ = NaN s/B: want"},
+		{"2^8", volley.WithPaperModel(1, 0, sim.PerByte(math.Inf(1))), "τ = +Inf s/B: want"},
+		{"2^8", volley.WithMemory(0), "0 bytes of memory: want 1 or more"},
+		{"2^8", volley.WithTimeout(-time.Second), "timeout -1s: want 0 or more"},
+		{"2^8", volley.WithPacketBytes(-1), "packets of -1 bytes"},
+		{"2^8", volley.WithPacketBytes(1 << 47), "want 0 to"},
+		{"2^16", volley.WithPacketBytes(3), "symbols of 2^16 have 2 bytes"},
+		{"2^8", volley.WithPaperModel(math.MaxInt, 0, 0), ""},
+		{"2^8", volley.WithNetwork(sim.Network{Latency: 1}), ""},
+		{"2^8", volley.WithMemory(1), ""},
+		{"2^8", volley.WithTimeout(0), ""},
 	} {
-		if _, err := volley.NewEncoder(t.Context(), a, c.bad); err == nil || !strings.Contains(err.Error(), c.text) {
+		_, err := volley.NewEncoder(t.Context(), matrixtest.Random(t, fieldtest.Parse(t, c.field), 2, 1), c.opt)
+		if (err == nil) != (c.text == "") || err != nil && !strings.Contains(err.Error(), c.text) {
 			t.Errorf("got error %v, want one that says %q", err, c.text)
-		}
-	}
-	for _, fine := range []volley.Option{
-		volley.WithPaperModel(math.MaxInt, 0, 0), volley.WithNetwork(sim.Network{Latency: 1}), volley.WithWholePackets(), volley.WithMemory(1), volley.WithTimeout(0),
-	} {
-		if _, err := volley.NewEncoder(t.Context(), a, fine); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -53,180 +51,59 @@ func TestOptionsOutOfRange(t *testing.T) {
 // effect returns the report of a run of 16 processors with the options.
 func effect(t *testing.T, opts ...volley.Option) *volley.Report {
 	t.Helper()
-	f := fieldtest.Parse(t, "2^16")
-	lengths := make([]int, 16)
-	for k := range lengths {
-		lengths[k] = 3000
-	}
-	_, report := mustEncode(t, alike(matrixtest.Random(t, f, 16, 1), randomPackets(f, lengths...), opts...))
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^16"), 16, 1)
+	_, report := mustEncode(t, alike(a, randomPackets(a.Field(), slices.Repeat([]int{3000}, 16)...), opts...))
 	report.Seconds, report.AgreeSeconds, report.CompileSeconds, report.CheckSeconds = 0, 0, 0, 0
 	return report
 }
 
+// TestDefaults names what is the default of all options, and what the check costs: that it finds something is shown by
+// TestFlipped.
 func TestDefaults(t *testing.T) {
 	got := effect(t)
 	want := effect(t, volley.WithAlgorithm(algo.Auto), volley.WithNetwork(volley.DefaultNetwork()),
-		volley.WithMemory(volley.DefaultMemory), volley.WithTimeout(volley.DefaultTimeout),
-		volley.WithCheck(true))
+		volley.WithMemory(volley.DefaultMemory), volley.WithTimeout(volley.DefaultTimeout), volley.WithCheck(true))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-}
-
-func TestWithAlgorithm(t *testing.T) {
-	for _, a := range algo.Algorithms() {
-		if a.Structured {
-			continue
-		}
-		if r := effect(t, volley.WithAlgorithm(a.Name)); r.Algorithm != a.Name {
-			t.Errorf("%s: ran %s", a.Name, r.Algorithm)
-		}
+	off := effect(t, volley.WithCheck(false))
+	const fingerprints = 2 * 3 * 2 // of a packet and its result, of three symbols
+	if off.Verified || off.ControlRounds != 2 || got.ControlRounds != 4 || got.ControlBytes-off.ControlBytes != 15*fingerprints {
+		t.Errorf("with the check %+v, without %+v", got, off)
 	}
 }
 
-func TestPorts(t *testing.T) {
-	for _, c := range []struct{ ports, want, c1 int }{{1, 1, 4}, {3, 3, 2}, {15, 15, 1}, {100, 15, 1}} {
-		if r := effect(t, volley.WithPaperModel(c.ports, volley.DefaultBeta, volley.DefaultTau)); r.Ports != c.want || r.C1 != c.c1 {
-			t.Errorf("p=%d: ran with %d ports in %d rounds, want %d and %d", c.ports, r.Ports, r.C1, c.want, c.c1)
-		}
-	}
-}
-
-// TestPaperModel checks that they are what a plan is chosen and known by. As
+// TestPaperModel checks that β and τ are what a plan is chosen and known by. As
 // long as one algorithm beats all others at every β and τ, the choice itself
 // cannot show it.
 func TestPaperModel(t *testing.T) {
 	hashes := map[string]bool{}
-	for _, opts := range [][]volley.Option{
-		{volley.WithPaperModel(1, 0, 0)}, {volley.WithPaperModel(1, time.Second, 0)},
-		{volley.WithPaperModel(1, 0, 1e-3)}, {volley.WithPaperModel(1, time.Second, 1e-3)},
-	} {
-		hashes[effect(t, opts...).PlanHash] = true
+	for _, beta := range []time.Duration{0, time.Second} {
+		for _, tau := range []sim.PerByte{0, 1e-3} {
+			hashes[effect(t, volley.WithPaperModel(1, beta, tau)).PlanHash] = true
+		}
 	}
 	if len(hashes) != 4 {
 		t.Errorf("%d different plans, want 4", len(hashes))
 	}
 }
 
-// TestModelOfProcessor0 gives every processor a β and a τ of its own.
-func TestModelOfProcessor0(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	a := matrixtest.Random(t, f, 3, 1)
-	packets := randomPackets(f, 10, 10, 10)
-	own := func(k int) []volley.Option {
-		return []volley.Option{volley.WithPaperModel(1, time.Duration(k+1)*time.Second, sim.PerByte(k+1))}
-	}
-	_, want := mustEncode(t, alike(a, packets, own(0)...))
-	members := alike(a, packets)
-	for k := range members {
-		members[k].opts = own(k)
-	}
-	for k, r := range encode(t.Context(), members) {
-		if r.err != nil {
-			t.Fatalf("processor %d: %v", k, r.err)
-		}
-		if r.report.PlanHash != want.PlanHash {
-			t.Errorf("processor %d did not run the plan of processor 0", k)
-		}
-	}
-}
-
-func TestWithMemory(t *testing.T) {
-	if r := effect(t); r.Segments != 1 {
-		t.Errorf("%d segments, want 1", r.Segments)
-	}
-	paper := volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau)
-	little, less := effect(t, paper, volley.WithMemory(64<<10)), effect(t, paper, volley.WithMemory(16<<10))
-	if little.Segments < 2 || less.Segments <= little.Segments {
-		t.Errorf("%d and %d segments", little.Segments, less.Segments)
-	}
-	if less.C1 != 4 || less.C2 != 6 || less.BytesSentMax != 6*6000 {
-		t.Errorf("segments change the costs: %+v", less)
-	}
-}
-
-// TestTooLittleMemory checks that every processor says how much would do, and
-// that it does.
+// TestTooLittleMemory checks that every processor says how much would do, and that it does. A byte less does not.
 func TestTooLittleMemory(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	a := matrixtest.Random(t, f, 5, 1)
-	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
-	least := map[int64]bool{}
-	for k, r := range encode(t.Context(), alike(a, packets, volley.WithMemory(300))) {
-		var memory *volley.MemoryError
-		if !errors.As(r.err, &memory) {
-			t.Fatalf("processor %d: got error %v", k, r.err)
-		}
-		least[memory.Least] = true
+	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 5, 1)
+	packets := randomPackets(a.Field(), 1000, 1000, 1000, 1000, 1000)
+	with := func(memory int64) []result { return encode(t.Context(), alike(a, packets, volley.WithMemory(memory))) }
+	least := new(volley.MemoryError)
+	if errors.As(with(300)[0].err, &least); least.Least <= 300 {
+		t.Fatalf("%+v", least)
 	}
-	if len(least) != 1 {
-		t.Errorf("processors need %v", least)
-	}
-	for enough := range least {
-		coded, _ := mustEncode(t, alike(a, packets, volley.WithMemory(enough)))
-		for j, want := range product(a, packets) {
-			if !bytes.Equal(coded[j], want) {
-				t.Errorf("processor %d: a wrong packet", j)
+	for _, memory := range []int64{300, least.Least - 1, least.Least} {
+		results := with(memory)
+		for k, r := range results {
+			low := new(volley.MemoryError)
+			if refused := errors.As(r.err, &low); refused != (memory < least.Least) || refused && low.Least != least.Least || !refused && wrong(results, product(a, packets))[k] {
+				t.Errorf("%d bytes: processor %d: %v", memory, k, r.err)
 			}
 		}
-		for k, r := range encode(t.Context(), alike(a, packets, volley.WithMemory(enough-1))) {
-			if r.err == nil {
-				t.Errorf("processor %d: a byte less does it too", k)
-			}
-		}
-	}
-}
-
-// TestFoundByAll makes errors that follow from what all have agreed on: each processor
-// returns its own, and not that another has stopped.
-func TestFoundByAll(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	a := matrixtest.Random(t, f, 5, 1)
-	packets := randomPackets(f, 1000, 1000, 1000, 1000, 1000)
-	for _, opt := range []volley.Option{volley.WithMemory(1), volley.WithAlgorithm("dft"), volley.WithLimits(algo.Limits{Memory: 1})} {
-		for range 30 {
-			for k, r := range encode(t.Context(), alike(a, packets, opt)) {
-				if r.err == nil || errors.As(r.err, new(*transport.AbortError)) {
-					t.Fatalf("processor %d: %v", k, r.err)
-				}
-			}
-		}
-	}
-}
-
-func TestWithTimeout(t *testing.T) {
-	for _, c := range []struct {
-		opts []volley.Option
-		want time.Duration
-	}{
-		{nil, 30 * time.Second},
-		{[]volley.Option{volley.WithTimeout(time.Hour)}, time.Hour},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			members := alike(matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1), make([][]byte, 2), c.opts...)
-			members[1].faults = []faulty.Fault{faulty.Hang(0)}
-			start := time.Now()
-			encode(t.Context(), members)
-			if took := time.Since(start); took != c.want {
-				t.Errorf("took %v, want %v", took, c.want)
-			}
-		})
-	}
-}
-
-// TestWithCheck checks what the check costs; that it finds something is shown
-// by TestFlippedData.
-func TestWithCheck(t *testing.T) {
-	on, off := effect(t), effect(t, volley.WithCheck(false))
-	if !on.Verified || off.Verified {
-		t.Errorf("verified: %v with the check, %v without", on.Verified, off.Verified)
-	}
-	// An exchange of greetings; with the check, one of fingerprints.
-	if off.ControlRounds != 2 || on.ControlRounds != 4 {
-		t.Errorf("%d control rounds with the check and %d without, want 4 and 2", on.ControlRounds, off.ControlRounds)
-	}
-	const fingerprints = 2 * 3 * 2 // of a packet and its result, of three symbols
-	if got := on.ControlBytes - off.ControlBytes; got != 15*fingerprints {
-		t.Errorf("%d bytes for the check, want %d", got, 15*fingerprints)
 	}
 }

@@ -2,56 +2,19 @@ package volley
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 
-	"volley/field/fieldtest"
-	"volley/matrix"
 	"volley/transport/local"
 )
 
-func testEncoder(t *testing.T, k int, opts ...Option) *Encoder {
+// bindAndRun runs an encoder on packets of so many bytes, and returns the plan that it has chosen.
+func bindAndRun(t *testing.T, e *Encoder, size int) *chosenPlan {
 	t.Helper()
-	a, err := matrix.Random(fieldtest.Parse(t, "2^8"), k, k, 1)
-	if err != nil {
-		t.Fatal(err)
+	var packets []Packet
+	for range e.problem.Processors() {
+		packets = append(packets, Packet{Data: make([]byte, size), Result: new([]byte)})
 	}
-	e, err := NewEncoder(t.Context(), a, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-// TestAlternatingSizes runs packets of some sizes in turns: each size is planned and
-// compiled once.
-func TestAlternatingSizes(t *testing.T) {
-	e := testEncoder(t, 4)
-	run := func(size int) *chosenPlan {
-		packets := make([]Packet, 4)
-		for k := range packets {
-			packets[k] = Packet{Data: bytes.Repeat([]byte{byte(k)}, size), Result: new([]byte)}
-		}
-		return bindAndRun(t, e, packets)
-	}
-	first := map[int]*chosenPlan{}
-	for turn := range 3 {
-		for size := range mostPlans {
-			c := run(100 + size)
-			if turn == 0 {
-				first[size] = c
-			}
-			if c != first[size] || len(c.executables) != 1 {
-				t.Errorf("turn %d, size %d: planned anew, or %d executables", turn, size, len(c.executables))
-			}
-		}
-	}
-}
-
-// bindAndRun runs an encoder on all packets, and returns the plan that it has chosen.
-func bindAndRun(t *testing.T, e *Encoder, packets []Packet) *chosenPlan {
-	t.Helper()
 	b, err := e.Bind(t.Context(), local.New(1)[0], packets)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +30,7 @@ func bindAndRun(t *testing.T, e *Encoder, packets []Packet) *chosenPlan {
 // it is to lie: then one rank needs no segments. A reader or writer around the memory does.
 func TestPacketInPlace(t *testing.T) {
 	const k, size = 4, 3 * maxSegment
-	e := testEncoder(t, k, WithCheck(false), WithWholePackets())
+	e := newEncoder(t, mustBuild(t, "2^8", "random:1", k, k), WithCheck(false), WithWholePackets())
 	for _, wrapped := range []bool{false, true} {
 		packets, out := make([]Packet, k), make([][]byte, k)
 		for i := range packets {
@@ -89,59 +52,38 @@ func TestPacketInPlace(t *testing.T) {
 	}
 }
 
-// TestPacketErrors gives packets that do not do.
-func TestPacketErrors(t *testing.T) {
-	for _, c := range []struct {
-		packet Packet
-		want   string
-	}{
-		{Packet{Data: []byte{1}}, "volley: processor 1: no place for its coded packet"},
-		{Packet{Size: 3, Result: new([]byte)}, "volley: processor 1: a packet of 3 bytes and no Source"},
-		{Packet{Source: strings.NewReader(""), Size: -1, Result: new([]byte)}, "volley: processor 1: a packet of -1 bytes"},
-		{Packet{Source: strings.NewReader("a"), Size: 2, Result: new([]byte)}, io.ErrUnexpectedEOF.Error()},
-	} {
-		good := Packet{Data: []byte{1, 2}, Result: new([]byte)}
-		_, err := testEncoder(t, 3).Run(t.Context(), local.New(1)[0], good, c.packet, good)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got error %v, want %s", err, c.want)
-		}
-	}
-}
-
 // TestPacketsApart has coded packets that would lie in the memory of packets, or of each other: nothing is sent.
 func TestPacketsApart(t *testing.T) {
 	const n = 4096
-	e := testEncoder(t, 4)
-	for _, c := range []struct {
-		name   string
-		rooms  func(all []byte) (data, result []byte) // of processor 2
-		others bool                                   // the room is that of processor 1's coded packet
-		want   string
+	e := newEncoder(t, mustBuild(t, "2^8", "random:1", 4, 4))
+	all := make([]byte, 3*n)
+	overlap := "coded packet of processor 2 and the packet of processor 2"
+	for name, c := range map[string]struct {
+		data, result []byte // of processor 2
+		other        []byte // the room of processor 1's coded packet, or none
+		want         string
 	}{
-		{"the same", func(all []byte) (_, _ []byte) { return all[:n], all[:n] }, false, "coded packet of processor 2 and the packet of processor 2"},
-		{"begins in it", func(all []byte) (_, _ []byte) { return all[:n], all[n-1:] }, false, "coded packet of processor 2 and the packet of processor 2"},
-		{"ends in it", func(all []byte) (_, _ []byte) { return all[n-1 : 2*n-1], all[:n] }, false, "coded packet of processor 2 and the packet of processor 2"},
-		{"the room ends in it", func(all []byte) (_, _ []byte) { return all[n-1 : 2*n-1], all[:0:n] }, false, "coded packet of processor 2 and the packet of processor 2"},
-		{"another's", func(all []byte) (_, _ []byte) { return all[2*n:], all[:n] }, true, "coded packet of processor"},
-		{"beside it", func(all []byte) (_, _ []byte) { return all[:n], all[n:] }, false, ""},
-		{"too little room", func(all []byte) (_, _ []byte) { return all[:n], all[: n-1 : n-1] }, false, ""},
-		{"none", func(all []byte) (_, _ []byte) { return all[:n], nil }, false, ""},
+		"the same":            {all[:n], all[:n], nil, overlap},
+		"begins in it":        {all[:n], all[n-1:], nil, overlap},
+		"ends in it":          {all[n-1 : 2*n-1], all[:n], nil, overlap},
+		"the room ends in it": {all[n-1 : 2*n-1], all[:0:n], nil, overlap},
+		"another's":           {all[2*n:], all[:n], all[:n], "coded packet of processor"},
+		"beside it":           {all[:n], all[n:], nil, ""},
+		"too little room":     {all[:n], all[: n-1 : n-1], nil, ""},
+		"none":                {all[:n], nil, nil, ""},
 	} {
-		all := make([]byte, 3*n)
-		data, result := c.rooms(all)
 		packets := make([]Packet, 4)
 		for k := range packets {
-			packets[k] = Packet{Data: bytes.Repeat([]byte{byte(k)}, n), Result: new([]byte)}
+			packets[k] = Packet{Data: make([]byte, n), Result: new([]byte)}
 		}
 		packets[3].Data = packets[0].Data // which is only read
-		packets[2] = Packet{Data: data, Result: &result}
-		if c.others {
-			other := all[:n]
-			packets[1].Result = &other
+		packets[2] = Packet{Data: c.data, Result: &c.result}
+		if c.other != nil {
+			packets[1].Result = &c.other
 		}
 		_, err := e.Run(t.Context(), local.New(1)[0], packets...)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 }

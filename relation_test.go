@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/matrix/matrixtest"
-	"volley/transport/local"
+	"volley/transport"
 	"volley/verify"
 )
 
@@ -47,59 +46,52 @@ func (m slippingMap) Apply(out, in [][]byte, add bool) {
 // TestSlip has a kernel make a mistake in one byte of one result, at the only rank and at ranks that share memory.
 // Without the check nobody notices; with it the error names the processor. The next run, which is right, passes.
 func TestSlip(t *testing.T) {
-	const k, size = 6, 100_000
+	const k, size = 6, 50_000
 	for number, name := range []string{"2^8", "2^16", "257"} {
 		s := slipping{Field: fieldtest.Parse(t, name), slip: new(atomic.Bool)}
 		for output, fraction := range []float64{0, 0.3, 1} {
-			s.output, s.fraction = 2*output, fraction
-			if name == "257" {
+			if s.output, s.fraction = 2*output, fraction; name == "257" {
 				s.fraction = 0 // the low byte of a symbol
 			}
 			a := matrixtest.Random(t, s, k, uint64(7700+10*number+output))
 			packets := randomPackets(s.Field, slices.Repeat([]int{size / s.SymbolBytes()}, k)...)
 			want := product(a, packets)
 			for _, ranks := range []int{1, 3} {
-				spoilt := -1 // the processor, as the run without the check shows
-				for _, check := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s/%d/%d/%v", name, output, ranks, check), func(t *testing.T) {
-						e := mustEncoder(t, a, volley.WithCheck(check))
-						for _, slips := range []bool{true, false} {
-							s.slip.Store(slips)
-							results := make([][]byte, k)
-							errs := sharing(t, []int{ranks}, func(ctx context.Context, tr *local.Endpoint) error {
-								var list []volley.Packet
-								for proc := tr.Rank() * k / ranks; proc < (tr.Rank()+1)*k/ranks; proc++ {
-									list = append(list, volley.Packet{Data: packets[proc], Result: &results[proc]})
-								}
-								_, err := e.Run(ctx, tr, list...)
-								return err
-							})
-							wrong := 0
-							for proc := range want {
-								if !bytes.Equal(results[proc], want[proc]) {
-									wrong++
-									if !check {
-										spoilt = proc
-									}
-								}
-							}
-							if s.slip.Load() {
-								t.Fatal("no kernel made a mistake")
-							}
-							for rank, err := range errs {
-								var failed *verify.CheckError
-								switch caught := errors.As(err, &failed); {
-								case slips && check && (!caught || failed.Proc != spoilt):
-									t.Errorf("rank %d: %v", rank, err)
-								case !(slips && check) && err != nil:
-									t.Errorf("rank %d: %v", rank, err)
-								}
-							}
-							if slips && !check && wrong != 1 || !slips && wrong != 0 {
-								t.Errorf("%d results are wrong", wrong)
-							}
+				run := func(e *volley.Encoder) (errs []error, spoilt []int) {
+					results := make([][]byte, k)
+					errs = atRanks(t, ranks, []int{ranks}, func(ctx context.Context, tr transport.Transport) error {
+						var list []volley.Packet
+						for proc := tr.Rank() * k / ranks; proc < (tr.Rank()+1)*k/ranks; proc++ {
+							list = append(list, volley.Packet{Data: packets[proc], Result: &results[proc]})
 						}
+						_, err := e.Run(ctx, tr, list...)
+						return err
 					})
+					for proc := range want {
+						if !bytes.Equal(results[proc], want[proc]) {
+							spoilt = append(spoilt, proc)
+						}
+					}
+					if s.slip.Load() {
+						t.Fatal("no kernel made a mistake")
+					}
+					return errs, spoilt
+				}
+				s.slip.Store(true)
+				errs, spoilt := run(mustEncoder(t, a, volley.WithCheck(false)))
+				if errors.Join(errs...) != nil || len(spoilt) != 1 {
+					t.Fatalf("%s, %d ranks: unchecked, %v are wrong: %v", name, ranks, spoilt, errs)
+				}
+				checked := mustEncoder(t, a)
+				s.slip.Store(true)
+				errs, _ = run(checked)
+				for rank, err := range errs {
+					if failed := new(verify.CheckError); !errors.As(err, &failed) || failed.Proc != spoilt[0] {
+						t.Errorf("%s, rank %d of %d: %v, want that %v is wrong", name, rank, ranks, err, spoilt)
+					}
+				}
+				if errs, spoilt = run(checked); errors.Join(errs...) != nil || len(spoilt) > 0 {
+					t.Errorf("%s, %d ranks: the next run: %v, %v are wrong", name, ranks, errs, spoilt)
 				}
 			}
 		}

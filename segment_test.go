@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/field/fieldtest"
-	"volley/matrix"
 	"volley/plan"
 )
 
@@ -13,10 +11,7 @@ import (
 // always within the memory.
 func TestSegment(t *testing.T) {
 	const mib = 1 << 20
-	a, err := matrix.Random(fieldtest.Parse(t, "2^8"), 8, 8, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := mustBuild(t, "2^8", "random:1", 8, 8)
 	compiled := func(name string) *chosenPlan {
 		algorithm, err := algo.Lookup(name)
 		if err != nil {

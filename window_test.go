@@ -6,11 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,175 +17,15 @@ import (
 	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/internal/race"
-	"volley/matrix"
-	"volley/matrix/matrices"
 	"volley/matrix/matrixtest"
 	"volley/transport"
 	"volley/transport/local"
 )
 
-// sharing runs f at the ranks of hosts, so many on each, which share memory.
-func sharing(t *testing.T, ranks []int, f func(ctx context.Context, tr *local.Endpoint) error) []error {
+// sharing runs f at the ranks of one host, which share memory, and none may fail.
+func sharing(t *testing.T, ranks int, f func(ctx context.Context, tr transport.Transport) error) {
 	t.Helper()
-	ends := local.NewHosts(ranks...)
-	errs := make([]error, len(ends))
-	var all sync.WaitGroup
-	for r, end := range ends {
-		all.Go(func() {
-			defer end.Close()
-			if errs[r] = f(t.Context(), end); errs[r] != nil {
-				end.Abort(errs[r])
-			}
-		})
-	}
-	all.Wait()
-	return errs
-}
-
-// TestWindow encodes by memory that ranks share, in all ways that packets may lie, twice, and compares with the product.
-func TestWindow(t *testing.T) {
-	for _, c := range []struct {
-		field    string
-		k, r     int
-		separate bool
-		ranks    []int
-	}{
-		{"2^8", 2, 2, false, []int{2}}, {"2^8", 5, 5, false, []int{5}}, {"2^8", 5, 5, false, []int{2}}, {"2^16", 3, 7, false, []int{7}}, {"2^8", 7, 3, false, []int{3}},
-		{"2^8", 4, 2, true, []int{6}}, {"2^8", 4, 2, true, []int{4}}, {"257", 4, 4, false, []int{4}}, {"65537", 6, 6, false, []int{3}}, {"2^8", 16, 16, false, []int{16}},
-		{"2^8", 4, 4, false, []int{2, 2}}, {"257", 12, 12, false, []int{3, 3, 3}}, {"2^16", 11, 11, false, []int{2, 2, 2}}, {"2^8", 9, 5, false, []int{2, 2}},
-		{"2^8", 8, 4, true, []int{3, 3, 3, 3}}, {"2^8", 5, 5, false, []int{2, 3}},
-	} {
-		f := fieldtest.Parse(t, c.field)
-		a := matrixtest.Random(t, f, c.k, uint64(c.k))
-		if c.k != c.r {
-			var err error
-			if a, err = matrix.Random(f, c.k, c.r, 1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, longest := range []int{0, 1, 63, 64, 1000, 20_000} {
-			for _, check := range []bool{true, false} {
-				t.Run(fmt.Sprint(c, longest, check), func(t *testing.T) { windowed(t, a, c.separate, c.ranks, longest, check) })
-			}
-		}
-	}
-}
-
-func windowed(t *testing.T, a matrix.Matrix, separate bool, hosts []int, longest int, check bool) {
-	f := a.Field()
-	opts := []volley.Option{volley.WithCheck(check), volley.WithMemory(60_000)}
-	if separate {
-		opts = append(opts, volley.WithSeparateSinks())
-	}
-	e := mustEncoder(t, a, opts...)
-	problem := e.Problem()
-	symbol := f.SymbolBytes()
-	lengths := make([]int, a.Rows())
-	for i := range lengths {
-		lengths[i] = max(0, longest-i*longest/9)
-	}
-	packets := randomPackets(f, lengths...)
-	want := product(a, packets)
-	size := longest * symbol
-	errs := sharing(t, hosts, func(ctx context.Context, tr *local.Endpoint) error {
-		first, end := executor.Hosted(problem.Processors(), tr.Rank(), tr.Size())
-		compare := func(way string, proc int, got []byte) error {
-			if sink, ok := problem.Sink(proc); ok && !bytes.Equal(got, want[sink]) {
-				return fmt.Errorf("%s: processor %d has a wrong packet", way, proc)
-			}
-			return nil
-		}
-		ways, windows := []string{"memory", "behind readers"}, []*transport.Window(nil)
-		var room []byte
-		switch window, err := volley.Share(ctx, tr, 2*problem.Processors()*size, time.Minute); {
-		case len(hosts) > 1 && errors.Is(err, collective.ErrApart):
-		case err != nil:
-			return err
-		default:
-			defer window.Close()
-			room = window.Parts[tr.Rank()]
-			ways, windows = append(ways, "in a window"), append(windows, window)
-		}
-		take := func() []byte { b := room[:size:size]; room = room[size:]; return b }
-		for _, way := range ways {
-			var list []volley.Packet
-			results := make([][]byte, end-first)
-			var written []*ascending
-			for proc := first; proc < end; proc++ {
-				var p volley.Packet
-				row, source := problem.Source(proc)
-				_, sink := problem.Sink(proc)
-				switch {
-				case !source:
-				case way == "behind readers":
-					p.Source, p.Size = bytes.NewReader(packets[row]), int64(len(packets[row]))
-				case way == "in a window":
-					p.Data = take()
-					copy(p.Data, packets[row])
-				default:
-					p.Data = packets[row]
-				}
-				out := &ascending{}
-				switch {
-				case !sink:
-				case way == "behind readers":
-					p.Coded = out
-				case way == "in a window":
-					results[proc-first] = take()
-					p.Result = &results[proc-first]
-				default:
-					p.Result = &results[proc-first]
-				}
-				list, written = append(list, p), append(written, out)
-			}
-			b, err := e.Bind(ctx, tr, list, windows...)
-			if err != nil {
-				return err
-			}
-			for run := range 3 {
-				for i := range results {
-					clear(results[i])
-					*written[i] = ascending{}
-				}
-				switch run {
-				case 1:
-					b.Start()
-					err = b.Wait()
-				default:
-					err = b.Run()
-				}
-				if err != nil {
-					return err
-				}
-				for i := range list {
-					got := results[i]
-					if way == "behind readers" {
-						if got = written[i].data; written[i].gap {
-							return errors.New("not written in ascending order")
-						}
-					}
-					if err := compare(way, first+i, got); err != nil {
-						return err
-					}
-				}
-				if r := b.Report(); r.Verified != check || len(hosts) == 1 && (r.C1 != 0 || r.BytesSentMax != 0) {
-					return fmt.Errorf("%s: report %+v", way, r)
-				}
-				if err := collective.Barrier(ctx, tr, 0); err != nil { // all have looked
-					return err
-				}
-			}
-			b.Close()
-			b.Close() // which does nothing
-			if way == "memory" {
-				if _, err := e.Run(ctx, tr, list...); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	for rank, err := range errs {
+	for rank, err := range atRanks(t, ranks, []int{ranks}, f) {
 		if err != nil {
 			t.Errorf("rank %d: %v", rank, err)
 		}
@@ -205,7 +42,7 @@ func TestWindowOrder(t *testing.T) {
 	want := product(a, packets)
 	for _, given := range []string{"all", "another order at one", "one less at one"} {
 		e := mustEncoder(t, a)
-		errs := sharing(t, []int{ranks}, func(ctx context.Context, tr *local.Endpoint) error {
+		sharing(t, ranks, func(ctx context.Context, tr transport.Transport) error {
 			var windows []*transport.Window
 			for range 2 {
 				w, err := volley.Share(ctx, tr, size, time.Minute)
@@ -237,35 +74,6 @@ func TestWindowOrder(t *testing.T) {
 			}
 			return collective.Barrier(ctx, tr, 0) // all have looked
 		})
-		for rank, err := range errs {
-			if err != nil {
-				t.Errorf("%s: rank %d: %v", given, rank, err)
-			}
-		}
-	}
-}
-
-// TestWindowUneven has segments of five units among four ranks, the last of which has nothing but in the last segment.
-func TestWindowUneven(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	a, err := matrices.Spec{Family: "dft"}.Build(f, 4, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const bytes = 3*320 + 256
-	e := mustEncoder(t, a, volley.WithMemory(640))
-	packets := randomPackets(f, bytes/2, bytes/2, bytes/2, bytes/2)
-	want := product(a, packets)
-	for rank, err := range sharing(t, []int{4}, func(ctx context.Context, tr *local.Endpoint) error {
-		coded, report, err := e.Encode(ctx, tr, packets[tr.Rank()])
-		if err == nil && (!slices.Equal(coded, want[tr.Rank()]) || report.Segments != 4) {
-			err = fmt.Errorf("a wrong packet, or not four segments: %d", report.Segments)
-		}
-		return err
-	}) {
-		if err != nil {
-			t.Errorf("rank %d: %v", rank, err)
-		}
 	}
 }
 
@@ -279,7 +87,7 @@ func TestWindowStages(t *testing.T) {
 	for _, n := range lengths {
 		encoders = append(encoders, mustEncoder(t, a, volley.WithPacketBytes(int64(n))))
 	}
-	for rank, err := range sharing(t, []int{3}, func(ctx context.Context, tr *local.Endpoint) error {
+	sharing(t, 3, func(ctx context.Context, tr transport.Transport) error {
 		var bounds []*volley.Bound
 		for turn := range 3 {
 			for i, e := range encoders {
@@ -303,197 +111,54 @@ func TestWindowStages(t *testing.T) {
 			}
 		}
 		return nil
-	}) {
-		if err != nil {
-			t.Errorf("rank %d: %v", rank, err)
-		}
-	}
+	})
 }
-
-// TestWindowFails ends runs through shared memory in several ways at one rank. All others return an error that names it,
-// and nobody waits.
-func TestWindowFails(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	const size = 400_000
-	a := matrixtest.Random(t, f, 4, 1)
-	broken := errors.New("broken")
-	for _, c := range []struct {
-		name  string
-		spoil func(p *volley.Packet, cancel context.CancelCauseFunc)
-		is    func(err error) bool
-	}{
-		{"symbol", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Data[size-1], p.Data[size-2] = 0xff, 0xff }, func(err error) bool {
-			wrong := new(*volley.SymbolError)
-			return errors.As(err, wrong) && (*wrong).Offset == size-2
-		}},
-		{"reader", func(p *volley.Packet, _ context.CancelCauseFunc) {
-			p.Source, p.Size, p.Data = io.NewSectionReader(failing{broken}, 0, size), size, nil
-		}, func(err error) bool { return errors.Is(err, broken) }},
-		{"short reader", func(p *volley.Packet, _ context.CancelCauseFunc) {
-			p.Source, p.Size, p.Data = bytes.NewReader(make([]byte, 300_000)), size, nil
-		}, func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
-		{"writer", func(p *volley.Packet, _ context.CancelCauseFunc) { p.Coded = failing{broken} }, func(err error) bool { return errors.Is(err, broken) }},
-		{"context", func(_ *volley.Packet, cancel context.CancelCauseFunc) { cancel(broken) }, func(err error) bool { return errors.Is(err, broken) }},
-	} {
-		for _, hosts := range [][]int{{4}, {2, 2}} {
-			t.Run(fmt.Sprint(c.name, hosts), func(t *testing.T) {
-				e := mustEncoder(t, a, volley.WithTimeout(time.Minute))
-				packets := randomPackets(f, size/2, size/2, size/2, size/2)
-				errs := sharing(t, hosts, func(ctx context.Context, tr *local.Endpoint) error {
-					ctx, cancel := context.WithCancelCause(ctx)
-					defer cancel(nil)
-					var result []byte
-					b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
-					if err != nil {
-						return err
-					}
-					if err := b.Run(); err != nil {
-						return err
-					}
-					b.Close()
-					p := volley.Packet{Data: packets[tr.Rank()], Result: &result}
-					if tr.Rank() == 2 && c.name != "context" {
-						c.spoil(&p, cancel)
-					}
-					if b, err = e.Bind(ctx, tr, []volley.Packet{p}); err != nil {
-						return err
-					}
-					if tr.Rank() == 2 && c.name == "context" {
-						c.spoil(&p, cancel)
-					}
-					return b.Run()
-				})
-				for rank, err := range errs {
-					aborted := new(*transport.AbortError)
-					if !c.is(err) || rank != 2 && (!errors.As(err, aborted) || (*aborted).Rank != 2) {
-						t.Errorf("rank %d: %v", rank, err)
-					}
-				}
-			})
-		}
-	}
-}
-
-// failing fails.
-type failing struct{ error }
-
-func (f failing) ReadAt([]byte, int64) (int, error)  { return 0, f.error }
-func (f failing) WriteAt([]byte, int64) (int, error) { return 0, f.error }
 
 // TestWindowLate has a rank come too late to a run, and another come to the run of another encoder.
 func TestWindowLate(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	for _, c := range []struct {
-		hosts []int
-		late  bool
-	}{{[]int{3}, true}, {[]int{3}, false}, {[]int{2, 2}, true}, {[]int{2, 2}, false}} {
-		late, n := c.late, 0
-		for _, ranks := range c.hosts {
-			n += ranks
-		}
+	for _, hosts := range [][]int{{3}, {2, 2}} {
+		n := 2 + len(hosts) // ranks
 		a, packets := matrixtest.Random(t, f, n, 1), randomPackets(f, slices.Repeat([]int{100_000}, n)...)
-		run := func(timeout time.Duration) (errs []error, bound bool) {
-			e := mustEncoder(t, a, volley.WithTimeout(timeout))
-			var ready, ended atomic.Int32
-			errs = sharing(t, c.hosts, func(ctx context.Context, tr *local.Endpoint) error {
-				var bounds []*volley.Bound
-				for range 2 {
-					var result []byte
-					b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: &result}})
-					if err != nil {
-						return err
+		for _, late := range []bool{false, true} {
+			run := func(timeout time.Duration) (errs []error, bound bool) {
+				e := mustEncoder(t, a, volley.WithTimeout(timeout))
+				var ready, ended atomic.Int32
+				errs = atRanks(t, n, hosts, func(ctx context.Context, tr transport.Transport) error {
+					var bounds []*volley.Bound
+					for range 2 {
+						b, err := e.Bind(ctx, tr, []volley.Packet{{Data: packets[tr.Rank()], Result: new([]byte)}})
+						if err != nil {
+							return err
+						}
+						bounds = append(bounds, b)
 					}
-					bounds = append(bounds, b)
-				}
-				ready.Add(1)
-				if late && tr.Rank() == 1 {
-					for int(ended.Load()) < n-1 && ctx.Err() == nil {
+					ready.Add(1)
+					if tr.Rank() == 1 && !late {
+						bounds[0] = bounds[1]
+					}
+					for tr.Rank() == 1 && late && int(ended.Load()) < n-1 && ctx.Err() == nil {
 						time.Sleep(time.Millisecond)
 					}
+					err := bounds[0].Run()
+					ended.Add(1)
+					return err
+				})
+				return errs, int(ready.Load()) == n
+			}
+			timeout := time.Minute
+			if late {
+				timeout = 200 * time.Millisecond
+			}
+			errs, bound := run(timeout)
+			for ; !bound && late; errs, bound = run(timeout) { // on a busy machine Bind was too late
+				timeout *= 2
+			}
+			for rank, err := range errs {
+				if err == nil || late && rank != 1 && !errors.Is(err, executor.ErrTimeout) || !late && !strings.Contains(err.Error(), "plan") {
+					t.Errorf("%v, late %v: rank %d: %v", hosts, late, rank, err)
 				}
-				which := 0
-				if !late && tr.Rank() == 1 {
-					which = 1
-				}
-				err := bounds[which].Run()
-				ended.Add(1)
-				return err
-			})
-			return errs, int(ready.Load()) == n
-		}
-		timeout := time.Minute
-		if late {
-			timeout = 200 * time.Millisecond
-		}
-		errs, bound := run(timeout)
-		for ; !bound && late; errs, bound = run(timeout) { // on a busy machine Bind was too late
-			timeout *= 2
-		}
-		for rank, err := range errs {
-			switch {
-			case err == nil:
-				t.Errorf("%v: rank %d: no error", c, rank)
-			case late && rank != 1 && !errors.Is(err, executor.ErrTimeout):
-				t.Errorf("%v: rank %d: %v", c, rank, err)
-			case !late && !strings.Contains(err.Error(), "plan"):
-				t.Errorf("%v: rank %d: %v", c, rank, err)
 			}
-		}
-	}
-}
-
-// TestHosts encodes at ranks of several hosts, and counts what goes from host to host: of n packets of L bytes on each of H
-// hosts 2n(H-1)/H·L out of each, in two messages of each rank to each other host, unless a plan by messages is faster.
-func TestHosts(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for _, c := range []struct {
-		hosts []int
-		bytes int
-		plan  bool
-	}{
-		{[]int{2, 2}, 100_000, false}, {[]int{2, 2, 2, 2}, 100_000, false}, {[]int{4, 4}, 200_000, false},
-		{[]int{3, 3, 3}, 300, true}, {slices.Repeat([]int{2}, 8), 64, true}, // which take one round
-		{[]int{3, 2}, 100_000, true}, {[]int{1, 1, 1}, 100_000, true},
-	} {
-		n, h := 0, len(c.hosts)
-		for _, ranks := range c.hosts {
-			n += ranks
-		}
-		a := matrixtest.Random(t, f, n, 1)
-		packets := randomPackets(f, slices.Repeat([]int{c.bytes}, n)...)
-		want := product(a, packets)
-		e := mustEncoder(t, a, volley.WithMemory(400_000))
-		var sent atomic.Int64
-		errs := sharing(t, c.hosts, func(ctx context.Context, tr *local.Endpoint) error {
-			got, report, err := e.Encode(ctx, tr, packets[tr.Rank()])
-			switch {
-			case err != nil:
-				return err
-			case !bytes.Equal(got, want[tr.Rank()]):
-				return errors.New("a wrong packet")
-			case !report.Verified:
-				return errors.New("not verified")
-			}
-			sent.Add(report.BytesSentMax)
-			by := slices.ContainsFunc(report.Notes, func(note string) bool { return strings.Contains(note, "hosts exchange slices") })
-			if by == c.plan {
-				return fmt.Errorf("by slices %v: %+v", by, report)
-			}
-			if want := (2*n - 2) * h; by && report.BoundC2 != (want+n*report.Ports-1)/(n*report.Ports) {
-				return fmt.Errorf("C2 of %d, bound %d: in pieces of a packet for each host no plan of as many ports is below %d by %d links", report.C2, report.BoundC2, want, n*report.Ports)
-			}
-			if by && (report.C1 != 2 || report.Pieces != h || report.C2 != 2 || report.Rounds[1].Messages != h-1) {
-				return fmt.Errorf("report %+v", report)
-			}
-			return nil
-		})
-		for rank, err := range errs {
-			if err != nil {
-				t.Errorf("%v: rank %d: %v", c, rank, err)
-			}
-		}
-		if most := int64(2*n*(h-1)*c.bytes/h + n*h*64); !c.plan && sent.Load() > most {
-			t.Errorf("%v: %d bytes sent to other hosts, want no more than %d", c, sent.Load(), most)
 		}
 	}
 }
@@ -509,25 +174,20 @@ func TestBoundAllocates(t *testing.T) {
 	const size = 10_000
 	for _, way := range []string{"messages", "stage", "window"} {
 		start, over := make(chan struct{}), make(chan error)
-		var bound *volley.Bound
-		begin := func(ctx context.Context, end *local.Endpoint) (*volley.Bound, error) {
-			var tr transport.Transport = end
+		sharing(t, 2, func(ctx context.Context, end transport.Transport) error {
+			tr := end
 			if way == "messages" {
 				tr = struct{ transport.Transport }{end}
 			}
 			w, err := volley.Share(ctx, end, 2*size, time.Minute)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			data, result := make([]byte, size), make([]byte, size)
 			if way == "window" {
 				data, result = w.Parts[end.Rank()][:size], w.Parts[end.Rank()][size:][:size]
 			}
-			data[0] = byte(rand.Int())
-			return e.Bind(ctx, tr, []volley.Packet{{Data: data, Result: &result}}, w)
-		}
-		errs := sharing(t, []int{2}, func(ctx context.Context, end *local.Endpoint) error {
-			b, err := begin(ctx, end)
+			b, err := e.Bind(ctx, tr, []volley.Packet{{Data: data, Result: &result}}, w)
 			if err != nil {
 				return err
 			}
@@ -537,28 +197,16 @@ func TestBoundAllocates(t *testing.T) {
 				}
 				return nil
 			}
-			bound = b
 			defer close(start)
 			var failed error
-			run := func() {
+			if n := testing.AllocsPerRun(100, func() {
 				start <- struct{}{}
-				if err := bound.Run(); err != nil {
-					failed = err
-				}
-				if err := <-over; err != nil {
-					failed = err
-				}
-			}
-			if n := testing.AllocsPerRun(100, run); n != 0 {
-				return fmt.Errorf("%v objects a run", n)
+				failed = cmp.Or(failed, b.Run(), <-over)
+			}); n != 0 {
+				return fmt.Errorf("%s: %v objects a run", way, n)
 			}
 			return failed
 		})
-		for rank, err := range errs {
-			if err != nil {
-				t.Errorf("%s: rank %d: %v", way, rank, err)
-			}
-		}
 	}
 }
 
@@ -573,15 +221,13 @@ func TestPastCaches(t *testing.T) {
 		short := [][]byte{packets[0][:4], packets[1][:4]}
 		want := product(a, short)
 		for _, odd := range []int{0, 1} {
-			var list []volley.Packet
 			results := make([][]byte, 2)
+			var list []volley.Packet
 			for i := range packets {
-				results[i] = make([]byte, n+64)
-				results[i] = results[i][odd*f.SymbolBytes():][:n:n]
+				results[i] = make([]byte, n+64)[odd*f.SymbolBytes():][:n:n]
 				list = append(list, volley.Packet{Data: packets[i], Result: &results[i]})
 			}
-			e := mustEncoder(t, a, volley.WithCheck(false))
-			if _, err := e.Run(t.Context(), local.New(1)[0], list...); err != nil {
+			if _, err := mustEncoder(t, a, volley.WithCheck(false)).Run(t.Context(), local.New(1)[0], list...); err != nil {
 				t.Fatal(err)
 			}
 			for i, result := range results {

@@ -2,6 +2,7 @@ package algo_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -12,21 +13,18 @@ import (
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 )
 
-// tally is what a plan takes, counted from the programs of all processors.
-type tally struct {
-	C1, C2, memory, compute int
-	pieces                  int
-}
+// A tally is what a plan takes, counted from the programs of all processors.
+type tally struct{ C1, C2, memory, compute, pieces int }
 
-func count2(t *testing.T, p plan.Plan) tally {
-	t.Helper()
+func tallyOf(p plan.Plan) tally {
 	info := p.Info()
-	c := tally{C1: info.Rounds(), pieces: max(1, info.Pieces)}
+	c := tally{C1: info.Rounds(), pieces: info.PieceCount()}
 	largest := make([]int, c.C1)
 	for k := range info.Processors {
 		s := p.Schedule(k)
@@ -41,7 +39,7 @@ func count2(t *testing.T, p plan.Plan) tally {
 	for _, n := range largest {
 		c.C2 += n
 	}
-	c.memory = (c.memory + c.pieces - 1) / c.pieces
+	c.memory = ceilDiv(c.memory, c.pieces)
 	return c
 }
 
@@ -51,19 +49,80 @@ func (c tally) time(m sim.Model) time.Duration {
 	return time.Duration(math.Round(ns))
 }
 
+// rounds, memory and coding report which limits of the problem a plan keeps.
+func (c tally) keeps(p *algo.Problem) (rounds, memory, coding bool) {
+	l := p.Limits
+	return p.MostRounds() < 0 || c.C1 <= p.MostRounds(), l.Memory == 0 || c.memory <= l.Memory, l.Compute == 0 || c.compute <= l.Compute*c.pieces
+}
+
+// tallies returns those of all plans of all algorithms that the problem allows to cut packets.
+func tallies(p *algo.Problem) (all []tally) {
+	for _, a := range algo.Algorithms() {
+		plans, err := a.Plans(p)
+		if err != nil {
+			continue
+		}
+		for _, q := range plans {
+			if c := tallyOf(q); c.pieces == 1 || !p.WholePackets {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// leastLimits returns what a limit would have to be, each alone, so that a plan keeps all of them.
+func leastLimits(p *algo.Problem, all []tally) algo.LimitError {
+	fewest := slices.MinFunc(all, func(a, b tally) int { return a.C1 - b.C1 }).C1
+	want := algo.LimitError{Limits: p.Limits, RoundsOver: -1, Memory: -1, Compute: -1}
+	least := func(now *int, keeps bool, n int) {
+		if keeps && (*now < 0 || n < *now) {
+			*now = n
+		}
+	}
+	for _, c := range all {
+		rounds, memory, coding := c.keeps(p)
+		least(&want.RoundsOver, memory && coding, c.C1-fewest)
+		least(&want.Memory, rounds && coding, c.memory)
+		least(&want.Compute, rounds && memory, ceilDiv(c.compute, c.pieces))
+	}
+	return want
+}
+
+// checkChoice compares what the planner chooses, or why it chooses nothing, with all plans there are. It returns the
+// algorithm, empty where no plan keeps the limits.
+func checkChoice(t *testing.T, p *algo.Problem, all []tally, model sim.Model) string {
+	t.Helper()
+	what := fmt.Sprintf("%s, K=%d p=%d, %+v, %+v", p.Matrix.ID(), p.Matrix.Rows(), p.Ports, model, p.Limits)
+	best := time.Duration(-1)
+	for _, c := range all {
+		if rounds, memory, coding := c.keeps(p); rounds && memory && coding && (best < 0 || c.time(model) < best) {
+			best = c.time(model)
+		}
+	}
+	got, err := algo.Choose(algo.Auto, p, model)
+	if e := new(algo.LimitError); best < 0 {
+		if !errors.As(err, &e) || !strings.Contains(e.Error(), "no plan keeps the limits") {
+			t.Fatalf("%s: %v, and no plan keeps the limits", what, err)
+		}
+		if want := leastLimits(p, all); model.Gamma > 0 && *e != want { // else baselines are not asked
+			t.Errorf("%s: %+v, want %+v", what, *e, want)
+		}
+		return ""
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if x := tallyOf(got).time(model); x != best {
+		t.Errorf("%s: chose %s %s with %v, the best has %v", what, got.Info().Algorithm, got.Info().Parameters, x, best)
+	}
+	return got.Info().Algorithm
+}
+
 // TestChoiceIsBest compares the planner's choice with the best of all plans of all
 // algorithms by brute force, over a grid of problems, models and limits.
 func TestChoiceIsBest(t *testing.T) {
-	b8, q257 := fieldtest.Parse(t, "2^8"), fieldtest.Parse(t, "257")
-	matrices := []matrix.Matrix{}
-	for _, k := range []int{1, 5, 16, 24} {
-		matrices = append(matrices, matrixtest.Random(t, b8, k, 1), must(matrix.Cauchy(b8, k, k))(t))
-	}
-	matrices = append(matrices, must(matrix.DFT(q257, 32))(t), must(matrix.DFT(q257, 16))(t), matrix.Vandermonde(must(matrix.CosetPoints(q257, 24))(t), 0))
-	for _, shape := range [][2]int{{12, 3}, {25, 5}, {16, 1}, {3, 12}} {
-		m := must(matrix.Random(b8, shape[0], shape[1], 2))(t)
-		matrices = append(matrices, m)
-	}
+	random, vandermonde := matrices.Spec{Family: "random", Argument: "2"}, matrices.Spec{Family: "vandermonde"}
 	models := []sim.Model{
 		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Bytes: 1},
 		{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Bytes: 1 << 20},
@@ -75,119 +134,29 @@ func TestChoiceIsBest(t *testing.T) {
 		{}, {Rounds: algo.FewestPlus(0)}, {Rounds: algo.FewestPlus(1), Memory: 12}, {Memory: 8}, {Compute: 20},
 		{Rounds: algo.FewestPlus(2), Memory: 30, Compute: 100}, {Rounds: algo.FewestPlus(0), Memory: 1, Compute: 1},
 	}
-	broken, chosen := 0, map[string]bool{}
-	for i, m := range matrices {
+	chosen := map[string]bool{}
+	for i, c := range []struct {
+		field string
+		spec  matrices.Spec
+		k, r  int
+	}{
+		{"2^8", random, 1, 1}, {"2^8", random, 5, 5}, {"2^8", random, 16, 16}, {"2^8", matrices.Spec{Family: "cauchy"}, 24, 24},
+		{"257", matrices.Spec{Family: "dft"}, 16, 16}, {"257", vandermonde, 24, 24},
+		{"2^8", random, 12, 3}, {"2^8", random, 25, 5}, {"2^8", random, 16, 1}, {"2^8", random, 3, 12},
+	} {
 		for _, ports := range []int{1, 3} {
 			for l, limit := range limits {
-				p := &algo.Problem{Matrix: m, Ports: ports, Limits: limit, WholePackets: (i+l)%2 == 1}
-				if err := p.Prepare(); err != nil {
-					t.Fatal(err)
-				}
-				type option struct {
-					plan  plan.Plan
-					tally tally
-				}
-				var all []option
-				for _, a := range algo.Algorithms() {
-					plans, err := a.Plans(p)
-					if err != nil {
-						continue
-					}
-					for _, q := range plans {
-						all = append(all, option{q, count2(t, q)})
-					}
-				}
-				fewest := 1 << 30
-				for _, o := range all {
-					if o.tally.pieces == 1 || !p.WholePackets {
-						fewest = min(fewest, o.tally.C1)
-					}
-				}
+				p := shaped(t, c.field, c.spec, c.k, c.r, false, ports)
+				p.Limits, p.WholePackets = limit, (i+l)%2 == 1
+				all := tallies(p)
 				for _, model := range models {
-					best := time.Duration(-1)
-					for _, o := range all {
-						c := o.tally
-						if c.pieces > 1 && p.WholePackets || p.MostRounds() >= 0 && c.C1 > p.MostRounds() ||
-							limit.Memory > 0 && c.memory > limit.Memory ||
-							limit.Compute > 0 && c.compute > limit.Compute*c.pieces {
-							continue
-						}
-						if x := c.time(model); best < 0 || x < best {
-							best = x
-						}
-					}
-					got, err := algo.Choose(algo.Auto, p, model)
-					if best < 0 {
-						e := new(algo.LimitError)
-						if !errors.As(err, &e) {
-							t.Fatalf("matrix %d, p=%d, %+v: %v, and no plan keeps the limits", i, ports, limit, err)
-						}
-						broken++
-						checkLimitError(t, p, e)
-						want := algo.LimitError{Limits: limit, RoundsOver: -1, Memory: -1, Compute: -1}
-						for _, o := range all {
-							c := o.tally
-							if c.pieces > 1 && p.WholePackets {
-								continue
-							}
-							compute := (c.compute + c.pieces - 1) / c.pieces
-							rounds := p.MostRounds() < 0 || c.C1 <= p.MostRounds()
-							memory, coding := limit.Memory == 0 || c.memory <= limit.Memory, limit.Compute == 0 || compute <= limit.Compute
-							least := func(now *int, keeps bool, n int) {
-								if keeps && (*now < 0 || n < *now) {
-									*now = n
-								}
-							}
-							least(&want.RoundsOver, memory && coding, c.C1-fewest)
-							least(&want.Memory, rounds && coding, c.memory)
-							least(&want.Compute, rounds && memory, compute)
-						}
-						if model.Gamma > 0 && *e != want { // else baselines are not asked
-							t.Errorf("matrix %d (%s), p=%d, %+v: %+v, want %+v", i, m.ID(), ports, limit, *e, want)
-						}
-						continue
-					}
-					if err != nil {
-						t.Fatalf("matrix %d, p=%d, %+v: %v", i, ports, limit, err)
-					}
-					if x := count2(t, got).time(model); x != best {
-						t.Errorf("matrix %d (%s), K=%d p=%d, %+v, %+v: chose %s %s with %v, the best has %v",
-							i, m.ID(), m.Rows(), ports, model, limit, got.Info().Algorithm, got.Info().Parameters, x, best)
-					}
-					chosen[got.Info().Algorithm] = true
+					chosen[checkChoice(t, p, all, model)] = true
 				}
 			}
 		}
 	}
-	if broken == 0 || len(chosen) < 4 {
-		t.Errorf("%d problems without a plan, and of algorithms chosen only %v", broken, chosen)
-	}
-}
-
-// checkLimitError checks that each of the limits that an error names does, alone.
-func checkLimitError(t *testing.T, of *algo.Problem, e *algo.LimitError) {
-	t.Helper()
-	try := func(l algo.Limits) {
-		p := &algo.Problem{Matrix: of.Matrix, Ports: of.Ports, Limits: l, WholePackets: of.WholePackets}
-		if err := p.Prepare(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := algo.Choose(algo.Auto, p, sim.Model{}); err != nil {
-			t.Errorf("%v: with %+v: %v", e, l, err)
-		}
-	}
-	l := e.Limits
-	if l.Memory > 0 && e.Memory > l.Memory {
-		try(algo.Limits{Rounds: l.Rounds, Memory: e.Memory, Compute: l.Compute})
-	}
-	if l.Compute > 0 && e.Compute > l.Compute {
-		try(algo.Limits{Rounds: l.Rounds, Memory: l.Memory, Compute: e.Compute})
-	}
-	if l.Rounds.Excess() >= 0 && e.RoundsOver > l.Rounds.Excess() {
-		try(algo.Limits{Rounds: algo.FewestPlus(e.RoundsOver), Memory: l.Memory, Compute: l.Compute})
-	}
-	if !strings.Contains(e.Error(), "no plan keeps the limits") {
-		t.Errorf("%v", e)
+	if !chosen[""] || len(chosen) < 5 {
+		t.Errorf("of algorithms chosen, and limits without a plan, only %v", chosen)
 	}
 }
 
@@ -233,27 +202,60 @@ func TestChooseErrors(t *testing.T) {
 	}
 }
 
-// TestChooseTies checks that of plans that take equally long the one is chosen that the
-// registry names first.
-func TestChooseTies(t *testing.T) {
-	p := must(algo.NewProblem(matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 2, 1), 1, algo.Natural))(t)
-	q := must(algo.Choose(algo.Auto, p, sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: 1e-9, Bytes: 100}))(t)
-	if got := q.Info().Algorithm; got != "universal" { // prepare-and-shoot and bruck-allgather take the same
-		t.Errorf("of several plans that take the same: %s", got)
+// TestChosen has what the planner takes where something matters that it could overlook.
+func TestChosen(t *testing.T) {
+	square := matrices.Spec{Family: "random", Argument: "1"}
+	for _, c := range []struct {
+		name, network string
+		field         string
+		k, r          int
+		bytes         int64
+		gamma         sim.PerByte
+		whole         bool
+		want          string
+		ports         int
+	}{
+		{"of plans that take the same the first", "", "2^8", 2, 2, 100, 1e-9, false, "universal", 1},
+		{"many ports on a network", "10gbit/20us", "2^8", 16, 16, 1 << 20, 0, false, "exchange", 15},
+		{"whole packets there", "10gbit/20us", "2^8", 16, 16, 1 << 20, 0, true, "universal", 3},
+		{"what ranks multiply", "200gbit/2us", "2^8", 16, 16, 1 << 10, 1e-9, false, "bruck-allgather", 3},
+		{"less sent in a process", "process", "2^8", 16, 16, 1 << 10, 1e-9, false, "universal", 15},
+		{"a message to each other rank of a process", "process", "2^16", 1024, 1024, 64, sim.ProcessGamma, false, "universal", 1023},
+		{"none to each other rank of thousands", "process", "2^16", 2000, 2000, 64, sim.ProcessGamma, false, "universal", 3},
+	} {
+		model, ports := sim.Model{Beta: time.Microsecond, Tau: 1e-9, Gamma: c.gamma, Bytes: c.bytes, SymbolBytes: 1}, 1
+		if c.network != "" {
+			model, ports = sim.Model{Network: must(sim.ParseNetwork(c.network))(t), Gamma: c.gamma, Bytes: c.bytes, SymbolBytes: 1}, 0
+		}
+		p := shaped(t, c.field, square, c.k, c.r, false, ports)
+		p.WholePackets = c.whole
+		q := must(algo.Choose(algo.Auto, p, model))(t).Info()
+		if q.Algorithm != c.want || q.Ports != c.ports || c.whole && q.Pieces > 1 {
+			t.Errorf("%s: %s with %d ports, want %s with %d", c.name, q.Name(), q.Ports, c.want, c.ports)
+		}
+	}
+	p := shaped(t, "2^8", square, 10, 18, true, 1) // where no plan meets the lower bound
+	p.Limits.Rounds = algo.FewestPlus(0)
+	q := must(algo.Choose(algo.Auto, p, sim.Model{}))(t)
+	if bound, _ := p.Bounds(); q.Info().Rounds() != 6 || bound != 5 {
+		t.Errorf("the fewest rounds are %d, and the bound is %d: want 6 and 5", q.Info().Rounds(), bound)
 	}
 }
 
 // TestChooseLeast compares the choice with all candidates, and what these take with the least that
 // they say.
 func TestChooseLeast(t *testing.T) {
+	cauchy := matrices.Spec{Family: "cauchy"}
 	for _, c := range []struct {
+		field    string
+		spec     matrices.Spec
 		k, r     int
 		separate bool
-	}{{16, 16, false}, {36, 36, false}, {24, 8, true}, {24, 8, false}, {6, 25, true}} {
-		p := &algo.Problem{Matrix: must(matrix.Cauchy(fieldtest.Parse(t, "2^8"), c.k, c.r))(t), Separate: c.separate}
-		if err := p.Prepare(); err != nil {
-			t.Fatal(err)
-		}
+	}{
+		{"2^8", cauchy, 16, 16, false}, {"2^8", cauchy, 36, 36, false}, {"2^8", cauchy, 24, 8, true}, {"2^8", cauchy, 24, 8, false},
+		{"2^8", cauchy, 6, 25, true}, {"goldilocks", matrices.Spec{Family: "lagrange"}, 64, 64, false},
+	} {
+		p := shaped(t, c.field, c.spec, c.k, c.r, c.separate, 0)
 		for bytes := int64(256); bytes <= 1<<24; bytes *= 16 {
 			n := sim.Network{Latency: 20 * time.Microsecond, Overhead: 2 * time.Microsecond, Gap: 1e-9}
 			model := sim.Model{Network: n, Bytes: bytes, Gamma: 1e-10}
@@ -276,16 +278,13 @@ func TestChooseLeast(t *testing.T) {
 // counts few of them, and few processors of each.
 func TestChooseCounts(t *testing.T) {
 	for _, c := range []struct {
-		k, r     int
+		r        int
 		separate bool
-	}{{2000, 2000, false}, {2000, 2000, true}, {2000, 100, false}, {2000, 300, true}} {
-		p := &algo.Problem{Matrix: must(matrix.Cauchy(fieldtest.Parse(t, "2^16"), c.k, c.r))(t), Separate: c.separate}
-		if err := p.Prepare(); err != nil {
-			t.Fatal(err)
-		}
+	}{{2000, false}, {2000, true}, {100, false}, {300, true}} {
+		p := shaped(t, "2^16", matrices.Spec{Family: "cauchy"}, 2000, c.r, c.separate, 0)
 		model := sim.Model{Network: sim.Network{Latency: 20 * time.Microsecond, Overhead: 2 * time.Microsecond, Gap: 1e-9}, Bytes: 1 << 20}
 		if n := testing.AllocsPerRun(1, func() { must(algo.Choose(algo.Auto, p, model))(t) }); n > 400_000 {
-			t.Errorf("K = %d, R = %d: %v allocations, want 400,000 at most", c.k, c.r, n)
+			t.Errorf("R = %d: %v allocations, want 400,000 at most", c.r, n)
 		}
 	}
 }

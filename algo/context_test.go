@@ -1,4 +1,4 @@
-package algo
+package algo_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"volley/field/fieldtest"
+	"volley/algo"
 	"volley/matrix/matrices"
 	"volley/sim"
 )
@@ -32,33 +32,16 @@ func TestPlanningEnds(t *testing.T) {
 		spec, field string
 		k           int
 	}{{"dft", "257", 64}, {"random:1", "31", 60}, {"random:1", "2^8", 81}, {"cauchy", "2^8", 48}} {
-		spec, err := matrices.ParseSpec(c.spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := spec.Build(fieldtest.Parse(t, c.field), c.k, c.k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := NewProblem(a, 1, Natural)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := Choose(Auto, p, model)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := shaped(t, c.field, must(matrices.ParseSpec(c.spec))(t), c.k, c.k, false, 1)
+		want := must(algo.Choose(algo.Auto, p, model))(t).Info().Name()
 		for after := int64(1); ; after *= 2 {
 			ctx := &fuse{Context: t.Context()}
 			ctx.left.Store(after)
 			p.Context = ctx
-			q, err := Choose(Auto, p, model)
+			q, err := algo.Choose(algo.Auto, p, model)
 			if err == nil {
-				if ctx.left.Load() < 0 || q.Info().Parameters != want.Info().Parameters || q.Info().Algorithm != want.Info().Algorithm {
-					t.Errorf("%v, after %d: %v, want %v", c, after, q.Info(), want.Info())
-				}
-				if after < 8 {
-					t.Errorf("%v: it looked at its context %d times only", c, after)
+				if ctx.left.Load() < 0 || q.Info().Name() != want || after < 8 {
+					t.Errorf("%v, after it looked at its context %d times: %s, want %s", c, after, q.Info().Name(), want)
 				}
 				break
 			}

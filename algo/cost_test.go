@@ -1,15 +1,15 @@
 package algo_test
 
 import (
-	"errors"
+	"fmt"
 	"math"
-	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"volley/algo"
-	"volley/field"
+	"volley/algo/schedule"
 	"volley/field/fieldtest"
-	"volley/internal/verifyall"
 	"volley/matrix"
 	"volley/matrix/matrices"
 	"volley/matrix/matrixtest"
@@ -17,32 +17,26 @@ import (
 	"volley/sim"
 )
 
-func lookup(t testing.TB, name string) algo.Algorithm {
+// count counts the cost of the algorithm's schedule for K processors and p ports, which no bound is above.
+func count(t testing.TB, name string, k, ports int) sim.Cost {
 	t.Helper()
-	a, err := algo.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	p := must(lookup(t, name).Compile(matrixtest.Random(t, fieldtest.Parse(t, "2^8"), k, 0), ports))(t)
+	c := sim.Count(p)
+	checkBounds(t, fmt.Sprintf("%s, K=%d p=%d", name, k, ports), k, clampPorts(k, ports), c)
+	return c
 }
 
-// count counts the cost of the algorithm's schedule for K processors and p ports.
-func count(t testing.TB, f field.Field, name string, k, ports int) sim.Cost {
+// checkCosts compares counted costs with a formula, for all K and p up to some.
+func checkCosts(t *testing.T, name string, mostK, mostPorts int, formula func(k, p int) (c1, c2 int)) {
 	t.Helper()
-	p, err := lookup(t, name).Compile(matrixtest.Random(t, f, k, 0), ports)
-	if err != nil {
-		t.Fatal(err)
+	for ports := 1; ports <= mostPorts; ports++ {
+		for k := 1; k <= mostK; k++ {
+			c1, c2 := formula(k, clampPorts(k, ports))
+			if got := count(t, name, k, ports); got.C1 != c1 || got.C2 != c2 {
+				t.Fatalf("%s, K=%d p=%d: counted %d/%d, formula %d/%d", name, k, ports, got.C1, got.C2, c1, c2)
+			}
+		}
 	}
-	return sim.Count(p)
-}
-
-func problem(t testing.TB, a matrix.Matrix, ports int, order algo.Order) *algo.Problem {
-	t.Helper()
-	p, err := algo.NewProblem(a, ports, order)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // clog is the least t with r^t >= n.
@@ -56,192 +50,71 @@ func clog(n, r int) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// traffic is the cost of a plan but for the work of coding, which is counted from
-// schedules where no coefficient is zero, and from programs as it is.
-func traffic(p plan.Plan) sim.Cost {
-	c := sim.Count(p)
-	c.C3 = 0
-	return c
+// prepareAndShootCost is the closed formula of the paper's theorem, corrected for even L.
+func prepareAndShootCost(k, p int) (c1, c2 int) {
+	if k == 1 {
+		return 0, 0
+	}
+	L := clog(k, p+1) - 1 // the largest with (p+1)^L < K
+	power := func(e int) int { return int(math.Pow(float64(p+1), float64(e))) }
+	if L%2 == 1 {
+		return L + 1, (2*power((L+1)/2) - 2) / p
+	}
+	return L + 1, (power(L/2+1) + power(L/2) - 2) / p
 }
 
-func clampPorts(k, ports int) int { return max(1, min(ports, k-1)) }
-
-// TestPrepareAndShootCost compares counted costs with the closed formula of the
-// paper's theorem, corrected for even L, for all K up to 2048 and p up to 8.
+// TestPrepareAndShootCost compares counted costs with the formula for all K up to 2048 and p up to 8.
 func TestPrepareAndShootCost(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for ports := 1; ports <= 8; ports++ {
-		for k := 1; k <= 2048; k++ {
-			p := clampPorts(k, ports)
-			wantC1, wantC2 := 0, 0
-			if k > 1 {
-				L := clog(k, p+1) - 1 // the largest with (p+1)^L < K
-				half := func(e int) int { return int(math.Pow(float64(p+1), float64(e))) }
-				wantC1 = L + 1
-				if L%2 == 1 {
-					wantC2 = (2*half((L+1)/2) - 2) / p
-				} else {
-					wantC2 = (half(L/2+1) + half(L/2) - 2) / p
-				}
-			}
-			if got := count(t, f, "prepare-and-shoot", k, ports); got.C1 != wantC1 || got.C2 != wantC2 {
-				t.Fatalf("K=%d p=%d: counted %d/%d, formula %d/%d", k, ports, got.C1, got.C2, wantC1, wantC2)
-			}
-		}
-	}
+	checkCosts(t, "prepare-and-shoot", 2048, 8, prepareAndShootCost)
 }
 
 // TestPrepareAndShootTable checks (K, p): C1/C2 worked out by hand.
 func TestPrepareAndShootTable(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
 	for _, want := range []struct{ k, p, c1, c2 int }{
 		{1, 1, 0, 0}, {2, 1, 1, 1}, {4, 1, 2, 2}, {8, 1, 3, 4}, {16, 1, 4, 6}, {17, 1, 5, 10}, {27, 2, 3, 5},
 		{64, 1, 6, 14}, {65, 2, 4, 8}, {65, 1, 7, 22}, {256, 1, 8, 30},
 	} {
-		if got := count(t, f, "prepare-and-shoot", want.k, want.p); got.C1 != want.c1 || got.C2 != want.c2 {
-			t.Errorf("K=%d p=%d: %d/%d, want %d/%d", want.k, want.p, got.C1, got.C2, want.c1, want.c2)
+		if c1, c2 := prepareAndShootCost(want.k, want.p); c1 != want.c1 || c2 != want.c2 {
+			t.Errorf("K=%d p=%d: %d/%d, want %d/%d", want.k, want.p, c1, c2, want.c1, want.c2)
 		}
 	}
+}
+
+// universalCost is C1 and C2 of the universal algorithm: the least C2 in the fewest rounds.
+func universalCost(k, p int) (c1, c2 int) {
+	c1, c2 = clog(k, p+1), k
+	for m := 1; m <= k; m++ {
+		if n := ceilDiv(k, m); clog(m, p+1)+clog(n, p+1) == c1 {
+			c2 = min(c2, ceilDiv(m-1, p)+ceilDiv(n-1, p))
+		}
+	}
+	return c1, c2
 }
 
 // TestUniversalCost checks that the tuned step has the least C2 of all windows
 // with the least C1, is never above prepare-and-shoot, and meets known values.
 func TestUniversalCost(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for ports := 1; ports <= 8; ports++ {
-		for k := 1; k <= 2048; k++ {
-			p := clampPorts(k, ports)
-			best := math.MaxInt
-			for m := 1; m <= k; m++ {
-				n := ceilDiv(k, m)
-				if clog(m, p+1)+clog(n, p+1) == clog(k, p+1) {
-					best = min(best, ceilDiv(m-1, p)+ceilDiv(n-1, p))
-				}
-			}
-			got := count(t, f, "universal", k, ports)
-			if got.C1 != clog(k, p+1) || got.C2 != best {
-				t.Fatalf("K=%d p=%d: %d/%d, want %d/%d", k, ports, got.C1, got.C2, clog(k, p+1), best)
-			}
-			if paper := count(t, f, "prepare-and-shoot", k, ports); got.C2 > paper.C2 {
-				t.Fatalf("K=%d p=%d: C2 = %d, prepare-and-shoot has %d", k, ports, got.C2, paper.C2)
-			}
+	checkCosts(t, "universal", 2048, 8, func(k, p int) (int, int) {
+		c1, c2 := universalCost(k, p)
+		if _, paper := prepareAndShootCost(k, p); c2 > paper {
+			t.Fatalf("K=%d p=%d: C2 = %d, prepare-and-shoot has %d", k, p, c2, paper)
 		}
-	}
+		return c1, c2
+	})
 	for k, want := range map[int]int{5: 3, 10: 5, 17: 7, 24: 8, 48: 12, 100: 19} {
-		if got := count(t, f, "universal", k, 1).C2; got != want {
+		if _, got := universalCost(k, 1); got != want {
 			t.Errorf("K=%d: C2 = %d, want %d", k, got, want)
 		}
 	}
 }
 
-// TestBoundCut checks the bound for packets in pieces: against values worked out by hand, that it
-// is refused where the matrix has a zero off the diagonal, and that no plan of any algorithm is
-// below it.
-func TestBoundCut(t *testing.T) {
-	for _, b := range []struct {
-		k, r     int
-		separate bool
-		p        int
-		want     float64
-	}{
-		{1, 1, false, 1, 0}, {2, 2, false, 1, 1}, {4, 4, false, 1, 1.5}, {16, 16, false, 1, 1.875}, {16, 16, false, 15, 0.125},
-		{100, 10, false, 1, 1.08}, {100, 1, false, 1, 1}, {1, 4, false, 1, 1}, {10, 100, false, 2, 0.54}, {1, 1, true, 1, 1}, {5, 3, true, 2, 0.5},
-	} {
-		if got := algo.BoundCut(b.k, b.r, b.separate, b.p); math.Abs(got-b.want) > 1e-12 {
-			t.Errorf("K=%d R=%d separate=%t p=%d: bound %v, want %v", b.k, b.r, b.separate, b.p, got, b.want)
-		}
-	}
-	f := fieldtest.Parse(t, "257")
-	for _, separate := range []bool{false, true} {
-		for _, zero := range [][2]int{{0, 0}, {1, 1}, {2, 0}, {0, 1}, {3, 1}} {
-			a := matrix.NewDense(f, 4, 2)
-			for i := range 4 {
-				for j := range 2 {
-					a.Set(i, j, field.One)
-				}
-			}
-			a.Set(zero[0], zero[1], field.Element{})
-			p := &algo.Problem{Matrix: a, Separate: separate, Ports: 1}
-			if c2, ok := p.BoundCut(); ok != (zero[0] == zero[1] && !separate) || ok && c2 != 1 {
-				t.Errorf("a zero at %v, separate=%t: bound %v %t", zero, separate, c2, ok)
-			}
-		}
-	}
-	plans := map[string]int{}
-	for _, spec := range []string{"random:7", "cauchy", "lagrange", "dft", "vandermonde", "lch", "rs:vandermonde"} {
-		for _, name := range []string{"2^8", "257"} {
-			for _, k := range []int{1, 2, 4, 7, 9, 3, 8, 16}[:verifyall.Pick(5, 8)] {
-				for _, r := range []int{1, 3, k, 2 * k} {
-					for _, ports := range []int{1, 3} {
-						for _, separate := range []bool{false, true} {
-							checkBoundCut(t, name, spec, k, r, separate, ports, plans)
-						}
-					}
-				}
-			}
-		}
-	}
-	for _, a := range algo.Algorithms() {
-		if plans[a.Name] == 0 && !a.Traffic {
-			t.Errorf("no plan of %s was checked: %v", a.Name, plans)
-		}
-	}
-}
-
 func TestBaselineCosts(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for ports := 1; ports <= 4; ports++ {
-		for k := 1; k <= 200; k++ {
-			p := clampPorts(k, ports)
-			rounds, packets := clog(k, p+1), ceilDiv(k-1, p)
-			for name, want := range map[string][2]int{
-				"bruck-allgather": {rounds, packets},
-			} {
-				if got := count(t, f, name, k, ports); got.C1 != want[0] || got.C2 != want[1] {
-					t.Fatalf("%s, K=%d p=%d: %d/%d, want %d/%d", name, k, ports, got.C1, got.C2, want[0], want[1])
-				}
-			}
-		}
-	}
+	checkCosts(t, "bruck-allgather", 200, 4, func(k, p int) (int, int) { return clog(k, p+1), ceilDiv(k-1, p) })
 }
 
-// TestClasses compares the costs counted from classes with those counted from
-// every processor's schedule.
-func TestClasses(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for _, algorithm := range forAnyMatrix() {
-		for k := 1; k <= 70; k++ {
-			for _, ports := range []int{1, 2, 3, 5} {
-				p, err := algorithm.Compile(matrixtest.Random(t, f, k, 0), ports)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := plan.Materialize(p) // has a class for every processor
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got, want := traffic(p), traffic(m); !reflect.DeepEqual(got, want) {
-					t.Fatalf("%s, K=%d p=%d: %+v from classes, %+v from all", algorithm.Name, k, ports, got, want)
-				}
-				if got, want := plan.MemorySlots(p), plan.MemorySlots(m); got != want {
-					t.Fatalf("%s, K=%d p=%d: %d slots from classes, %d from all", algorithm.Name, k, ports, got, want)
-				}
-			}
-		}
-	}
-}
-
-// TestBounds checks the lower bounds against values worked out by hand and every
-// algorithm's cost against the bounds.
+// TestBounds checks the lower bounds against values worked out by hand, the formula that BoundC2 solves by search, and
+// where prepare-and-shoot meets the min-cut bound. The other tests of costs compare plans with them.
 func TestBounds(t *testing.T) {
-	for _, b := range []struct{ k, p, c1, c2 int }{
-		{1, 1, 0, 0}, {2, 1, 1, 1}, {4, 1, 2, 2}, {7, 1, 3, 3}, {8, 1, 3, 4}, {16, 1, 4, 5}, {24, 1, 5, 7}, {64, 1, 6, 11},
-		{27, 2, 3, 4}, {10, 8, 2, 2},
-	} {
-		if c1, c2 := algo.BoundC1(b.k, b.p), algo.BoundC2(b.k, b.p); c1 != b.c1 || c2 != b.c2 {
-			t.Errorf("K=%d p=%d: bounds %d/%d, want %d/%d", b.k, b.p, c1, c2, b.c1, b.c2)
-		}
-	}
 	f := fieldtest.Parse(t, "2^8")
 	for _, b := range []struct {
 		k, r     int
@@ -249,6 +122,8 @@ func TestBounds(t *testing.T) {
 		p        int
 		c1, c2   int
 	}{
+		{1, 1, false, 1, 0, 0}, {2, 2, false, 1, 1, 1}, {4, 4, false, 1, 2, 2}, {7, 7, false, 1, 3, 3}, {8, 8, false, 1, 3, 4},
+		{24, 24, false, 1, 5, 7}, {64, 64, false, 1, 6, 11}, {27, 27, false, 2, 3, 4}, {10, 10, false, 8, 2, 2},
 		{4, 8, false, 1, 3, 2}, {4, 8, true, 1, 4, 1}, {8, 4, true, 1, 4, 1}, {8, 7, false, 1, 3, 2}, {8, 8, true, 2, 2, 1}, {9, 3, true, 2, 3, 1},
 		{8, 1, false, 1, 3, 1}, {1, 1, true, 1, 1, 1},
 	} {
@@ -257,12 +132,8 @@ func TestBounds(t *testing.T) {
 			t.Errorf("K=%d R=%d separate=%t p=%d: bounds %d/%d, want %d/%d", b.k, b.r, b.separate, b.p, c1, c2, b.c1, b.c2)
 		}
 	}
-	// The formula that BoundC2 solves by search.
 	for p := 1; p <= 8; p++ {
-		for k := 2; k <= 2048; k++ {
-			if k <= p {
-				continue
-			}
+		for k := p + 1; k <= 2048; k++ {
 			x, y := float64(p), float64(k)
 			root := 0.5 - 1/x + math.Sqrt(0.25-1/x-1/(x*x)+2*y/(x*x))
 			if want := max(1, int(math.Ceil(root-1e-9))); algo.BoundC2(k, p) != want {
@@ -270,31 +141,107 @@ func TestBounds(t *testing.T) {
 			}
 		}
 	}
-	for _, algorithm := range forAnyMatrix() {
-		for k := 1; k <= 300; k++ {
-			for p := 1; p <= 4; p++ {
-				ports := clampPorts(k, p)
-				c := count(t, f, algorithm.Name, k, p)
-				if c.C1 < algo.BoundC1(k, ports) || c.C2 < algo.BoundC2(k, ports) {
-					t.Errorf("%s, K=%d p=%d: %d/%d is below a bound", algorithm.Name, k, p, c.C1, c.C2)
-				}
-				if cut, ok := algo.BoundMinCut(k, ports); ok && c.C1 == algo.BoundC1(k, ports) && c.C2 < cut {
-					t.Errorf("%s, K=%d p=%d: C2 = %d is below the min-cut bound %d", algorithm.Name, k, p, c.C2, cut)
-				}
-			}
-		}
-	}
-	// Prepare-and-shoot meets the min-cut bound where K is a power of p+1.
-	for _, k := range []int{4, 8, 16, 64, 256, 1024} {
-		if cut, ok := algo.BoundMinCut(k, 1); !ok || cut != count(t, f, "prepare-and-shoot", k, 1).C2 {
+	for _, k := range []int{1, 4, 8, 16, 64, 256, 1024} {
+		if cut, ok := algo.BoundMinCut(k, 1); !ok || cut != count(t, "prepare-and-shoot", k, 1).C2 {
 			t.Errorf("K=%d: min-cut bound %d, %v", k, cut, ok)
 		}
 	}
-	if c2, ok := algo.BoundMinCut(1, 1); !ok || c2 != 0 {
-		t.Errorf("K=1: bound %d, %v", c2, ok)
-	}
 	if _, ok := algo.BoundMinCut(6, 1); ok {
 		t.Error("K=6, p=1: a min-cut bound, and 6 is no power of 2")
+	}
+}
+
+// front lists C1/C2 of plans.
+func front(plans []plan.Plan) string {
+	var list []string
+	for _, p := range plans {
+		c := sim.Count(p)
+		list = append(list, fmt.Sprintf("%d/%d", c.C1, c.C2))
+	}
+	return strings.Join(list, " ")
+}
+
+// TestFoldedFront compares the costs of Lagrange matrices between cosets, over all
+// ways to fuse layers, down to one, with the table of the theory: every K with M cosets of a
+// power of two, or of three, points.
+func TestFoldedFront(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		k     int
+		want  [3]string // p = 1, 2, 3
+	}{
+		{"257", 16, [3]string{"4/6", "3/4", "2/2"}},
+		{"257", 24, [3]string{"5/8 6/7", "3/5 4/4", "3/3"}},
+		{"257", 32, [3]string{"5/10 6/8", "4/5", "3/4"}},
+		{"257", 48, [3]string{"6/12 7/10 8/9", "4/6", "3/5 4/4"}},
+		{"257", 64, [3]string{"6/14 7/12 8/10", "4/8 6/6", "3/6 4/4"}},
+		{"257", 96, [3]string{"7/18 8/14 9/12 10/11", "5/9 6/8 7/7", "4/6 5/5"}},
+		{"7681", 256, [3]string{"8/30 9/24 10/18 11/16 12/14", "6/16 7/13 8/9", "4/10 5/8 6/6"}},
+		{"163", 81, [3]string{"7/17 8/16 9/13 12/12", "4/8 5/7 6/6", "4/6 5/5"}},
+	} {
+		for i, want := range c.want {
+			p := shaped(t, c.field, matrices.Spec{Family: "lagrange"}, c.k, c.k, false, i+1)
+			plans := append(must(lookup(t, "universal").Plans(p))(t), must(lookup(t, "folded-lagrange").Plans(p))(t)...)
+			if got := front(schedule.Undominated(t.Context(), plans)); got != want {
+				t.Errorf("K=%d p=%d: %s, want %s", c.k, i+1, got, want)
+			}
+		}
+	}
+}
+
+// TestStructuredCosts compares counted costs with the closed formulas: of M·(p+1)^H points H rounds and packets, those of
+// the universal algorithm for M, and one more for a natural order. The inverse takes as many.
+func TestStructuredCosts(t *testing.T) {
+	type row struct {
+		algorithm    string
+		spec         matrices.Spec
+		field        string
+		k, p, c1, c2 int
+	}
+	dft, reversed := matrices.Spec{Family: "dft"}, matrices.Spec{Family: "dft", Order: "reversed"}
+	rows := []row{ // mixed radices
+		{"dft", reversed, "97", 48, 1, 6, 6}, {"dft", reversed, "97", 48, 2, 4, 4}, {"dft", reversed, "97", 96, 1, 7, 7},
+		{"dft", reversed, "61", 60, 1, 7, 7}, {"dft", reversed, "61", 60, 2, 5, 5}, {"dft", reversed, "61", 60, 4, 3, 3},
+		{"dft", reversed, "2^8", 15, 1, 5, 5}, {"dft", reversed, "2^8", 15, 2, 3, 3}, {"dft", reversed, "2^8", 51, 2, 4, 5},
+		{"dft", reversed, "257", 16, 2, 3, 3}, {"dft", reversed, "257", 64, 2, 4, 4}, {"dft", reversed, "257", 256, 2, 6, 6},
+		{"dft", dft, "257", 4, 1, 3, 3}, {"dft", dft, "257", 64, 1, 7, 7}, {"dft", dft, "257", 64, 3, 4, 4},
+		{"dft", reversed, "5", 4, 1, 2, 2}, // erratum 5: of one coset there is nothing but the DFT
+		{"additive-fft", matrices.Spec{Family: "lch"}, "2^8", 64, 3, 3, 3},
+		{"cauchy", matrices.Spec{Family: "cauchy"}, "2^8", 64, 1, 7, 12}, {"cauchy", matrices.Spec{Family: "cauchy"}, "2^8", 64, 1, 8, 10},
+	}
+	for _, k := range []int{6, 8, 10, 12, 20, 24, 28, 40, 48, 64} {
+		m, h := k, 0
+		for ; m%2 == 0; h++ {
+			m /= 2
+		}
+		c1, c2 := universalCost(m, 1)
+		rows = append(rows, row{"draw-and-loose", matrices.Spec{Family: "vandermonde"}, "257", k, 1, c1 + h, c2 + h},
+			row{"lagrange", matrices.Spec{Family: "lagrange"}, "257", k, 1, 2 * (c1 + h), 2 * (c2 + h)},
+			row{"additive-fft", matrices.Spec{Family: "lch"}, "2^8", k, 1, c1 + h, c2 + h})
+	}
+	for _, c := range rows {
+		m := must(c.spec.Build(fieldtest.Parse(t, c.field), c.k, c.k))(t)
+		for _, m := range []matrix.Matrix{m, must(matrix.Inverse(t.Context(), m))(t)} {
+			plans := must(lookup(t, c.algorithm).Plans(problem(t, m, c.p, algo.Natural)))(t)
+			if !slices.ContainsFunc(plans, func(q plan.Plan) bool { return sim.Count(q).C1 <= c.c1 && sim.Count(q).C2 <= c.c2 }) {
+				t.Errorf("%s over %s, K=%d p=%d: %s has %s, want %d/%d", m.ID(), c.field, c.k, c.p, c.algorithm, front(plans), c.c1, c.c2)
+			}
+		}
+	}
+}
+
+// TestInProcess has the planner take layers where they multiply less than a direct product, of two bits each, which
+// one kernel does: C3 is 4 for each layer.
+func TestInProcess(t *testing.T) {
+	for _, c := range []struct {
+		matrix string
+		k, c3  int
+	}{{"cauchy", 8, 8}, {"cauchy", 32, 16}, {"rs:vandermonde", 64, 20}, {"fti", 64, 20}, {"rs:cauchy", 128, 24}, {"lch", 256, 16}, {"cauchy", 96, 22}, {"cauchy", 31, 31}} {
+		p := shaped(t, "2^8", matrices.Spec{Family: c.matrix}, c.k, c.k, false, 0)
+		q := must(algo.Choose(algo.Auto, p, inProcess))(t)
+		if got := sim.Count(q).C3; got != c.c3 {
+			t.Errorf("%s, K=%d: %s %s, C3 = %d, want %d", c.matrix, c.k, q.Info().Algorithm, q.Info().Parameters, got, c.c3)
+		}
 	}
 }
 
@@ -316,115 +263,18 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// TestChoose compares auto's choice with the least model time over the registry.
-func TestChoose(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for _, k := range []int{1, 2, 5, 17, 40} {
-		for _, ports := range []int{1, 3} {
-			for _, model := range []sim.Model{
-				{Beta: 1000, Tau: 0, Bytes: 1}, {Beta: 0, Tau: 1e-9, Bytes: 1 << 20}, {Beta: 20000, Tau: 1e-9, Bytes: 1000},
-			} {
-				a := matrixtest.Random(t, f, k, 1)
-				p, err := algo.Choose(algo.Auto, problem(t, a, ports, algo.Natural), model)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := model.Time(sim.Count(p))
-				for _, other := range forAnyMatrix() {
-					q, err := other.Compile(a, ports)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if x := model.Time(sim.Count(q)); x < got {
-						t.Errorf("K=%d p=%d %+v: auto takes %s (%v), %s has %v", k, ports, model, p.Info().Algorithm, got, other.Name, x)
-					}
-				}
-			}
-		}
-	}
-	for _, name := range []string{"prepare-and-shoot", "bruck-allgather"} {
-		p, err := algo.Choose(name, problem(t, matrixtest.Random(t, f, 9, 1), 2, algo.Natural), sim.Model{})
-		if err != nil || p.Info().Algorithm != name {
-			t.Errorf("%s: chose %v, %v", name, p.Info().Algorithm, err)
-		}
-	}
-	if _, err := algo.Choose("nearest", problem(t, matrixtest.Random(t, f, 9, 1), 2, algo.Natural), sim.Model{}); err == nil {
-		t.Error("an unknown algorithm was chosen")
-	}
-}
-
 // TestOnDemand makes one program and the cost of a plan for a million processors.
 func TestOnDemand(t *testing.T) {
-	f := fieldtest.Parse(t, "2147483647")
 	const k = 1_000_000
-	a, err := matrix.Cauchy(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := matrixtest.Cauchy(t, fieldtest.Parse(t, "2147483647"), k)
 	for _, ports := range []int{1, 4} {
-		p, err := lookup(t, "universal").Compile(a, ports)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prog, err := p.Program(12345)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(lookup(t, "universal").Compile(a, ports))(t)
+		prog := must(p.Program(12345))(t)
 		if got, want := prog.Schedule().Slots, p.Schedule(12345).Slots; got != want {
 			t.Errorf("p=%d: a program of %d slots and a schedule of %d", ports, got, want)
 		}
-		cost := sim.Count(p)
-		if cost.C1 != clog(k, ports+1) {
+		if cost := sim.Count(p); cost.C1 != clog(k, ports+1) {
 			t.Errorf("p=%d: C1 = %d, want %d", ports, cost.C1, clog(k, ports+1))
-		}
-	}
-}
-
-// checkBoundCut checks that every plan there is for a matrix moves as much, and has as large a C2,
-// as [algo.BoundCut] says, where that holds. It counts plans by algorithm. spec is as for
-// [algotest.Compile]; nothing is checked where there is no such matrix.
-func checkBoundCut(t testing.TB, fieldName, spec string, k, r int, separate bool, ports int, plans map[string]int) {
-	t.Helper()
-	s, err := matrices.ParseSpec(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := s.Build(fieldtest.Parse(t, fieldName), k, r)
-	if err != nil {
-		return
-	}
-	p := &algo.Problem{Matrix: m, Separate: separate, Ports: ports, Limits: algo.Limits{Memory: 1 << 30}}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	bound, ok := p.BoundCut()
-	if !ok {
-		return
-	}
-	for _, a := range algo.Algorithms() {
-		list, err := a.Plans(p)
-		if err != nil && !errors.Is(err, algo.ErrStructure) {
-			t.Fatal(err)
-		}
-		for _, q := range list {
-			plans[a.Name]++
-			sent := 0
-			for _, c := range q.Classes() {
-				for _, round := range q.Schedule(c.Representative).Rounds {
-					for _, x := range round.Sends {
-						sent += c.Count * len(x.Slots)
-					}
-				}
-			}
-			cost := sim.Count(q)
-			total := k + r - 2
-			if separate {
-				total++
-			}
-			if moved := float64(sent) / float64(q.Info().PieceCount()); moved < float64(total) || cost.PacketC2() < bound {
-				t.Errorf("%s %s, %s over %s, K=%d R=%d separate=%t p=%d: %v packets move, C2 = %v: the bounds are %d and %v",
-					a.Name, q.Info().Parameters, spec, fieldName, k, r, separate, ports, moved, cost.PacketC2(), total, bound)
-			}
 		}
 	}
 }

@@ -7,12 +7,9 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/algo/algotest"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/matrix/matrices"
-	"volley/plan"
-	"volley/sim"
 )
 
 // TestProblem checks who is source and sink, and the bounds, by hand.
@@ -63,126 +60,24 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-// TestPhases checks the names of the rounds, which people read, and what is said of a
-// plan's parameters.
-func TestPhases(t *testing.T) {
-	for _, c := range []struct{ algorithm, field, matrix, order string }{
-		{"universal", "2^8", "cauchy", ""}, {"windows", "2^8", "cauchy", ""}, {"dft", "257", "dft", "reversed"}, {"dft", "257", "dft", ""},
-		{"draw-and-loose", "97", "vandermonde", ""}, {"lagrange", "257", "lagrange", ""}, {"folded-lagrange", "257", "lagrange", ""},
-		{"exchange", "2^8", "cauchy", ""},
-		{"additive-fft", "2^8", "lch", ""},
-	} {
-		k := 16
-		if c.algorithm == "draw-and-loose" || c.algorithm == "windows" {
-			k = 24
-		}
-		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, k, 1, func(s *matrices.Spec) { s.Order = c.order })
-		var text strings.Builder
-		for _, ph := range p.Info().Phases {
-			fmt.Fprintf(&text, "%s %d, ", ph.Name, ph.Rounds)
-		}
-		text.WriteString(p.Info().Parameters)
-		for _, note := range p.Info().Notes {
-			text.WriteString("; " + note)
-		}
-		want := map[string]string{
-			"universal": "prepare 2, shoot 2, m=4 n=4", "windows": "prepare 2, window 2, shoot 2, B=2 m=4 c=2 stride=15", "dft reversed": "stage 4, groups 2·2·2·2; structure: radices 2·2·2·2", "dft": "stage 4, permute 1, groups 2·2·2·2 permute; structure: radices 2·2·2·2; natural order by one round that permutes the results",
-			"draw-and-loose": "loose 5, groups 3·2·2·2; structure: a coset of the multiplicative subgroup of order 24", "lagrange": "inverse loose 4, loose 4, groups 2·2·2·2·2·2·2·2; structure: both point sets a coset of the multiplicative subgroup of order 16",
-			"folded-lagrange": "inverse loose 1, fused 3, loose 1, groups 2·8·2; structure: both point sets a coset of the multiplicative subgroup of order 16", "exchange": "hand out 15, hand back 15, pieces=16 radices 16, 16; structure: both point sets a coset of an additive subgroup of order 16; by its layers each processor computes its slice of the results",
-			"additive-fft": "loose 4, groups 2·2·2·2; structure: a coset of an additive subgroup of order 16",
-		}[strings.TrimSpace(c.algorithm+" "+c.order)]
-		if got := text.String(); got != want {
-			t.Errorf("%s %s: %s, want %s", c.algorithm, c.order, got, want)
-		}
-	}
-}
-
-// TestPlansAreFront checks that of the plans of a family none is worse than another one in
-// both C1 and C2, the fewest rounds first, and what is said of them.
-func TestPlansAreFront(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
+// TestPlansSay has the parameters, notes and layers of plans for sinks; package plan shows others.
+func TestPlansSay(t *testing.T) {
 	for _, c := range []struct {
-		algorithm, matrix string
-		k, r, ports       int
-		want              string // of the first plan: parameters, notes and layers
+		algorithm string
+		k, r      int
+		want      string
 	}{
-		{"sinks", "cauchy", 25, 5, 1, "groups=4 m=2 n=4"},
-		{"sinks-structured", "cauchy", 96, 32, 1, "groups=3 of 2·16·2; structure of the blocks: both point sets a coset of an additive subgroup of order 32; " +
+		{"sinks", 25, 5, "groups=4 m=2 n=4"},
+		{"sinks-structured", 96, 32, "groups=3 of 2·16·2; structure of the blocks: both point sets a coset of an additive subgroup of order 32; " +
 			"layer 0 of each group, inverse loose: 16 groups of 2: {0 1} {2 3} {4 5} {6 7} …; layer 1 of each group, fused: 2 groups of 16: {0 2 4 6 …} {1 3 5 7 …}; " +
 			"layer 2 of each group, loose: 16 groups of 2: {0 1} {2 3} {4 5} {6 7} …"},
-		{"exchange", "cauchy", 16, 4, 1, "pieces=16 radices 2·2·2·2, 2·2·2·2"},
-		{"folded-lagrange", "lagrange", 64, 64, 1, ""},
-		{"cauchy", "cauchy", 64, 64, 1, ""},
-		{"universal", "random:1", 128, 128, 1, "m=16 n=8"},
+		{"windows", 24, 24, "B=2 m=4 c=2 stride=15"},
+		{"exchange", 16, 4, "pieces=16 radices 2·2·2·2, 2·2·2·2"},
 	} {
-		spec := must(matrices.ParseSpec(c.matrix))(t)
-		field := f
-		if c.matrix == "lagrange" {
-			field = fieldtest.Parse(t, "257")
-		}
-		p := &algo.Problem{Matrix: must(spec.Build(field, c.k, c.r))(t), Ports: c.ports}
-		if err := p.Prepare(); err != nil {
-			t.Fatal(err)
-		}
-		a := must(algo.Lookup(c.algorithm))(t)
-		plans := must(a.Plans(p))(t)
-		for i := 1; i < len(plans); i++ {
-			x, y := sim.Count(plans[i-1]), sim.Count(plans[i])
-			if x.C1 >= y.C1 || x.PacketC2() <= y.PacketC2() {
-				t.Errorf("%s, K=%d R=%d p=%d: %d/%v before %d/%v", c.algorithm, c.k, c.r, c.ports, x.C1, x.PacketC2(), y.C1, y.PacketC2())
-			}
-		}
-		info := plans[0].Info()
-		if got := strings.Join(slices.Concat([]string{info.Parameters}, info.Notes, info.Layers), "; "); c.want != "" && got != c.want {
-			t.Errorf("%s, K=%d R=%d p=%d: %s, want %s", c.algorithm, c.k, c.r, c.ports, got, c.want)
-		}
-	}
-}
-
-// TestScheduleTerms compares the multiply-adds that a schedule counts without
-// coefficients with those of the program: no fewer, and as many where no coefficient
-// can be zero.
-func TestScheduleTerms(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	check := func(p plan.Plan, exact bool) {
-		t.Helper()
-		info := p.Info()
-		for proc := range info.Processors {
-			prog := must(p.Program(proc))(t)
-			if may, has := p.Schedule(proc).Terms, prog.Terms(); may < has || exact && may != has {
-				t.Errorf("%s %s, K=%d p=%d, processor %d: %d multiply-adds, the schedule says %d", info.Algorithm, info.Parameters, info.Processors, info.Ports, proc, has, may)
-				return
-			}
-		}
-	}
-	for _, a := range algo.Algorithms() {
-		for _, k := range []int{1, 2, 3, 7, 12, 16, 24, 27, 48} {
-			for _, ports := range []int{1, 2, 3} {
-				p := must(algo.NewProblem(must(matrix.Cauchy(f, k, k))(t), ports, algo.Natural))(t)
-				plans, err := a.Plans(p)
-				if err != nil {
-					continue
-				}
-				for _, q := range plans {
-					check(q, !a.Structured || a.Name == "split") // a layer may have zeros
-				}
-			}
-		}
-		for _, shape := range [][2]int{{12, 5}, {5, 12}, {24, 8}, {8, 24}, {20, 1}} {
-			for _, separate := range []bool{false, true} {
-				m := must(matrices.Spec{Family: "cauchy"}.Build(f, shape[0], shape[1]))(t)
-				p := &algo.Problem{Matrix: m, Separate: separate, Ports: 2}
-				if err := p.Prepare(); err != nil {
-					t.Fatal(err)
-				}
-				plans, err := a.Plans(p)
-				if err != nil {
-					continue
-				}
-				for _, q := range plans {
-					check(q, a.Name == "sinks" || a.Name == "exchange")
-				}
-			}
+		p := shaped(t, "2^8", matrices.Spec{Family: "cauchy"}, c.k, c.r, false, 1)
+		info := must(lookup(t, c.algorithm).Plans(p))(t)[0].Info()
+		if got := strings.Join(slices.Concat([]string{info.Parameters}, info.Notes, info.Layers), "; "); got != c.want {
+			t.Errorf("%s, K=%d R=%d: %s, want %s", c.algorithm, c.k, c.r, got, c.want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"volley/algo"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/internal/verifyall"
 	"volley/matrix"
 	"volley/plan"
@@ -24,16 +25,12 @@ type relayProblem struct {
 }
 
 // relayPlan returns the plan of the registry.
-func relayPlan(p relayProblem) (*plan.Materialized, error) {
-	a, err := algo.Lookup("relay")
-	if err != nil {
-		return nil, err
-	}
+func relayPlan(t *testing.T, p relayProblem) (*plan.Materialized, error) {
 	q := &algo.Problem{Traffic: &p.Traffic, Ports: p.Ports}
 	if err := q.Prepare(); err != nil {
 		return nil, err
 	}
-	plans, err := a.Plans(q)
+	plans, err := lookup(t, "relay").Plans(q)
 	if err != nil {
 		return nil, err
 	}
@@ -45,43 +42,33 @@ func relayPlan(p relayProblem) (*plan.Materialized, error) {
 func TestRelay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{"2^8", "257"} {
-		f, err := field.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
 		for run := range 200 {
 			n := 1 + rng.IntN(9)
-			p := relayProblem{algo.Traffic{Field: f, Pieces: rng.IntN(4), Inputs: make([]int, n), Outputs: make([]int, n)}, 1 + rng.IntN(3)}
-			for k := range n {
-				p.Inputs[k] = rng.IntN(4)
-			}
-			p.Inputs[rng.IntN(n)]++
+			p := relayOf(t, n, 1+rng.IntN(3), rng.IntN(4))
+			p.Field = fieldtest.Parse(t, name)
 			for range 1 + rng.IntN(5) {
-				var w algo.Codeword
+				var sources, sinks []int
 				for k := range n {
-					for i := range p.Inputs[k] {
-						if rng.IntN(2) == 0 {
-							w.Sources = append(w.Sources, algo.Packet{Proc: k, Index: i})
-						}
-					}
-				}
-				if len(w.Sources) == 0 {
-					continue
+					sources = append(sources, copies(k, rng.IntN(3))...)
 				}
 				for range 1 + rng.IntN(5) {
-					k := rng.IntN(n)
-					w.Sinks = append(w.Sinks, algo.Packet{Proc: k, Index: p.Outputs[k]})
-					p.Outputs[k]++
-					var c []field.Element
-					for range w.Sources {
-						c = append(c, field.Code(uint64(rng.IntN(256))))
-					}
-					w.Coefficients = append(w.Coefficients, c)
+					sinks = append(sinks, rng.IntN(n))
 				}
-				p.Codewords = append(p.Codewords, w)
+				if len(sources) > 0 {
+					addWord(&p, sources, sinks)
+				}
 			}
-			if len(p.Codewords) == 0 {
-				continue
+			for _, w := range p.Codewords {
+				shared := map[int]int{} // by processor, how many inputs before those of the word
+				for i, source := range w.Sources {
+					if _, ok := shared[source.Proc]; !ok {
+						shared[source.Proc] = rng.IntN(source.Index + 1)
+					}
+					w.Sources[i].Index -= shared[source.Proc]
+					for j := range w.Sinks {
+						w.Coefficients[j][i] = field.Code(uint64(rng.IntN(256)))
+					}
+				}
 			}
 			checkRelay(t, fmt.Sprintf("%s, run %d", name, run), p)
 		}
@@ -91,10 +78,7 @@ func TestRelay(t *testing.T) {
 // checkRelay compares the transfer matrix of a relay with its codewords.
 func checkRelay(t *testing.T, name string, p relayProblem) *plan.Materialized {
 	t.Helper()
-	m, err := relayPlan(p)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	m := must(relayPlan(t, p))(t)
 	pieces := max(1, p.Pieces)
 	before := func(list []int, k int) (n int) {
 		for _, x := range list[:k] {
@@ -123,38 +107,19 @@ func checkRelay(t *testing.T, name string, p relayProblem) *plan.Materialized {
 // of one packet, the fewest packets that any schedule takes in all, and that nobody
 // multiplies by more than a fair share of the coefficients.
 func TestRelayStripes(t *testing.T) {
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for k := 2; k <= 24; k++ {
 		for r := 1; r < k; r++ {
-			p := relayProblem{algo.Traffic{Field: f, Inputs: make([]int, k), Outputs: make([]int, k)}, 1}
+			p := relayOf(t, k, 1, 0)
 			for stripe := range k {
-				var w algo.Codeword
+				var nodes []int
 				for i := range k {
-					node := (stripe + i) % k
-					if i < r {
-						w.Sinks = append(w.Sinks, algo.Packet{Proc: node, Index: p.Outputs[node]})
-						p.Outputs[node]++
-						w.Coefficients = append(w.Coefficients, nil)
-					} else {
-						w.Sources = append(w.Sources, algo.Packet{Proc: node, Index: p.Inputs[node]})
-						p.Inputs[node]++
-					}
+					nodes = append(nodes, (stripe+i)%k)
 				}
-				for j := range r {
-					for i := range k - r {
-						w.Coefficients[j] = append(w.Coefficients[j], field.Code(uint64(2+i*r+j)))
-					}
-				}
-				p.Codewords = append(p.Codewords, w)
+				addWord(&p, nodes[r:], nodes[:r])
 			}
-			m := checkRelay(t, fmt.Sprintf("K = %d, R = %d", k, r), p)
-			if cost := sim.Count(m); cost.C1 != k-1 || cost.C2 != k-1 {
-				t.Errorf("K = %d, R = %d: C1 = %d, C2 = %d: want %d", k, r, cost.C1, cost.C2, k-1)
-			} else if cost.C3 != r*(k-r) {
-				t.Errorf("K = %d, R = %d: C3 = %d: want %d, for K processors multiply by K times as many coefficients", k, r, cost.C3, r*(k-r))
+			cost := sim.Count(checkRelay(t, fmt.Sprintf("K = %d, R = %d", k, r), p))
+			if cost.C1 != k-1 || cost.C2 != k-1 || cost.C3 != r*(k-r) { // K processors multiply by K times as many coefficients
+				t.Errorf("K = %d, R = %d: %d/%d, C3 = %d: want %d/%d, %d", k, r, cost.C1, cost.C2, cost.C3, k-1, k-1, r*(k-r))
 			}
 		}
 	}
@@ -163,11 +128,7 @@ func TestRelayStripes(t *testing.T) {
 // relayOf returns a problem without codewords of so many processors, in GF(2^8).
 func relayOf(t *testing.T, processors, ports, pieces int) relayProblem {
 	t.Helper()
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return relayProblem{algo.Traffic{Field: f, Pieces: pieces, Inputs: make([]int, processors), Outputs: make([]int, processors)}, ports}
+	return relayProblem{algo.Traffic{Field: fieldtest.Parse(t, "2^8"), Pieces: pieces, Inputs: make([]int, processors), Outputs: make([]int, processors)}, ports}
 }
 
 // addWord adds a codeword of one more input of each of some processors, and one more
@@ -201,46 +162,33 @@ func upTo(from, to int) (list []int) {
 // copies returns a list of n times the same.
 func copies(k, n int) []int { return slices.Repeat([]int{k}, n) }
 
-// relayTraffic returns what the processors send and receive.
-func relayTraffic(m *plan.Materialized) (sent, received []int) {
-	sent, received = make([]int, len(m.Programs)), make([]int, len(m.Programs))
-	for k, p := range m.Programs {
+// relayTraffic returns what all processors send, and the most that one of them sends, or receives.
+func relayTraffic(m *plan.Materialized) (total, busiest int) {
+	for _, p := range m.Programs {
+		sent, received := 0, 0
 		for _, round := range p.Rounds {
 			for _, s := range round.Sends {
-				sent[k] += len(s.Slots)
+				sent += len(s.Slots)
 			}
 			for _, r := range round.Recvs {
-				received[k] += r.Count
+				received += r.Count
 			}
 		}
+		total, busiest = total+sent, max(busiest, sent, received)
 	}
-	return sent, received
-}
-
-// busiest returns the most that a processor of a relay sends, or receives.
-func busiest(m *plan.Materialized) int {
-	sent, received := relayTraffic(m)
-	return max(slices.Max(sent), slices.Max(received))
-}
-
-// total returns the sum.
-func total(list []int) (n int) {
-	for _, x := range list {
-		n += x
-	}
-	return n
+	return total, busiest
 }
 
 // TestRelayLeads compares what the busiest processor has to do with formulas for kinds of
 // problems where the best leads are plain.
 func TestRelayLeads(t *testing.T) {
-	check := func(name string, p relayProblem, want int) *plan.Materialized {
+	check := func(name string, p relayProblem, want int) (total int) {
 		t.Helper()
-		m := checkRelay(t, name, p)
-		if got := busiest(m); got != want {
-			t.Errorf("%s: the busiest has %d to do: want %d", name, got, want)
+		total, busiest := relayTraffic(checkRelay(t, name, p))
+		if busiest != want {
+			t.Errorf("%s: the busiest has %d to do: want %d", name, busiest, want)
 		}
-		return m
+		return total
 	}
 	for n := 1; n <= 5; n++ {
 		for s := 1; s <= 5; s++ {
@@ -249,9 +197,8 @@ func TestRelayLeads(t *testing.T) {
 			p := relayOf(t, n+s, 1, 1)
 			addWord(&p, upTo(0, n), upTo(n, n+s))
 			name := fmt.Sprintf("%d sources, %d sinks", n, s)
-			m := check(name, p, min(max(n-1, s), max(n, s-1)))
-			if sent, _ := relayTraffic(m); total(sent) != n+s-1 {
-				t.Errorf("%s: %d elements: want %d", name, total(sent), n+s-1)
+			if total := check(name, p, min(max(n-1, s), max(n, s-1))); total != n+s-1 {
+				t.Errorf("%s: %d elements: want %d", name, total, n+s-1)
 			}
 			// All N sources on one processor: it leads and sends each sink its sum, or one of the
 			// sinks does, which obtains the N, or S sums if they are fewer.
@@ -299,7 +246,7 @@ func recoveryOf(t *testing.T, k, r, f, pieces int) relayProblem {
 // other sinks' packets; chains of all sources, one for each sink, take F·N/(K-F). The mixture is
 // never above the least of these.
 func TestRelayRecovery(t *testing.T) {
-	for k := 2; k <= verifyall.Pick(12, 16); k++ {
+	for k := 2; k <= verifyall.Pick(9, 16); k++ {
 		for r := 1; r < k; r++ {
 			for f := 1; f <= r; f++ {
 				n, survivors, lost := float64(k-r), float64(k-f), float64(f)
@@ -308,14 +255,8 @@ func TestRelayRecovery(t *testing.T) {
 				chains := max(1, lost*n/survivors)
 				pieces := f * ((15 + f) / f) // sinks by turns come out even
 				p := recoveryOf(t, k, r, f, pieces)
-				m, err := relayPlan(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if k <= 8 {
-					checkRelay(t, fmt.Sprintf("K = %d, R = %d, F = %d", k, r, f), p)
-				}
-				if got, most := float64(busiest(m))/float64(len(p.Codewords)*pieces), min(sources, sinks, chains); got > most+1e-9 {
+				_, busiest := relayTraffic(checkRelay(t, fmt.Sprintf("K = %d, R = %d, F = %d", k, r, f), p))
+				if got, most := float64(busiest)/float64(len(p.Codewords)*pieces), min(sources, sinks, chains); got > most+1e-9 {
 					t.Errorf("K = %d, R = %d, F = %d: %.4f packets a stripe: want %.4f at most (%.3f, %.3f, %.3f)", k, r, f, got, most, sources, sinks, chains)
 				}
 			}
@@ -327,17 +268,15 @@ func TestRelayRecovery(t *testing.T) {
 		k, r, f int
 		want    string
 	}{{16, 4, 1, "1.00"}, {16, 4, 2, "1.00"}, {16, 4, 4, "1.23"}, {64, 8, 4, "1.00"}, {16, 8, 8, "1.44"}, {8, 2, 2, "1.16"}, {64, 8, 8, "1.12"}} {
-		m, err := relayPlan(recoveryOf(t, x.k, x.r, x.f, 16))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(relayPlan(t, recoveryOf(t, x.k, x.r, x.f, 16)))(t)
+		_, busiest := relayTraffic(m)
 		stripes := float64(16 * (x.k - x.f))
-		if got := fmt.Sprintf("%.2f", float64(busiest(m))/stripes); got != x.want {
+		if got := fmt.Sprintf("%.2f", float64(busiest)/stripes); got != x.want {
 			t.Errorf("%+v: %s packets a stripe", x, got)
 		}
 		// Results leave while others are gathered.
-		if c2 := float64(sim.Count(m).C2); c2 > 1.1*float64(busiest(m)) {
-			t.Errorf("%+v: C2 is %.2f packets a stripe, for %.2f at the busiest", x, c2/stripes, float64(busiest(m))/stripes)
+		if c2 := float64(sim.Count(m).C2); c2 > 1.1*float64(busiest) {
+			t.Errorf("%+v: C2 is %.2f packets a stripe, for %.2f at the busiest", x, c2/stripes, float64(busiest)/stripes)
 		}
 	}
 }
@@ -403,18 +342,12 @@ func TestRelayErrors(t *testing.T) {
 		want  string // in the text, besides "algo: "
 	}{
 		"no processors":         {func(p *relayProblem) { p.Inputs, p.Outputs = nil, nil }, "inputs of 0 processors and outputs of 0"},
-		"no inputs":             {func(p *relayProblem) { p.Inputs = nil }, "inputs of 0 processors and outputs of 3"},
 		"more outputs":          {func(p *relayProblem) { p.Outputs = append(p.Outputs, 0) }, "inputs of 3 processors and outputs of 4"},
-		"more inputs":           {func(p *relayProblem) { p.Inputs = append(p.Inputs, 0) }, "inputs of 4 processors and outputs of 3"},
 		"no port":               {func(p *relayProblem) { p.Ports = 0 }, "0 ports"},
 		"an input too many":     {func(p *relayProblem) { p.Codewords[1].Sources[0].Index = 2 }, "codeword 1: no input 2 of processor 0"},
-		"an input below 0":      {func(p *relayProblem) { p.Codewords[1].Sources[0].Index = -1 }, "codeword 1: no input -1 of processor 0"},
 		"a source too many":     {func(p *relayProblem) { p.Codewords[0].Sources[1].Proc = 3 }, "codeword 0: no input 0 of processor 3"},
-		"a source below 0":      {func(p *relayProblem) { p.Codewords[0].Sources[1].Proc = -1 }, "codeword 0: no input 0 of processor -1"},
 		"an output too many":    {func(p *relayProblem) { p.Codewords[1].Sinks[0].Index = 2 }, "codeword 1: no output 2 of processor 2"},
-		"an output below 0":     {func(p *relayProblem) { p.Codewords[1].Sinks[0].Index = -1 }, "codeword 1: no output -1 of processor 2"},
 		"a sink too many":       {func(p *relayProblem) { p.Codewords[0].Sinks[1].Proc = 3 }, "codeword 0: no output 0 of processor 3"},
-		"a sink below 0":        {func(p *relayProblem) { p.Codewords[0].Sinks[1].Proc = -1 }, "codeword 0: no output 0 of processor -1"},
 		"obtained twice":        {func(p *relayProblem) { p.Codewords[1].Sinks[0].Index = 0 }, "codeword 1: no output 0 of processor 2, or one obtained twice"},
 		"obtained twice in one": {func(p *relayProblem) { p.Codewords[0].Sinks[0] = p.Codewords[0].Sinks[1] }, "codeword 0: no output 0 of processor 2, or one obtained twice"},
 		"never obtained":        {func(p *relayProblem) { p.Outputs[1] = 2 }, "output 1 of processor 1"},
@@ -440,7 +373,7 @@ func TestRelayErrors(t *testing.T) {
 	} {
 		p := good()
 		test.spoil(&p)
-		if _, err := relayPlan(p); err == nil {
+		if _, err := relayPlan(t, p); err == nil {
 			t.Errorf("%s: no error", name)
 		} else if text := err.Error(); !strings.HasPrefix(text, "algo: ") || !strings.Contains(text, test.want) {
 			t.Errorf("%s: %v: want %q", name, err, test.want)
@@ -500,29 +433,5 @@ func TestRelayChosen(t *testing.T) {
 	m := must(algo.NewProblem(must(matrix.Cauchy(traffic.Field, 4, 4))(t), 1, algo.Natural))(t)
 	if _, err := algo.Choose("relay", m, sim.Model{}); !errors.Is(err, algo.ErrStructure) || !strings.Contains(err.Error(), "relay is for several codewords") {
 		t.Errorf("relay of a matrix: %v", err)
-	}
-}
-
-// TestLayersParts checks that the one algorithm for products of layers has the plans of its parts that no other one
-// beats, by their names.
-func TestLayersParts(t *testing.T) {
-	f := must(field.Parse("257"))(t)
-	m := must(matrix.Lagrange(must(matrix.CosetPoints(f, 64))(t), must(matrix.ShiftedCosetPoints(f, 64, 1))(t)))(t)
-	p := must(algo.NewProblem(m, 1, algo.Natural))(t)
-	var names []string
-	for _, q := range must(must(algo.Lookup("layers"))(t).Plans(p))(t) {
-		names = append(names, q.Info().Name())
-	}
-	if got := strings.Join(names, " "); got != "folded-lagrange:2,32,2 folded-lagrange:2,2,16,2,2" {
-		t.Errorf("layers: %s", got)
-	}
-	for _, name := range []string{"lagrange", "lagrange:8,8,8,8", "layers:8,8,8,8", "layers:8,8,8"} {
-		q := must(must(algo.Lookup(name))(t).Compile(m, 1))(t)
-		if want := strings.Replace(strings.Replace(name, "layers:8,8,8,8", "lagrange:8,8,8,8", 1), "layers:", "folded-lagrange:", 1); !strings.HasPrefix(q.Info().Name(), want) {
-			t.Errorf("%s: %s", name, q.Info().Name())
-		}
-	}
-	if _, err := algo.Lookup("dft:"); err == nil {
-		t.Error("no parameters after the colon")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"volley/algo"
-	"volley/algo/schedule"
 	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/verifyall"
@@ -112,29 +111,17 @@ func TestTheorem2(t *testing.T) {
 						}
 					}
 					f := primeField(t, 2*n, k, without...)
-					psi := universalCost(cosets, ports)
+					c1, c2 := universalCost(cosets, ports)
 					vandermonde := matrices.Spec{Family: "vandermonde"}
-					equals("draw-and-loose", built(t, vandermonde, f, n, ports), psi.C1+h, psi.C2+h)
+					equals("draw-and-loose", built(t, vandermonde, f, n, ports), c1+h, c2+h)
 					vandermonde.Inverse = true
-					equals("draw-and-loose", built(t, vandermonde, f, n, ports), psi.C1+h, psi.C2+h)
-					equals("lagrange", built(t, matrices.Spec{Family: "lagrange"}, f, n, ports), 2*psi.C1+2*h, 2*psi.C2+2*h)
+					equals("draw-and-loose", built(t, vandermonde, f, n, ports), c1+h, c2+h)
+					equals("lagrange", built(t, matrices.Spec{Family: "lagrange"}, f, n, ports), 2*c1+2*h, 2*c2+2*h)
 				}
 			})
 		}
 	}
 	inPaper(t, fmt.Sprintf("for p = 1, …, 15: each of the %d K = (p+1)^H up to 1,024 takes H rounds and H packets", sizes))
-}
-
-// universalCost is C1 and C2 of the universal algorithm, the least C2 in the fewest rounds.
-func universalCost(k, ports int) (c sim.Cost) {
-	c.C1, c.C2 = schedule.Clog(k, ports), k
-	for m := 1; m <= k; m++ {
-		n := schedule.Ceil(k, m)
-		if schedule.Clog(m, ports)+schedule.Clog(n, ports) == c.C1 {
-			c.C2 = min(c.C2, schedule.Ceil(m-1, ports)+schedule.Ceil(n-1, ports))
-		}
-	}
-	return c
 }
 
 // TestPaperArithmetic has the multiply-adds of a DFT that sends each packet to p others, who multiply it: p+1 a round.

@@ -2,8 +2,6 @@ package coded
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -26,35 +24,24 @@ import (
 // there is no directory. Of hidden names it shows only how they begin.
 func listing(t *testing.T, path string) string {
 	t.Helper()
-	names, err := listingOn(disk.OS, path)
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "none"
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return names
-}
-
-func listingOn(on disk.Disk, path string) (string, error) {
-	dir, err := on.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "none", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(".")
 	var names []string
 	for _, e := range entries {
 		name := e.Name()
-		if name == LockName {
-			continue
-		}
 		if strings.HasPrefix(name, hidden) {
 			name = hidden
 		}
-		names = append(names, name)
+		if e.Name() != LockName {
+			names = append(names, name)
+		}
 	}
-	return strings.Join(names, " "), err
+	return strings.Join(names, " ")
 }
 
 // write creates the coded files of a run, each of which holds the text.
@@ -70,10 +57,8 @@ func write(t *testing.T, d *directory, processors int, text string) *manifest.Ma
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range len(text) {
-			if _, err := f.WriteAt([]byte{text[i]}, int64(i)); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
 		}
 		size, sum := f.Sum()
 		m.Files = append(m.Files, manifest.CodedFile{Name: files.Name(f.name), Processor: k, Bytes: size, SHA256: sum})
@@ -132,13 +117,6 @@ func TestCommit(t *testing.T) {
 	m.SHA256 = back.SHA256
 	if err != nil || !reflect.DeepEqual(back, m) {
 		t.Errorf("the manifest is %+v, %v, want %+v", back, err, m)
-	}
-	for _, f := range back.Files {
-		data, err := os.ReadFile(filepath.Join(path, string(f.Name)))
-		sum := sha256.Sum256(data)
-		if err != nil || f.Bytes != int64(len(data)) || f.SHA256 != hex.EncodeToString(sum[:]) {
-			t.Errorf("%+v of %q, %v", f, data, err)
-		}
 	}
 }
 
@@ -294,95 +272,57 @@ func TestSharedDirectory(t *testing.T) {
 	}
 }
 
-// TestFailedCommit lets a commit fail half-way.
+// TestFailedCommit lets commits fail half-way, of a result and of files: what has got its name stays, and nothing else.
 func TestFailedCommit(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
-	path := filepath.Join(root, "out")
-	d := mustCreate(t, path, false)
-	m := write(t, d, 3, "x")
-	if err := os.Mkdir(filepath.Join(path, "coded.1"), 0o777); err != nil { // too late for another name
-		t.Fatal(err)
-	}
-	if err := d.Commit(m, 0o666); err == nil || !strings.Contains(err.Error(), "coded.1") {
-		t.Errorf("%v, want an error that names coded.1", err)
-	}
-	d.Discard()
-	if got := listing(t, path); got != "coded.1" {
-		t.Errorf("left: %s, want the directory coded.1 alone", got)
+	for blocked, names := range map[string][]string{"coded.1": nil, "d": {"c", "d"}} {
+		path := filepath.Join(t.TempDir(), "out")
+		d, err := open(disk.OS, path, names, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m *manifest.Manifest
+		if names == nil {
+			m = write(t, d, 3, "x")
+		}
+		for _, name := range names {
+			if _, err := d.Create(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Mkdir(filepath.Join(path, blocked), 0o777); err != nil { // too late for another name
+			t.Fatal(err)
+		}
+		if err := d.Commit(m, 0o666); err == nil || !strings.Contains(err.Error(), blocked) {
+			t.Errorf("%v, want an error that names %s", err, blocked)
+		}
+		d.Discard()
+		if got := listing(t, path); got != blocked {
+			t.Errorf("left: %s, want the directory %s alone", got, blocked)
+		}
+		if _, err := open(disk.OS, path, []string{"x", blocked}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
+			t.Errorf("a directory in the way: %v", err)
+		}
 	}
 }
 
-// TestCommitFiles writes files without a manifest into a directory that is not
-// empty.
-func TestCommitFiles(t *testing.T) {
+// TestFilesThere writes files without a manifest where one is already, and something of another user.
+func TestFilesThere(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "out")
-	names := []string{"a", strings.Repeat("b", disk.LongestName)}
-	run := func(replace bool, text string) error {
-		d, err := open(disk.OS, path, names, replace)
-		if err != nil {
-			return err
-		}
-		defer d.Discard()
-		for _, name := range names {
-			f, err := d.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.Write([]byte(text)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := listing(t, path); strings.Count(got, hidden) != 2 {
-			t.Errorf("before the commit: %s", got)
-		}
-		return d.Commit(nil, 0o666)
-	}
-	if err := run(false, "old"); err != nil {
-		t.Fatal(err)
-	}
-	if got := listing(t, path); got != "a "+names[1] {
-		t.Errorf("after the commit: %s", got)
-	}
+	path := t.TempDir()
+	put(t, "old", path, "a")
 	put(t, "theirs", path, "theirs")
-	if err := run(false, "new"); !errors.Is(err, ErrFileExists) || !strings.HasPrefix(err.Error(), filepath.Join(path, "a")) {
-		t.Errorf("a second time: %v, want an ErrFileExists that names a", err)
+	names := []string{"a", strings.Repeat("b", disk.LongestName)}
+	if _, err := open(disk.OS, path, names, false); !errors.Is(err, ErrFileExists) || !strings.HasPrefix(err.Error(), filepath.Join(path, "a")) {
+		t.Errorf("%v, want an ErrFileExists that names a", err)
 	}
-	if err := run(true, "new"); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		if data, err := os.ReadFile(filepath.Join(path, name)); string(data) != "new" {
-			t.Errorf("%s is %q, %v", name, data, err)
-		}
-	}
-
-	// A commit that fails half-way.
-	if err := os.Remove(filepath.Join(path, "a")); err != nil {
-		t.Fatal(err)
-	}
-	d, err := open(disk.OS, path, []string{"c", "d"}, false)
+	d, err := open(disk.OS, path, names, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"c", "d"} {
-		if _, err := d.Create(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(path, "d"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Commit(nil, 0o666); err == nil || !strings.Contains(err.Error(), "d") {
-		t.Errorf("%v, want an error that names d", err)
-	}
 	d.Discard()
-	if got := listing(t, path); got != names[1]+" d theirs" {
-		t.Errorf("left: %s", got)
-	}
-	if _, err := open(disk.OS, path, []string{"x", "d"}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
-		t.Errorf("a directory in the way: %v", err)
+	if got := listing(t, path); got != "a theirs" {
+		t.Errorf("%s", got)
 	}
 }
 

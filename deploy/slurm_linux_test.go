@@ -20,7 +20,7 @@ var slurm = flags.Bool("slurm", false, "run TestSlurmCluster: it needs root, slu
 // All have a folder of the same name, which is another at each host.
 type slurmCluster struct {
 	base, bin, local string
-	lab              string
+	key              string // of the runs
 }
 
 const slurmHosts = 5
@@ -45,7 +45,7 @@ func newSlurm(t *testing.T) *slurmCluster {
 	}
 	base := t.TempDir()
 	open(t, base, 0o755)
-	c := &slurmCluster{base: base, bin: binary(t), local: filepath.Join(base, "local"), lab: lab}
+	c := &slurmCluster{base: base, bin: binary(t), local: filepath.Join(base, "local"), key: secret()}
 	if out, err := exec.Command(lab, "up", fmt.Sprint(slurmHosts), "200mbit", "0").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -58,14 +58,16 @@ func newSlurm(t *testing.T) *slurmCluster {
 		"ReturnToService=2", "SelectType=select/cons_tres", "SchedulerType=sched/builtin",
 		"SchedulerParameters=batch_sched_delay=0,sched_interval=1"}
 	names := "127.0.0.1 localhost\n"
-	for _, dir := range []string{"state", "local"} {
-		mkdir(t, at(dir))
-	}
+	dirs := []string{at("state"), at("local")}
 	for k := range slurmHosts {
-		mkdir(t, at(fmt.Sprint("spool.node", k)))
-		mkdir(t, c.at(k))
+		dirs = append(dirs, at(fmt.Sprint("spool.node", k)), c.at(k))
 		names += fmt.Sprintf("10.78.0.%d node%d\n", k+1, k)
 		conf = append(conf, fmt.Sprintf("NodeName=node%d CPUs=2", k))
+	}
+	for _, dir := range dirs {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	conf = append(conf, "PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=FORCE:16", "")
 	key := make([]byte, 128)
@@ -95,13 +97,6 @@ func newSlurm(t *testing.T) *slurmCluster {
 	}
 	t.Fatalf("the hosts of Slurm: %s", out)
 	return nil
-}
-
-func mkdir(t *testing.T, dir string) {
-	t.Helper()
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // at returns what the folder of the same name is at a host.
@@ -143,113 +138,90 @@ func (c *slurmCluster) volleys() (ids []string) {
 	return ids
 }
 
-// TestSlurmCluster protects, recovers, verifies and encodes the folders of hosts by srun and by sbatch, as
-// tasks in another order than before, cancels a step, and does the same with Slurm's variables alone, and with flags alone.
+// data is the packet of a host.
+func (c *slurmCluster) data(k int) string { return c.at(k, "ckpt", "packet") }
+
+func (c *slurmCluster) fill(t *testing.T, k int, text string) {
+	t.Helper()
+	if err := os.MkdirAll(c.at(k, "ckpt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, c.data(k), strings.Repeat(fmt.Sprintln(text, k), 1_000_000), 0o644)
+}
+
+// lose removes what a host has, and returns its packet.
+func (c *slurmCluster) lose(t *testing.T, k int) string {
+	t.Helper()
+	was := read(t, c.data(k))
+	if err := os.RemoveAll(c.at(k, "ckpt")); err != nil {
+		t.Fatal(err)
+	}
+	return was
+}
+
+// srun returns a step with a task at each host, in that order.
+func (c *slurmCluster) srun(t *testing.T, hosts []string, args ...string) *exec.Cmd {
+	t.Helper()
+	n := fmt.Sprint(len(hosts))
+	line, env := []string{"srun", "-N" + n, "-n" + n, "-w", strings.Join(hosts, ",")}, append(os.Environ(), "VOLLEY_SECRET="+c.key)
+	if !slices.IsSorted(hosts) {
+		list := filepath.Join(c.base, "hostfile")
+		write(t, list, strings.Join(hosts, "\n")+"\n", 0o644)
+		line, env = []string{"srun", "-N" + n, "-n" + n, "-m", "arbitrary"}, append(env, "SLURM_HOSTFILE="+list)
+		args = append(args, "--meet", hosts[0]+":7077")
+	}
+	cmd := c.on(t, 0, append(line, args...)...)
+	cmd.Env = env
+	return cmd
+}
+
+// succeeds runs a command, and returns what it prints.
+func (c *slurmCluster) succeeds(t *testing.T, cmd *exec.Cmd, want string) {
+	t.Helper()
+	codes, text := together(t, []*exec.Cmd{cmd})
+	if codes[0] != exitOK || strings.Count(text, want) != 1 && want != "" {
+		t.Fatalf("%s: exit code %d, want one %q: %s", cmd.Args, codes[0], want, text)
+	}
+	if left := c.volleys(); left != nil {
+		t.Fatalf("%s: %s are left", cmd.Args, left)
+	}
+}
+
+func (c *slurmCluster) same(t *testing.T, k int, text string) {
+	t.Helper()
+	if read(t, c.data(k)) != text {
+		t.Errorf("the packet of node%d is another one", k)
+	}
+}
+
+// TestSlurmCluster protects, recovers and verifies the folders of hosts by srun and by sbatch, as tasks in another order
+// than before, and cancels a step.
 func TestSlurmCluster(t *testing.T) {
 	if !*slurm {
 		t.Skip("without -slurm")
 	}
 	c := newSlurm(t)
-	data := func(k int) string { return c.at(k, "ckpt", "packet") }
-	fill := func(k int, text string) {
-		t.Helper()
-		if err := os.MkdirAll(c.at(k, "ckpt"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, data(k), strings.Repeat(fmt.Sprintln(text, k), 1_000_000), 0o644)
-	}
-	lose := func(k int) {
-		t.Helper()
-		if err := os.RemoveAll(c.at(k, "ckpt")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	key := secret()
-	// srun has tasks at hosts, in this order.
-	srun := func(hosts []string, args ...string) *exec.Cmd {
-		n := fmt.Sprint(len(hosts))
-		line := []string{"srun", "-N" + n, "-n" + n, "-w", strings.Join(hosts, ",")}
-		env := append(os.Environ(), "VOLLEY_SECRET="+key)
-		if !slices.IsSorted(hosts) {
-			list := filepath.Join(c.base, "hostfile")
-			write(t, list, strings.Join(hosts, "\n")+"\n", 0o644)
-			line, env = []string{"srun", "-N" + n, "-n" + n, "-m", "arbitrary"}, append(env, "SLURM_HOSTFILE="+list)
-			args = append(args, "--meet", hosts[0]+":7077")
-		}
-		cmd := c.on(t, 0, append(line, args...)...)
-		cmd.Env = env
-		return cmd
-	}
-	// want runs commands at once, and returns what they print.
-	want := func(code int, commands ...*exec.Cmd) string {
-		t.Helper()
-		codes, text := together(t, commands)
-		if len(codes) != 1 || codes[0] != code {
-			t.Fatalf("%s: exit codes %v, want %d: %s", commands[0].Args, codes, code, text)
-		}
-		if left := c.volleys(); left != nil {
-			t.Fatalf("%s: %s are left", commands[0].Args, left)
-		}
-		return text
-	}
-	same := func(k int, text string) {
-		t.Helper()
-		if read(t, data(k)) != text {
-			t.Errorf("the packet of node%d is another one", k)
-		}
-	}
 	ckpt := filepath.Join(c.local, "ckpt")
-	first := []string{"node0", "node1", "node2", "node3"}
+	first, later := []string{"node0", "node1", "node2", "node3"}, []string{"node3", "node4", "node0", "node2"}
 	protect := []string{"volley", "protect", "--tolerate", "2", ckpt}
 	for k := range first {
-		fill(k, "first")
+		c.fill(t, k, "first")
 	}
-	if text := want(exitOK, srun(first, protect...)); strings.Count(text, "protected, generation 1") != 1 {
-		t.Errorf("want one report: %s", text)
-	}
+	c.succeeds(t, c.srun(t, first, protect...), "protected, generation 1")
 
 	// Node 1 is lost, another host comes in its place, and the tasks have another order.
-	was := read(t, data(1))
-	lose(1)
-	later := []string{"node3", "node4", "node0", "node2"}
-	want(exitOK, srun(later, "volley", "recover", ckpt))
-	same(4, was)
-	if text := want(exitOK, srun(later, "volley", "verify", ckpt)); strings.Count(text, "whole: 4 nodes") != 1 {
-		t.Errorf("want four whole nodes: %s", text)
-	}
+	was := c.lose(t, 1)
+	c.succeeds(t, c.srun(t, later, "volley", "recover", ckpt), "")
+	c.same(t, 4, was)
+	c.succeeds(t, c.srun(t, later, "volley", "verify", ckpt), "whole: 4 nodes")
 
 	// A step is cancelled half-way.
-	fill(0, "second")
-	cut := srun(later, append([]string{"--job-name=cut"}, protect...)...)
-	done := make(chan string)
-	go func() {
-		codes, text := together(t, []*exec.Cmd{cut})
-		done <- fmt.Sprint(codes, text)
-	}()
-	for begun := time.Now(); len(c.volleys()) < len(later); time.Sleep(time.Millisecond) {
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("%d tasks have begun", len(c.volleys()))
-		}
-	}
-	time.Sleep(200 * time.Millisecond)
-	if out, err := c.on(t, 0, "scancel", "--name=cut").CombinedOutput(); err != nil {
-		t.Fatalf("scancel: %v: %s", err, out)
-	}
-	if text := <-done; strings.HasPrefix(text, "[0]") {
-		t.Errorf("a cancelled step succeeds: %s", text)
-	} else {
-		t.Log(text)
-	}
-	for begun := time.Now(); c.volleys() != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("%s are left", c.volleys())
-		}
-	}
-	was = read(t, data(2))
-	lose(2)
-	want(exitOK, srun(later, "volley", "recover", ckpt))
-	same(2, was)
-	want(exitOK, srun(later, protect...))
+	c.fill(t, 0, "second")
+	c.cancel(t, c.srun(t, later, append([]string{"--job-name=cut"}, protect...)...), len(later))
+	was = c.lose(t, 2)
+	c.succeeds(t, c.srun(t, later, "volley", "recover", ckpt), "")
+	c.same(t, 2, was)
+	c.succeeds(t, c.srun(t, later, protect...), "")
 
 	// The scripts, as they are.
 	batch := func(script string, args ...string) {
@@ -258,83 +230,39 @@ func TestSlurmCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := filepath.Join(c.base, script+".out")
-		codes, text := together(t, []*exec.Cmd{c.on(t, 0, append([]string{"sbatch", "--wait", "-o", out, "--nodes", "4", "-w", strings.Join(later, ","), name}, args...)...)})
-		if codes[0] != exitOK {
-			t.Fatalf("%s: exit code %d: %s%s", script, codes[0], text, read(t, out))
-		}
+		line := []string{"sbatch", "--wait", "-o", filepath.Join(c.base, script+".out"), "--nodes", "4", "-w", strings.Join(later, ","), name}
+		c.succeeds(t, c.on(t, 0, append(line, args...)...), "")
 	}
-	fill(3, "third")
+	c.fill(t, 3, "third")
 	batch("protect.sbatch", ckpt, "2")
-	was = read(t, data(3))
-	lose(3)
+	was = c.lose(t, 3)
 	batch("recover.sbatch", ckpt)
-	same(3, was)
+	c.same(t, 3, was)
+}
 
-	want(exitOK, srun(later, "volley", "encode", "-o", filepath.Join(c.local, "coded"), filepath.Join(ckpt, "packet")))
-	was = read(t, data(4))
-	lose(4)
-	if err := os.RemoveAll(c.at(4, "coded")); err != nil {
-		t.Fatal(err)
-	}
-	want(exitOK, srun(later, "volley", "decode", "-o", filepath.Join(c.local, "back"), filepath.Join(c.local, "coded"), filepath.Join(ckpt, "packet")))
-	if read(t, c.at(4, "back", "input.1")) != was { // all of the inputs have one name
-		t.Error("another packet is decoded")
-	}
-
-	// Without Slurm: by its variables, and by flags.
-	by := func(env func(rank int) []string, flags func(rank int) []string, args ...string) (list []*exec.Cmd) {
-		for rank, k := range []int{2, 0, 3, 1} {
-			cmd := c.on(t, k, append(append([]string{"volley"}, args...), append(flags(rank), ckpt)...)...)
-			cmd.Env = append(os.Environ(), append(env(rank), "VOLLEY_SECRET="+key)...)
-			list = append(list, cmd)
+// cancel starts a step named cut, and ends it once so many tasks have begun.
+func (c *slurmCluster) cancel(t *testing.T, step *exec.Cmd, tasks int) {
+	t.Helper()
+	done := make(chan string)
+	go func() {
+		codes, text := together(t, []*exec.Cmd{step})
+		done <- fmt.Sprint(codes, text)
+	}()
+	until := func(n int) {
+		t.Helper()
+		for begun := time.Now(); len(c.volleys()) != n; time.Sleep(time.Millisecond) {
+			if time.Since(begun) > time.Minute {
+				t.Fatalf("there are %d tasks, not %d", len(c.volleys()), n)
+			}
 		}
-		return list
 	}
-	none := func(int) []string { return nil }
-	variables := func(rank int) []string {
-		return []string{fmt.Sprint("SLURM_PROCID=", rank), "SLURM_STEP_NUM_TASKS=4", "SLURM_STEP_NODELIST=node[2,0,3,1]", "SLURM_JOB_ID=77", "SLURM_STEP_ID=0"}
+	until(tasks)
+	time.Sleep(200 * time.Millisecond)
+	if out, err := c.on(t, 0, "scancel", "--name=cut").CombinedOutput(); err != nil {
+		t.Fatalf("scancel: %v: %s", err, out)
 	}
-	numbers := func(rank int) []string {
-		return []string{"--rank", fmt.Sprint(rank), "--size", "4", "--meet", "node2:7077"}
+	if text := <-done; strings.HasPrefix(text, "[0]") {
+		t.Errorf("a cancelled step succeeds: %s", text)
 	}
-	for _, way := range []struct{ env, flags func(int) []string }{{variables, none}, {none, numbers}} {
-		for k := range first {
-			lose(k)
-			fill(k, "fourth")
-		}
-		want(exitOK, by(way.env, way.flags, protect[1:4]...)...)
-		was = read(t, data(1))
-		lose(1)
-		want(exitOK, by(way.env, way.flags, "recover")...)
-		same(1, was)
-		want(exitOK, by(way.env, way.flags, "verify")...)
-	}
-
-	// Two sets, of which each loses a host.
-	for k := range first {
-		lose(k)
-		fill(k, "fifth")
-	}
-	sets := []string{"--group-size", "2", ckpt}
-	_, text, _ := strings.Cut(want(exitOK, srun(first, append([]string{"volley", "protect", "--tolerate", "1"}, sets...)...)), "set 0 of 2: ")
-	text, _, _ = strings.Cut(text, "\n")
-	lost := []int{-1, -1} // of each set
-	for k := range first {
-		set := 1
-		if strings.Contains(text, fmt.Sprintf("node%d:", k)) {
-			set = 0
-		}
-		lost[set] = k
-	}
-	var were []string
-	for _, k := range lost {
-		were = append(were, read(t, data(k)))
-		lose(k)
-	}
-	slices.Reverse(first)
-	want(exitOK, srun(first, append([]string{"volley", "recover"}, sets...)...))
-	for i, k := range lost {
-		same(k, were[i])
-	}
+	until(0)
 }

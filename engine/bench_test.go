@@ -18,41 +18,37 @@ import (
 // An exchanger sends one message of a round, and receives one of the same length.
 type exchanger func(round int, out, in []byte) error
 
-// BenchmarkExchange has two ranks exchange messages over loopback, with TLS by a secret and without, and bare
-// connections do the same. CPU time is that of both ends for a byte that one of them receives.
+// BenchmarkExchange has two ranks exchange messages over loopback, with TLS by a secret, and bare connections do the same.
+// CPU time is that of both ends for a byte that one of them receives.
 func BenchmarkExchange(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10, 1 << 20, 16 << 20} {
-		for _, secret := range []Secret{{}, NewSecret()} {
-			for name, connect := range map[string]func(*testing.B, Secret) [2]exchanger{"ranks": connectRanks, "bare": connectBare} {
-				b.Run(fmt.Sprintf("%dKiB/tls=%v/%s", size>>10, !secret.IsZero(), name), func(b *testing.B) {
-					ends, done := connect(b, secret), make(chan error, 2)
-					run := func(rounds int) {
-						for _, exchange := range ends {
-							go func() {
-								out, in := make([]byte, size), make([]byte, size)
-								for i := range rounds {
-									if err := exchange(i, out, in); err != nil {
-										done <- err
-										return
-									}
-								}
-								done <- nil
-							}()
-						}
-						for range ends {
-							if err := <-done; err != nil {
-								b.Fatal(err)
+		for name, connect := range map[string]func(*testing.B, Secret) [2]exchanger{"ranks": connectRanks, "bare": connectBare} {
+			b.Run(fmt.Sprintf("%dKiB/%s", size>>10, name), func(b *testing.B) {
+				ends, done := connect(b, NewSecret()), make(chan error, 2)
+				run := func(rounds int) {
+					for _, exchange := range ends {
+						go func() {
+							out, in := make([]byte, size), make([]byte, size)
+							var err error
+							for i := 0; i < rounds && err == nil; i++ {
+								err = exchange(i, out, in)
 							}
+							done <- err
+						}()
+					}
+					for range ends {
+						if err := <-done; err != nil {
+							b.Fatal(err)
 						}
 					}
-					run(3) // connects
-					b.SetBytes(2 * int64(size))
-					before := cpu()
-					b.ResetTimer()
-					run(b.N)
-					b.ReportMetric(float64(cpu()-before)/float64(2*size)/float64(b.N), "cpu-ns/B")
-				})
-			}
+				}
+				run(3) // connects
+				b.SetBytes(2 * int64(size))
+				before := cpu()
+				b.ResetTimer()
+				run(b.N)
+				b.ReportMetric(float64(cpu()-before)/float64(2*size)/float64(b.N), "cpu-ns/B")
+			})
 		}
 	}
 }
@@ -97,13 +93,11 @@ func connectBare(b *testing.B, secret Secret) (ends [2]exchanger) {
 	if conns[1], err = at.Accept(); err != nil {
 		b.Fatal(err)
 	}
-	if !secret.IsZero() {
-		c, err := secret.tls()
-		if err != nil {
-			b.Fatal(err)
-		}
-		conns[0], conns[1] = tls.Client(conns[0], c), tls.Server(conns[1], c)
+	c, err := secret.tls()
+	if err != nil {
+		b.Fatal(err)
 	}
+	conns[0], conns[1] = tls.Client(conns[0], c), tls.Server(conns[1], c)
 	for r, c := range conns {
 		b.Cleanup(func() { c.Close() })
 		ends[r] = func(_ int, out, in []byte) error {

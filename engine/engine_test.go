@@ -80,11 +80,8 @@ func TestJoin(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if e.Rank() != r || e.Size() != len(runs) {
-				t.Errorf("rank %d of %d: want %d of %d", e.Rank(), e.Size(), r, len(runs))
-			}
-			if err := e.Close(); err != nil {
-				t.Error(err)
+			if err := transporttest.Cases()[0].Run(t.Context(), e); err != nil || e.Rank() != r || e.Size() != len(runs) {
+				t.Errorf("rank %d of %d: %v; want %d of %d", e.Rank(), e.Size(), err, r, len(runs))
 			}
 			if r > 0 {
 				return
@@ -99,32 +96,6 @@ func TestJoin(t *testing.T) {
 	if _, err := Join(t.Context(), Run{Size: 2, Secret: NewSecret()}); !errors.As(err, new(*tcp.InputError)) || !strings.Contains(err.Error(), "no meeting point") {
 		t.Error(err)
 	}
-}
-
-func TestMeet(t *testing.T) {
-	t.Parallel()
-	const n = 8
-	ends, errs := joinAll(t, transporttest.Limit, runsOf(n, transporttest.Free(t), NewSecret())...)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	var ring sync.WaitGroup
-	for r, e := range ends {
-		ring.Go(func() {
-			defer e.Close()
-			q, got := e.NewQueue(), make([]byte, 1)
-			q.Post(&transport.Transfer{Rank: (r + 1) % n, Parts: [][]byte{{byte(r)}}}, &transport.Transfer{Rank: (r + n - 1) % n, Parts: [][]byte{got}, Receive: true})
-			for range 2 {
-				if _, err := q.Wait(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-			if int(got[0]) != (r+n-1)%n {
-				t.Errorf("rank %d heard %d", r, got[0])
-			}
-		})
-	}
-	ring.Wait()
 }
 
 // Where the ranks contradict each other all of them say so.
@@ -156,30 +127,6 @@ func TestContradictions(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestStranger(t *testing.T) {
-	t.Parallel()
-	runs := runsOf(2, transporttest.Free(t), NewSecret())
-	runs[1].Secret, runs[1].Limits.Answer = NewSecret(), transporttest.Limit
-	_, errs := joinAll(t, short, runs...)
-	if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 30ms: 1") {
-		t.Errorf("rank 0: %v", errs[0])
-	}
-	if !errors.Is(errs[1], tcp.ErrStranger) {
-		t.Errorf("rank 1: %v", errs[1])
-	}
-}
-
-// TestPlain has rank 0 without a secret: rank 1, which has one, hears so at once.
-func TestPlain(t *testing.T) {
-	t.Parallel()
-	runs := runsOf(2, transporttest.Free(t), Secret{})
-	runs[1].Secret, runs[1].Limits.Answer = NewSecret(), transporttest.Limit
-	_, errs := joinAll(t, short, runs...)
-	if errs[0] == nil || !errors.Is(errs[1], tcp.ErrStranger) || !strings.Contains(errs[1].Error(), "it does not encrypt") {
-		t.Errorf("rank 0: %v; rank 1: %v", errs[0], errs[1])
 	}
 }
 
@@ -305,19 +252,17 @@ func TestOnePort(t *testing.T) {
 // TestAnyPort has rank 0 meet the others at any port, of which the parent of the ranks tells them.
 func TestAnyPort(t *testing.T) {
 	t.Parallel()
-	secret := NewSecret()
-	first, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: secret})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Close()
-	second, err := Listen(Run{Rank: 1, Size: 2, Meet: first.Address(), Secret: secret})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.Close()
+	secret, meet := NewSecret(), "127.0.0.1:0"
 	joined := make(chan error, 2)
-	for _, p := range []*Listener{first, second} {
+	for r := range 2 {
+		p, err := Listen(Run{Rank: r, Size: 2, Meet: meet, Secret: secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if r == 0 {
+			meet = p.Address()
+		}
 		go func() {
 			e, err := p.Join(t.Context(), nil, transporttest.Limit)
 			if err == nil {
@@ -331,6 +276,18 @@ func TestAnyPort(t *testing.T) {
 	}
 }
 
+// ring sends a byte to the next rank, and returns that of the one before.
+func ring(t *testing.T, e *tcp.Endpoint, round int, own byte) (theirs byte, err error) {
+	n, tag, q, got := e.Size(), transport.Tag{Round: round}, e.NewQueue(), []byte{0}
+	q.Post(&transport.Transfer{Rank: (e.Rank() + 1) % n, Tag: tag, Parts: [][]byte{{own}}}, &transport.Transfer{Rank: (e.Rank() + n - 1) % n, Tag: tag, Parts: [][]byte{got}, Receive: true})
+	for range 2 {
+		if _, waited := q.Wait(t.Context()); waited != nil {
+			err = waited
+		}
+	}
+	return got[0], err
+}
+
 // TestPlaceSets cuts ranks into two sets. One of a set dies, and others of it hear so; the other set goes on, and all
 // that live meet at the end, at the rank that is the first now.
 func TestPlaceSets(t *testing.T) {
@@ -340,74 +297,61 @@ func TestPlaceSets(t *testing.T) {
 	var ranks, alive, dead sync.WaitGroup
 	alive.Add(6)
 	dead.Add(1)
+	place := func(r int) {
+		run := Run{Rank: r, Size: 6, Meet: meet, Secret: secret}
+		if r == 3 { // which dies
+			run.Limits.Close = time.Nanosecond
+		}
+		p, err := Listen(run)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer p.Close()
+		p.Says = []byte{byte(r)}
+		p.Sets = func(said [][]byte) [][]int {
+			if len(said) != 6 || said[r][0] != byte(r) {
+				t.Errorf("rank %d: said %q", r, said)
+			}
+			return sets
+		}
+		e, err := p.Join(t.Context(), nil, transporttest.Limit)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer e.Close()
+		set, place := p.Rank()/3, p.Rank()%3
+		if e.Size() != 3 || e.Rank() != place || sets[set][place] != r {
+			t.Errorf("rank %d is %d of %d, in set %d", r, e.Rank(), e.Size(), set)
+		}
+		if heard, err := ring(t, e, 0, byte(r)); err != nil || int(heard) != sets[set][(place+2)%3] {
+			t.Errorf("rank %d heard %d, %v", r, heard, err)
+		}
+		alive.Done()
+		if r == 3 {
+			alive.Wait()
+			p.listener.Close() // as if it were killed
+			dead.Done()
+			return
+		}
+		dead.Wait()
+		if _, err := ring(t, e, 1, byte(r)); (err != nil) != (r == 1) && r != 5 { // which only sends to it
+			t.Errorf("rank %d, after one has died: %v", r, err)
+		}
+		said, err := p.Gather(t.Context(), "end", []byte{byte(r)}, transporttest.Limit)
+		if err == nil || !strings.HasSuffix(err.Error(), ": 1") || len(said) != 6 {
+			t.Errorf("rank %d: %q, %v", r, said, err)
+			return
+		}
+		for i, text := range said {
+			if x := sets[i/3][i%3]; x != 3 && string(text) != string([]byte{byte(x)}) {
+				t.Errorf("rank %d: %d said %q", r, x, text)
+			}
+		}
+	}
 	for r := range 6 {
-		ranks.Go(func() {
-			heard := sync.OnceFunc(alive.Done)
-			defer heard()
-			run := Run{Rank: r, Size: 6, Meet: meet, Secret: secret}
-			if r == 3 { // which dies
-				run.Limits.Close = time.Nanosecond
-			}
-			p, err := Listen(run)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer p.Close()
-			p.Says = []byte{byte(r)}
-			p.Sets = func(said [][]byte) [][]int {
-				if len(said) != 6 || said[r][0] != byte(r) {
-					t.Errorf("rank %d: said %q", r, said)
-				}
-				return sets
-			}
-			e, err := p.Join(t.Context(), nil, transporttest.Limit)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer e.Close()
-			if set, at := p.Rank()/3, p.Rank()%3; e.Size() != 3 || e.Rank() != at || sets[set][at] != r {
-				t.Errorf("rank %d is %d of %d, in set %d", r, e.Rank(), e.Size(), set)
-			}
-			ring := func(round int) (err error) {
-				tag, q, got := transport.Tag{Round: round}, e.NewQueue(), make([]byte, 1)
-				q.Post(&transport.Transfer{Rank: (e.Rank() + 1) % 3, Tag: tag, Parts: [][]byte{{byte(p.Rank())}}}, &transport.Transfer{Rank: (e.Rank() + 2) % 3, Tag: tag, Parts: [][]byte{got}, Receive: true})
-				for range 2 {
-					if _, waited := q.Wait(t.Context()); waited != nil {
-						err = waited
-					}
-				}
-				if want := p.Rank() - e.Rank() + (e.Rank()+2)%3; err == nil && int(got[0]) != want {
-					t.Errorf("rank %d heard %d, want %d", r, got[0], want)
-				}
-				return err
-			}
-			if err := ring(0); err != nil {
-				t.Error(err)
-			}
-			heard()
-			if r == 3 {
-				alive.Wait()
-				p.listener.Close() // as if it were killed
-				dead.Done()
-				return
-			}
-			dead.Wait()
-			if err := ring(1); (err != nil) != (r == 1) && r != 5 { // which only sends to it
-				t.Errorf("rank %d, after one has died: %v", r, err)
-			}
-			said, err := p.Gather(t.Context(), "end", []byte{byte(r)}, transporttest.Limit)
-			if err == nil || !strings.HasSuffix(err.Error(), ": 1") || len(said) != 6 {
-				t.Errorf("rank %d: %q, %v", r, said, err)
-				return
-			}
-			for at, text := range said {
-				if x := sets[at/3][at%3]; x != 3 && string(text) != string([]byte{byte(x)}) {
-					t.Errorf("rank %d: %d said %q", r, x, text)
-				}
-			}
-		})
+		ranks.Go(func() { place(r) })
 	}
 	ranks.Wait()
 }

@@ -105,7 +105,8 @@ func TestJunk(t *testing.T) {
 	}
 }
 
-func TestCertificates(t *testing.T) {
+// TestStrangers has two processes meet that do not know each other by what they show: neither takes the other for a rank.
+func TestStrangers(t *testing.T) {
 	t.Parallel()
 	ours, other := newAuthority(t), newAuthority(t)
 	for _, name := range []string{"a", "b"} {
@@ -113,27 +114,33 @@ func TestCertificates(t *testing.T) {
 		other.sign(t, name, time.Now().Add(time.Hour))
 	}
 	ours.sign(t, "old", time.Now().Add(-time.Hour))
+	a := func(run *Run) { ours.show(run, "a") }
+	own := func(run *Run) { run.Secret = NewSecret() }
+	nothing := func(*Run) {}
 	for name, c := range map[string]struct {
-		change func(run *Run)
-		want   string // in the error of rank 1; "": none
+		first, second func(run *Run)
+		want          string // in the error of rank 1; "": none
 	}{
-		"ours":              {func(run *Run) { ours.show(run, "b") }, ""},
-		"the same":          {func(run *Run) { ours.show(run, "a") }, ""},
-		"foreign authority": {func(run *Run) { other.show(run, "b") }, "unknown authority"},
-		"foreign, with our authority": {func(run *Run) {
+		"ours":              {a, func(run *Run) { ours.show(run, "b") }, ""},
+		"the same":          {a, a, ""},
+		"foreign authority": {a, func(run *Run) { other.show(run, "b") }, "unknown authority"},
+		"foreign, with our authority": {a, func(run *Run) {
 			other.show(run, "b")
 			run.Authority = filepath.Join(ours.dir, "ca.pem")
 		}, "refused by the other side: remote error: tls: bad certificate"},
-		"expired":  {func(run *Run) { ours.show(run, "old") }, "refused by the other side: remote error: tls: bad certificate"},
-		"a secret": {func(run *Run) { run.Secret = NewSecret() }, "secret"},
-		"nothing":  {func(run *Run) {}, "cannot meet rank 0"},
+		"expired":            {a, func(run *Run) { ours.show(run, "old") }, "refused by the other side: remote error: tls: bad certificate"},
+		"a secret":           {a, own, "secret"},
+		"a certificate":      {own, a, "refused"},
+		"nothing":            {a, nothing, "cannot meet rank 0"},
+		"another secret":     {own, own, "refused"},
+		"without encryption": {nothing, own, "refused: it does not encrypt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			limit := transporttest.Limit
 			runs := runsOf(2, transporttest.Free(t), Secret{})
-			ours.show(&runs[0], "a")
-			c.change(&runs[1])
+			c.first(&runs[0])
+			c.second(&runs[1])
 			if c.want != "" {
 				limit, runs[1].Limits.Answer = short, transporttest.Limit
 			}
@@ -147,8 +154,11 @@ func TestCertificates(t *testing.T) {
 				}
 				return
 			}
-			if errs[0] == nil || errs[1] == nil || !strings.Contains(errs[1].Error(), c.want) {
+			if errs[0] == nil || !strings.Contains(errs[0].Error(), "have not come to rank 0 within 30ms: 1") || errs[1] == nil || !strings.Contains(errs[1].Error(), c.want) {
 				t.Errorf("rank 0: %v; rank 1: %v; want %q", errs[0], errs[1], c.want)
+			}
+			if stranger := errors.Is(errs[1], tcp.ErrStranger); stranger != (name != "nothing") {
+				t.Errorf("rank 1: %v: a stranger: %v", errs[1], stranger)
 			}
 		})
 	}

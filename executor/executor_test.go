@@ -6,66 +6,121 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
+	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"volley/algo"
+	"volley/algo/algotest"
 	"volley/executor"
 	"volley/field"
+	_ "volley/field/curves"
 	"volley/field/fieldtest"
+	"volley/internal/race"
 	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
 
-// TestEncode runs every algorithm and compares with the dense product, and what
-// was sent with what the plan says.
-func TestEncode(t *testing.T) {
-	sizes := []int{1, 2, 3, 4, 5, 7, 8, 9, 16, 27, 31}
-	if testing.Short() {
-		sizes = []int{1, 2, 5, 16}
-	}
+// A planned matrix is a plan and what it computes.
+type planned struct {
+	name  string
+	plan  plan.Plan
+	a     matrix.Matrix
+	ranks []int
+}
+
+// plans are those of all algorithms, for few and for many processors and ports, and some by hand.
+func plans(t *testing.T) (list []planned) {
 	for _, name := range []string{"2^8", "2^16", "257", "3^4"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := fieldtest.Parse(t, name)
-			for _, k := range sizes {
-				a := randomMatrix(t, f, k)
-				for _, c := range []struct{ symbols, segment int }{
-					{0, 1},    // nothing
-					{1, 1},    // one symbol
-					{13, 13},  // one segment
-					{13, 100}, // more room than needed
-					{13, 5},   // a short last segment
-				} {
-					packets := randomPackets(f, uint64(c.segment), equal(k, c.symbols)...)
-					want := product(a, packets, c.symbols)
-					for _, algorithm := range algo.Algorithms() {
-						if algorithm.Structured {
-							continue
+		f := fieldtest.Parse(t, name)
+		for _, k := range []int{1, 2, 5, 8, 13} {
+			a := randomMatrix(t, f, k)
+			for _, algorithm := range []string{"universal", "prepare-and-shoot", "bruck-allgather", "exchange"} {
+				for _, ports := range []int{1, 3} {
+					if ports >= k && k > 1 || algorithm == "exchange" && k == 1 {
+						continue
+					}
+					list = append(list, planned{fmt.Sprint(algorithm, " ", name, " K=", k, " p=", ports), compile(t, algorithm, a, ports), a, []int{k, 1, (k + 1) / 2}})
+				}
+			}
+		}
+		few := matrix.DenseOf(randomMatrix(t, f, 12)) // columns have one entry or none
+		for i := range 12 {
+			for j := range 3 {
+				few.Set(i, 4*j, field.Element{})
+			}
+		}
+		few.Set(7, 0, field.One)
+		few.Set(2, 4, f.Generator())
+		list = append(list, planned{"few entries " + name, compile(t, "universal", few, 1), few, []int{1, 5}})
+		for _, p := range []plan.Plan{relay(f), twice(f), allgather(t, f, 7, 1)} {
+			n := p.Info().Processors
+			list = append(list, planned{p.Info().Algorithm + " " + name, p, transferMatrix(t, p), []int{1, (n + 1) / 2, n}})
+		}
+	}
+	for _, c := range []struct {
+		algorithm, field, matrix string
+		k                        int
+	}{
+		{"additive-fft", "2^16", "lch", 64}, {"additive-fft", "2^8", "lch", 32}, {"dft", "257", "dft", 64}, {"dft", "goldilocks", "dft", 32},
+		{"dft", "bls12-381", "dft", 16}, {"folded-lagrange", "257", "lagrange", 64}, {"cauchy", "2^16", "cauchy", 32},
+	} {
+		a, err := matrices.Spec{Family: c.matrix}.Build(fieldtest.Parse(t, c.field), c.k, c.k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, planned{c.algorithm + " " + c.field, algotest.Compile(t, c.algorithm, c.field, c.matrix, c.k, 1), a, []int{1, 5}})
+	}
+	return list
+}
+
+// TestRuns runs plans at some ranks and at one each, on packets of any length in segments of any, in memory and behind
+// readers, over a transport that spoils what is yet to be received and gathers all it may. The results are the product; what
+// was sent is what the plan says, with a header to each partner; what is read, seen and written comes in ascending order.
+func TestRuns(t *testing.T) {
+	for n, x := range plans(t) {
+		t.Run(x.name, func(t *testing.T) {
+			f := x.plan.Info().Field
+			rows, size := x.a.Rows(), f.SymbolBytes()
+			for number, c := range []struct{ symbols, segment, align int }{
+				{0, 1, 0}, {1, 1, 0}, {13, 13, 0}, {13, 100, 0}, {13, 5, 0}, {100, 16, 1}, {263, 24, 8}, {263, 60, 0},
+			} {
+				if (x.a.Rows() > 13 || race.Enabled) && number%3 != 1 { // takes long
+					continue
+				}
+				lengths := equal(rows, c.symbols)
+				if rows > 2 {
+					lengths[1], lengths[rows-1] = c.symbols/3, 0
+				}
+				packets := randomPackets(f, uint64(number), lengths...)
+				want := product(x.a, packets, c.symbols)
+				pieces := x.plan.Info().PieceCount()
+				c.segment = (c.segment + pieces*max(1, c.align) - 1) / (pieces * max(1, c.align)) * pieces * max(1, c.align)
+				for _, ranks := range x.ranks {
+					r := &run{plan: x.plan, packets: packets, ranks: ranks, bytes: c.symbols * size, segment: c.segment * size, inMemory: (n+number)%3 == 0}
+					seen := r.observe(c.align * size)
+					var ends []*watched
+					r.wrap = func(below transport.Transport) transport.Transport {
+						ends = append(ends, newWatched(t, gathering{below}))
+						return ends[len(ends)-1]
+					}
+					synctest.Test(t, func(t *testing.T) { r.mustDo(t) })
+					r.check(t, want)
+					r.checkTraffic(t, c.align*size)
+					r.checkSeen(t, seen, ranks)
+					for rank, end := range ends {
+						if end.open != 0 {
+							t.Errorf("rank %d: %d transfers not ended", rank, end.open)
 						}
-						for _, ports := range []int{1, 2, 3} {
-							if ports > max(1, k-1) {
-								continue
-							}
-							r := &run{
-								plan: compile(t, algorithm.Name, a, ports), packets: packets,
-								bytes: c.symbols * f.SymbolBytes(), segment: c.segment * f.SymbolBytes(),
-							}
-							for _, r.ranks = range []int{k, 1, (k + 1) / 2} {
-								r.mustDo(t)
-								r.check(t, want)
-								checkTraffic(t, r)
-								if t.Failed() {
-									t.Fatalf("%s, K=%d at %d ranks, p=%d, %d symbols in segments of %d", algorithm.Name, k, r.ranks, ports, c.symbols, c.segment)
-								}
-							}
-						}
+					}
+					if t.Failed() {
+						t.Fatalf("%d ranks, %d symbols in segments of %d, aligned by %d", ranks, c.symbols, c.segment, c.align)
 					}
 				}
 			}
@@ -73,56 +128,119 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestCopies has outputs that are copies of an input, so long that goroutines share them.
-func TestCopies(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	const k, size = 5, 300_000
-	a := matrix.NewDense(f, k, k)
-	for j := range k {
-		a.Set(j/2, j, field.One)
+// sightings are what a job was shown: of each processor the inputs and outputs, and headers by source.
+type sightings struct {
+	mu    sync.Mutex
+	shown [][2][][]byte
+	heard []map[int]int // by rank
+}
+
+const greeting = "who goes there?"
+
+// observe notes what jobs are shown, and gives them a header.
+func (r *run) observe(align int) *sightings {
+	pieces := r.plan.Info().PieceCount()
+	s := &sightings{shown: make([][2][][]byte, r.plan.Info().Processors), heard: make([]map[int]int, r.plan.Info().Processors)}
+	r.job = func(rank int, job *executor.Job) {
+		job.Align, job.Header = int64(align), []byte(greeting)
+		heard := map[int]int{}
+		s.heard[rank] = heard
+		job.Accept = func(src int, got []byte) error {
+			if heard[src]++; string(got) != greeting {
+				return fmt.Errorf("header %q", got)
+			}
+			return nil
+		}
+		job.Observe = func(proc int, inputs, outputs [][]byte) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for side, list := range [][][]byte{inputs, outputs} {
+				if s.shown[proc][side] == nil {
+					s.shown[proc][side] = make([][]byte, len(list)/pieces)
+				}
+				for i, part := range list {
+					s.shown[proc][side][i/pieces] = append(s.shown[proc][side][i/pieces], part...)
+				}
+			}
+			return nil
+		}
 	}
-	packets := randomPackets(f, 1, equal(k, size)...)
-	want := product(a, packets, size)
-	for _, segment := range []int{size, size/2 + 1} {
-		outputs := make([][]byte, k)
-		r := &run{plan: compile(t, "exchange", a, 1), packets: packets, bytes: size, segment: segment, ranks: 1}
-		r.job = func(_ int, job *executor.Job) {
-			for o := range k {
-				outputs[o] = make([]byte, size)
-				job.Outputs[o] = executor.Output{Memory: outputs[o]}
+	return s
+}
+
+// checkSeen compares what was shown with the packets, and headers with the partners.
+func (r *run) checkSeen(t *testing.T, s *sightings, ranks int) {
+	t.Helper()
+	k := r.plan.Info().Processors
+	partners := make([]map[int]int, ranks)
+	packets := r.packets
+	for proc := range k {
+		rank := executor.RankOf(proc, k, ranks)
+		if partners[rank] == nil {
+			partners[rank] = map[int]int{}
+		}
+		for _, round := range r.plan.Schedule(proc).Rounds {
+			for _, recv := range round.Recvs {
+				if src := executor.RankOf(recv.Src, k, ranks); src != rank {
+					partners[rank][src] = 1
+				}
 			}
 		}
-		r.mustDo(t)
-		for o := range k {
-			if !bytes.Equal(outputs[o], want[o]) {
-				t.Errorf("output %d, segments of %d bytes: it is not input %d", o, segment, o/2)
+		for _, got := range s.shown[proc][0] {
+			padded := append(bytes.Clone(packets[0]), make([]byte, r.bytes-len(packets[0]))...)
+			if packets = packets[1:]; !bytes.Equal(got, padded) {
+				t.Errorf("processor %d: shown %x, want %x", proc, got, padded)
 			}
+		}
+		for o, got := range s.shown[proc][1] {
+			if !bytes.Equal(got, r.outputs[proc][o].data) {
+				t.Errorf("processor %d: shown %x of output %d, want %x", proc, got, o, r.outputs[proc][o].data)
+			}
+		}
+	}
+	for rank := range ranks {
+		if !reflect.DeepEqual(s.heard[rank], partners[rank]) {
+			t.Errorf("rank %d heard headers %v, want %v", rank, s.heard[rank], partners[rank])
 		}
 	}
 }
 
-// checkTraffic compares what was counted with the cost of the plan.
-func checkTraffic(t testing.TB, r *run) {
+// checkTraffic compares what was counted with the cost of the plan. Pieces are filled up to whole units.
+func (r *run) checkTraffic(t testing.TB, align int) {
 	t.Helper()
 	cost := sim.Count(r.plan)
+	pieces, unit := r.plan.Info().PieceCount(), max(align, r.plan.Info().Field.SymbolBytes())
+	segments, element := 0, 0 // bytes of an element in all segments
+	for left := r.bytes; left > 0 || segments == 0; left -= r.segment {
+		n := min(left, r.segment)
+		if pieces > 1 {
+			n = ((n+pieces-1)/pieces + unit - 1) / unit * unit
+		}
+		element += n
+		segments++
+	}
 	rounds := make([]plan.RoundTraffic, len(cost.Rounds))
-	segments := max(1, (r.bytes+r.segment-1)/r.segment)
 	for proc, traffic := range r.traffic {
 		program, err := r.plan.Program(proc)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := executor.Traffic{
-			Rounds: make([]plan.RoundTraffic, len(program.Rounds)), MultiplyAdds: program.Terms(), Segments: segments,
+			Rounds: make([]plan.RoundTraffic, len(program.Rounds)), MultiplyAdds: program.Terms(), Segments: segments, HeaderBytes: traffic.HeaderBytes,
 		}
+		partners := map[int]bool{}
 		for n, round := range program.Rounds {
 			for _, send := range round.Sends {
-				want.Bytes += int64(len(send.Slots) * r.bytes)
+				partners[send.Dst] = true
+				want.Bytes += int64(len(send.Slots) * element)
 				want.Rounds[n].Messages++
 				want.Rounds[n].Largest = max(want.Rounds[n].Largest, len(send.Slots))
 			}
 			rounds[n].Messages += traffic.Rounds[n].Messages
 			rounds[n].Largest = max(rounds[n].Largest, traffic.Rounds[n].Largest)
+		}
+		if len(r.errs) == len(r.traffic) {
+			want.HeaderBytes = int64(len(partners) * len(greeting))
 		}
 		if !reflect.DeepEqual(*traffic, want) {
 			t.Errorf("processor %d: traffic %+v, want %+v", proc, *traffic, want)
@@ -133,295 +251,77 @@ func checkTraffic(t testing.TB, r *run) {
 	}
 }
 
-// TestTransportContract runs plans in many segments over a transport that spoils what is yet to
-// be received, and sees whether anything under way is changed.
-func TestTransportContract(t *testing.T) {
-	const k, symbols = 16, 40
-	f := fieldtest.Parse(t, "2^8")
-	a := randomMatrix(t, f, k)
-	packets := randomPackets(f, 1, equal(k, symbols)...)
-	want := product(a, packets, symbols)
-	for _, algorithm := range algo.Algorithms() {
-		if algorithm.Structured {
-			continue
-		}
-		for _, c := range []struct{ ports, segment int }{{1, 3}, {3, 3}, {1, 4}, {3, 4}} {
-			t.Run(fmt.Sprintf("%s/p=%d/segment=%d", algorithm.Name, c.ports, c.segment), func(t *testing.T) {
-				r := &run{plan: compile(t, algorithm.Name, a, c.ports), packets: packets, bytes: symbols, segment: c.segment}
-				r.mustDo(t)
-				r.check(t, want)
-
-				var ends []*watched
-				r.wrap = func(below transport.Transport) transport.Transport {
-					ends = append(ends, newWatched(t, below))
-					return ends[len(ends)-1]
-				}
-				r.mustDo(t)
-				r.check(t, want)
-				for proc, end := range ends {
-					if end.open != 0 {
-						t.Errorf("processor %d: %d transfers not ended", proc, end.open)
-					}
-				}
-			})
-		}
-	}
-}
-
-func TestHeader(t *testing.T) {
-	const k = 9
-	f := fieldtest.Parse(t, "257")
-	header := []byte("who goes there?")
-	for _, name := range []string{"universal", "prepare-and-shoot", "bruck-allgather", "exchange"} {
-		t.Run(name, func(t *testing.T) {
-			heard := make([]map[int]int, k)
-			r := &run{
-				plan: compile(t, name, randomMatrix(t, f, k), 2), packets: randomPackets(f, 1, equal(k, 10)...),
-				bytes: 20, segment: 6,
-				job: func(proc int, job *executor.Job) {
-					heard[proc] = map[int]int{}
-					job.Header = header
-					job.Accept = func(src int, got []byte) error {
-						heard[proc][src]++
-						if !bytes.Equal(got, header) {
-							return fmt.Errorf("header %q", got)
-						}
-						return nil
-					}
-				},
-			}
-			r.mustDo(t)
-			for proc := range k {
-				to, from := map[int]bool{}, map[int]int{}
-				for _, round := range r.plan.Schedule(proc).Rounds {
-					for _, send := range round.Sends {
-						to[send.Dst] = true
-					}
-					for _, recv := range round.Recvs {
-						from[recv.Src] = 1
-					}
-				}
-				if got, want := r.traffic[proc].HeaderBytes, int64(len(to)*len(header)); got != want {
-					t.Errorf("processor %d sent %d bytes of headers, want %d", proc, got, want)
-				}
-				if !reflect.DeepEqual(heard[proc], from) {
-					t.Errorf("processor %d checked headers (by source) %v, want %v", proc, heard[proc], from)
-				}
-			}
-		})
-	}
-}
-
-func TestHeaderRefused(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	stranger := errors.New("a stranger")
-	r := &run{
-		plan: compile(t, "universal", randomMatrix(t, f, 4), 1), packets: randomPackets(f, 1, 5, 5, 5, 5),
-		bytes: 5, segment: 5,
-		job: func(proc int, job *executor.Job) {
-			job.Header = []byte{byte(proc / 3)} // that of processor 3 differs
-			job.Accept = func(src int, got []byte) error {
-				if got[0] != 0 && proc != 3 {
-					return fmt.Errorf("processor %d is %w", src, stranger)
-				}
-				return nil
-			}
-		},
-	}
-	r.do(t.Context())
-	if r.errs[3] == nil { // it had all its messages before it heard
-		r.errs = r.errs[:3]
-	}
-	checkAborted(t, r.errs, stranger, "processor 3 is a stranger")
-}
-
-// TestPadding runs inputs that end early, also within a segment or before it.
-func TestPadding(t *testing.T) {
-	for _, name := range []string{"2^16", "3^4"} {
-		f := fieldtest.Parse(t, name)
-		a := randomMatrix(t, f, 6)
-		packets := randomPackets(f, 1, 20, 0, 1, 7, 8, 19)
-		for _, segment := range []int{4, 20} {
-			r := &run{
-				plan: compile(t, "universal", a, 1), packets: packets,
-				bytes: 20 * f.SymbolBytes(), segment: segment * f.SymbolBytes(),
-			}
-			r.mustDo(t)
-			r.check(t, product(a, packets, 20))
-		}
-	}
-}
-
-// TestAllgather runs a plan with many outputs, which are received slots.
-func TestAllgather(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	for _, k := range []int{1, 2, 7, 16} {
-		packets := randomPackets(f, 1, equal(k, 10)...)
-		r := &run{plan: allgather(t, f, k, 1), packets: packets, bytes: 10, segment: 4}
-		r.mustDo(t)
-		for proc, outputs := range r.outputs {
-			for i, out := range outputs {
-				if !bytes.Equal(out.Bytes(), packets[i]) {
-					t.Errorf("K=%d: processor %d has %x of processor %d: want %x", k, proc, out.Bytes(), i, packets[i])
-				}
-			}
-		}
-		checkTraffic(t, r)
-	}
-}
-
-// helpers is a plan in which processor 0 has two inputs and no output, processor 1
-// neither (it adds and passes on), processor 2 no input and three outputs (one
-// of them zero), and processor 3 has both and talks to nobody.
-func helpers(f field.Field) *plan.Materialized {
-	c := func(slot int, coef uint64) plan.Term { return plan.Term{Slot: slot, Coef: field.Code(coef)} }
-	return &plan.Materialized{
-		Common: plan.Info{
-			Algorithm: "by hand", Field: f, Processors: 4, Ports: 1, Rows: 3, Columns: 4,
-			Phases: []plan.Phase{{Name: "there", Rounds: 2}},
-		},
-		Programs: []*plan.Program{
-			{Proc: 0, Inputs: 2, Rounds: []plan.Round{{
-				Compute: []plan.Combination{{c(0, 1), c(1, 2)}},
-				Sends:   []plan.Send{{Dst: 1, Slots: []int{0, 2}}},
-			}, {}}},
-			{Proc: 1, Rounds: []plan.Round{{
-				Recvs: []plan.Recv{{Src: 0, Count: 2}},
-			}, {
-				Compute: []plan.Combination{{c(0, 3), c(1, 1)}},
-				Sends:   []plan.Send{{Dst: 2, Slots: []int{2, 1}}},
-			}}},
-			{Proc: 2, Rounds: []plan.Round{{}, {
-				Recvs: []plan.Recv{{Src: 1, Count: 2}},
-			}}, Compute: []plan.Combination{{}}, Outputs: []int{0, 2, 1}},
-			{Proc: 3, Inputs: 1, Rounds: []plan.Round{{}, {}}, Compute: []plan.Combination{{c(0, 5)}}, Outputs: []int{1}},
-		},
-		Rows:    [][]int{{0, 1}, {}, {}, {2}},
-		Columns: [][]int{{}, {}, {0, 1, 2}, {3}},
-	}
-}
-
-func TestHelpers(t *testing.T) {
-	for _, name := range []string{"257", "3^4"} {
-		f := fieldtest.Parse(t, name)
-		p := helpers(f)
-		a := transferMatrix(t, p)
-		const symbols = 11
-		packets := randomPackets(f, 3, symbols, symbols, symbols)
-		r := &run{plan: p, packets: packets, bytes: symbols * f.SymbolBytes(), segment: 4 * f.SymbolBytes()}
-		r.mustDo(t)
-		checkTraffic(t, r)
-		want := product(a, packets, symbols)
-		for proc, outputs := range r.outputs {
-			for o, out := range outputs {
-				if j := p.Column(proc, o); !bytes.Equal(out.Bytes(), want[j]) {
-					t.Errorf("%s: processor %d output %d: got %x, want %x", name, proc, o, out.Bytes(), want[j])
-				}
-			}
-		}
-	}
-}
-
-func TestObserve(t *testing.T) {
-	const symbols, segment = 10, 4
-	f := fieldtest.Parse(t, "2^8")
-	p := helpers(f)
-	packets := randomPackets(f, 1, symbols, symbols, symbols)
-	var mu sync.Mutex
-	seen := make([][2][]bytes.Buffer, 4)
+// TestLong has packets so long that goroutines of several cores share them, at the only rank. Outputs are sums, and copies of
+// inputs. All inputs and outputs are shown, every byte once.
+func TestLong(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	const k, symbols = 4, 70_000
 	enough := errors.New("enough")
-	r := &run{plan: p, packets: packets, bytes: symbols, segment: segment}
-	r.job = func(proc int, job *executor.Job) {
-		job.Observe = func(proc int, inputs, outputs [][]byte) error {
-			mu.Lock()
-			defer mu.Unlock()
-			for side, list := range [][][]byte{inputs, outputs} {
-				if seen[proc][side] == nil {
-					seen[proc][side] = make([]bytes.Buffer, len(list))
-				}
-				for i, data := range list {
-					seen[proc][side][i].Write(data)
-				}
-			}
-			return nil
+	for _, name := range []string{"2^8", "257"} {
+		f := fieldtest.Parse(t, name)
+		copies := matrix.NewDense(f, k, k)
+		for j := range k {
+			copies.Set(j/2, j, field.One)
 		}
-	}
-	r.mustDo(t)
-	for proc := range 4 {
-		for i := range seen[proc][0] {
-			if got, want := seen[proc][0][i].Bytes(), packets[p.Row(proc, i)]; !bytes.Equal(got, want) {
-				t.Errorf("processor %d input %d: seen %x, want %x", proc, i, got, want)
-			}
-		}
-		for o, out := range r.outputs[proc] {
-			if got := seen[proc][1][o].Bytes(); !bytes.Equal(got, out.Bytes()) {
-				t.Errorf("processor %d output %d: seen %x, written %x", proc, o, got, out.Bytes())
-			}
-		}
-	}
-
-	r.job = func(proc int, job *executor.Job) {
-		if proc == 1 {
-			job.Observe = func(int, [][]byte, [][]byte) error { return enough }
-		}
-	}
-	r.do(t.Context())
-	if err := r.errs[1]; !errors.Is(err, enough) {
-		t.Errorf("got error %v, want %v", err, enough)
-	}
-
-	r.ranks = 1
-	r.job = func(_ int, job *executor.Job) {
-		job.Observe = func(proc int, _, _ [][]byte) error {
-			if proc < 2 {
-				return nil
-			}
-			return enough
-		}
-	}
-	r.do(t.Context())
-	if err := r.errs[0]; err == nil || err.Error() != "processor 2: enough" {
-		t.Errorf("got error %v", err)
-	}
-}
-
-// TestObserveAll sees all inputs and outputs of the only rank, every byte once, also where plans cut packets into pieces.
-func TestObserveAll(t *testing.T) {
-	const k = 5
-	f := fieldtest.Parse(t, "257")
-	a := randomMatrix(t, f, k)
-	enough := errors.New("enough")
-	for _, algorithm := range []string{"universal", "exchange"} {
-		for _, segment := range []int{200, 2000, 100_000} {
-			const symbols = 20_000
-			packets := randomPackets(f, 1, equal(k, symbols)...)
-			var mu sync.Mutex
-			seen := 0
-			r := &run{plan: compile(t, algorithm, a, 1), packets: packets, ranks: 1, bytes: 2 * symbols, segment: segment}
-			r.job = func(_ int, job *executor.Job) {
-				job.ObserveAll = func(inputs, outputs [][]byte) error {
-					mu.Lock()
-					defer mu.Unlock()
-					seen += len(inputs[0])
-					for j, want := range product(a, inputs, len(inputs[0])/2) {
-						if !bytes.Equal(outputs[j], want) {
-							t.Errorf("%s, segments of %d: output %d is not what the inputs make it", algorithm, segment, j)
+		packets := randomPackets(f, 1, equal(k, symbols)...)
+		for _, a := range []matrix.Matrix{randomMatrix(t, f, k), copies} {
+			want := product(a, packets, symbols)
+			for _, algorithm := range []string{"universal", "exchange"} {
+				for _, segment := range []int{symbols, 20_000} {
+					r := &run{plan: compile(t, algorithm, a, 1), packets: packets, bytes: symbols * f.SymbolBytes(), segment: segment * f.SymbolBytes(), ranks: 1, inMemory: segment == symbols}
+					var mu sync.Mutex
+					seen := 0
+					r.job = func(_ int, job *executor.Job) {
+						job.ObserveAll = func(inputs, outputs [][]byte) error {
+							mu.Lock()
+							defer mu.Unlock()
+							seen += len(inputs[0])
+							for j, part := range product(a, inputs, min(50, len(inputs[0])/f.SymbolBytes())) {
+								if !bytes.Equal(outputs[j][:len(part)], part) {
+									t.Errorf("output %d is not what the inputs make it", j)
+								}
+							}
+							return nil
 						}
 					}
-					return nil
+					r.mustDo(t)
+					r.check(t, want)
+					if seen < r.bytes || seen > r.bytes+4*200*k { // and padding
+						t.Errorf("%s over %s, segments of %d: %d bytes seen", algorithm, name, segment, seen)
+					}
+					r.job = func(_ int, job *executor.Job) {
+						job.ObserveAll = func([][]byte, [][]byte) error { return enough }
+					}
+					if r.do(t.Context()); !errors.Is(r.errs[0], enough) {
+						t.Errorf("%s over %s: %v", algorithm, name, r.errs[0])
+					}
 				}
 			}
-			r.mustDo(t)
-			r.check(t, product(a, packets, symbols))
-			if seen < 2*symbols || seen > 2*symbols+200*k*4 { // and padding
-				t.Errorf("%s, segments of %d: %d bytes seen, want %d", algorithm, segment, seen, 2*symbols)
-			}
-			r.job = func(_ int, job *executor.Job) {
-				job.ObserveAll = func([][]byte, [][]byte) error { return enough }
-			}
-			if r.do(t.Context()); !errors.Is(r.errs[0], enough) {
-				t.Errorf("%s, segments of %d: %v", algorithm, segment, r.errs[0])
-			}
+		}
+	}
+}
+
+// TestInPlace checks that packets are cut at one rank only where a buffer or an observer
+// needs it.
+func TestInPlace(t *testing.T) {
+	const k, size = 6, 5000
+	f := fieldtest.Parse(t, "2^8")
+	for _, c := range []struct {
+		name     string
+		change   func(job *executor.Job)
+		segments int
+	}{
+		{"in memory", func(*executor.Job) {}, 1},
+		{"a short packet", func(job *executor.Job) { job.Inputs[3].Memory = make([]byte, size-1) }, 5},
+		{"a reader", func(job *executor.Job) { job.Inputs[3].Reader = endless{} }, 5},
+		{"a writer", func(job *executor.Job) { job.Outputs[3].Writer = endless{} }, 5},
+		{"an observer", func(job *executor.Job) { job.Observe = func(int, [][]byte, [][]byte) error { return nil } }, 5},
+	} {
+		r := &run{plan: compile(t, "universal", randomMatrix(t, f, k), 1), packets: randomPackets(f, 1, equal(k, size)...), ranks: 1, bytes: size, segment: 1000, inMemory: true}
+		r.job = func(_ int, job *executor.Job) { c.change(job) }
+		r.mustDo(t)
+		if got := r.traffic[0].Segments; got != c.segments {
+			t.Errorf("%s: %d segments, want %d", c.name, got, c.segments)
 		}
 	}
 }
@@ -432,7 +332,7 @@ type memory []byte
 func (m memory) WriteAt(p []byte, offset int64) (int, error) { return copy(m[offset:], p), nil }
 
 // TestRunsAgain runs a job of the only rank again and again. Between runs packets change where they lie, or others lie
-// elsewhere and are of another length; an observer refuses a run, and a context ends.
+// elsewhere and are of another length; the caller changes the traffic of a run; an observer refuses a run, and a context ends.
 func TestRunsAgain(t *testing.T) {
 	const k, most = 4, 1000
 	f := fieldtest.Parse(t, "257")
@@ -444,11 +344,9 @@ func TestRunsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, lies := range []string{"in memory", "observed", "behind a reader", "for a writer"} {
-			observed, refuses := lies == "observed", false
-			job := executor.Job{
-				Executable: x, Bytes: 2 * most, Segment: 2 * most, Inputs: make([]executor.Input, k), Outputs: make([]executor.Output, k),
-			}
-			if observed {
+			refuses := false
+			job := executor.Job{Executable: x, Bytes: 2 * most, Segment: 2 * most, Inputs: make([]executor.Input, k), Outputs: make([]executor.Output, k)}
+			if lies == "observed" {
 				job.ObserveAll = func([][]byte, [][]byte) error {
 					if refuses {
 						return enough
@@ -456,8 +354,7 @@ func TestRunsAgain(t *testing.T) {
 					return nil
 				}
 			}
-			packets := make([][]byte, k)
-			results := make([][]byte, k)
+			packets, results := make([][]byte, k), make([][]byte, k)
 			move := func(symbols int) {
 				for i := range k {
 					packets[i], results[i] = make([]byte, 2*symbols), make([]byte, 2*symbols)
@@ -476,7 +373,7 @@ func TestRunsAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for turn, symbols := range []int{most, most, most, 3, 3, most - 1, most} {
+			for turn, symbols := range []int{most, most, 3, 3, most - 1, most} {
 				if symbols != len(packets[0])/2 {
 					move(symbols)
 					b.SetBytes(int64(2 * symbols))
@@ -487,13 +384,15 @@ func TestRunsAgain(t *testing.T) {
 				if err := b.Run(); err != nil {
 					t.Fatal(err)
 				}
-				for i, want := range product(a, packets, symbols) {
-					if !bytes.Equal(results[i], want) {
-						t.Fatalf("%s, %s, run %d: output %d is wrong", algorithm, lies, turn, i)
-					}
+				if want := product(a, packets, symbols); !slices.EqualFunc(results, want, bytes.Equal) {
+					t.Fatalf("%s, %s, run %d: another packet", algorithm, lies, turn)
 				}
+				if b.Traffic()[0].Rounds[0].Messages > k {
+					t.Fatalf("%+v", b.Traffic()[0])
+				}
+				b.Traffic()[0].Rounds[0].Messages = 99
 			}
-			if refuses = observed; !observed {
+			if refuses = lies == "observed"; !refuses {
 				cancel(enough)
 			}
 			if err := b.Run(); !errors.Is(err, enough) {
@@ -505,223 +404,8 @@ func TestRunsAgain(t *testing.T) {
 	}
 }
 
+// TestSegmentBytes checks segments and what is wrong with memory, to the byte.
 func TestSegmentBytes(t *testing.T) {
-	f := fieldtest.Parse(t, "2^16")
-	for _, algorithm := range algo.Algorithms() {
-		if algorithm.Structured {
-			continue
-		}
-		p := compile(t, algorithm.Name, randomMatrix(t, f, 16), 1)
-		slots := int64(plan.MemorySlots(p))
-		for _, c := range []struct{ bytes, memory, align, want int64 }{
-			{1000, 1 << 30, 2, 1000},                // all at once
-			{1001, 1 << 30, 64, 1024},               // up to align
-			{0, 1, 64, 64},                          // nothing needs no memory
-			{10, 10 * slots, 64, 64},                // less than align at once
-			{1 << 20, 1000 * slots, 2, 1000},        // exactly
-			{1 << 20, 1000*slots - 1, 2, 998},       // one byte less
-			{1 << 20, 64*slots + slots - 1, 64, 64}, // the least
-			{1 << 20, 64*slots - 1, 64, 0},          // less than that
-			{10, 10*slots - 1, 64, 0},
-		} {
-			got, err := executor.SegmentBytes(p, int(slots), c.bytes, c.memory, c.align)
-			if got != c.want || (err != nil) != (c.want == 0) {
-				t.Errorf("%s: %+v: got %d, error %v", algorithm.Name, c, got, err)
-			}
-			if err == nil && slots*min(got, c.bytes) > c.memory {
-				t.Errorf("%s: %+v: segments of %d bytes take more than the memory", algorithm.Name, c, got)
-			}
-			if err != nil {
-				least := slots * min(c.align, c.bytes)
-				if text := fmt.Sprintf("needs at least %d bytes", least); !strings.Contains(err.Error(), text) {
-					t.Errorf("%s: %+v: error %q does not say %q", algorithm.Name, c, err, text)
-				}
-				if _, err := executor.SegmentBytes(p, int(slots), c.bytes, least, c.align); err != nil {
-					t.Errorf("%s: %+v: not enough after all: %v", algorithm.Name, c, err)
-				}
-			}
-		}
-	}
-}
-
-// TestWrongJobs checks that what a caller can get wrong is an error, at whom it
-// concerns and, by an abort, elsewhere.
-func TestWrongJobs(t *testing.T) {
-	f := fieldtest.Parse(t, "2^16")
-	three, err := executor.Prepare(t.Context(), compile(t, "universal", randomMatrix(t, f, 3), 1), 1, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		text  string // in the error
-		wrong func(*executor.Job)
-	}{
-		{"the executable of rank 1 of 3 at rank 1 of 2", func(j *executor.Job) { j.Executable = three }},
-		{"0 inputs and 1 outputs: the program has 1 and 1", func(j *executor.Job) { j.Inputs = nil }},
-		{"1 inputs and 2 outputs: the program has 1 and 1", func(j *executor.Job) { j.Outputs = append(j.Outputs, executor.Output{Writer: new(buffer)}) }},
-		{"packets of 7 bytes in segments of 4: want multiples of the symbol size, 2", func(j *executor.Job) { j.Bytes = 7 }},
-		{"packets of -2 bytes", func(j *executor.Job) { j.Bytes = -2 }},
-		{"segments of 3", func(j *executor.Job) { j.Segment = 3 }},
-		{"segments of 0", func(j *executor.Job) { j.Segment = 0 }},
-		{"segments of -2", func(j *executor.Job) { j.Segment = -2 }},
-	} {
-		t.Run(c.text, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := &run{
-					plan: compile(t, "universal", randomMatrix(t, f, 2), 1), packets: randomPackets(f, 1, 4, 4),
-					bytes: 8, segment: 4,
-					job: func(proc int, job *executor.Job) {
-						if proc == 1 {
-							c.wrong(job)
-						}
-					},
-				}
-				r.do(t.Context())
-				if err := r.errs[1]; err == nil || !strings.HasPrefix(err.Error(), "processor 1: ") || !strings.Contains(err.Error(), c.text) {
-					t.Errorf("got error %v, want one that says %q", err, c.text)
-				}
-				var aborted *transport.AbortError
-				if err := r.errs[0]; !errors.As(err, &aborted) || aborted.Rank != 1 || !strings.Contains(err.Error(), c.text) {
-					t.Errorf("processor 0: got error %v", err)
-				}
-			})
-		})
-	}
-}
-
-// TestCompileErrors checks what a plan and its user can get wrong.
-func TestCompileErrors(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	p := compile(t, "universal", randomMatrix(t, f, 4), 1)
-	deaf, short := helpers(f), helpers(f)
-	deaf.Programs[1].Rounds[0].Recvs = nil
-	short.Programs[1].Rounds[0].Recvs[0].Count = 1
-	for _, c := range []struct {
-		p           plan.Plan
-		rank, ranks int
-		want        string
-	}{
-		{p, 0, 0, "a plan for 4 processors at rank 0 of 0"},
-		{p, 5, 6, "a plan for 4 processors at rank 5 of 6"},
-		{p, 2, 2, "a plan for 4 processors at rank 2 of 2"},
-		{p, -1, 2, "a plan for 4 processors at rank -1 of 2"},
-		{noProgram{p}, 1, 2, "processor 2: program: no idea"},
-		{deaf, 0, 1, "round 0: 1 messages that nobody receives: the plan is wrong"},
-		{short, 0, 1, "processor 1: round 0: 1 elements from processor 0 on port 0, which sends 2: the plan is wrong"},
-	} {
-		if _, err := executor.Prepare(t.Context(), c.p, c.rank, c.ranks); err == nil || err.Error() != c.want {
-			t.Errorf("rank %d of %d: got error %v, want %s", c.rank, c.ranks, err, c.want)
-		}
-	}
-}
-
-// noProgram is a plan whose programs cannot be made.
-type noProgram struct{ plan.Plan }
-
-func (noProgram) Program(int) (*plan.Program, error) { return nil, errors.New("no idea") }
-
-// BenchmarkSegment runs N segments at 16 processors: its figures are those of one
-// segment at all of them, in which 64 messages are sent.
-func BenchmarkSegment(b *testing.B) {
-	const k = 16
-	f := fieldtest.Parse(b, "2^8")
-	for _, segment := range []int{4 << 10, 256 << 10} {
-		b.Run(fmt.Sprintf("K=%d/len=%dKiB", k, segment>>10), func(b *testing.B) {
-			a := randomMatrix(b, f, k)
-			p := compile(b, "universal", a, 1)
-			ends := local.New(k)
-			b.SetBytes(int64(k * segment))
-			b.ReportAllocs()
-			b.ResetTimer()
-			var wg sync.WaitGroup
-			for rank, end := range ends {
-				part, err := executor.Prepare(b.Context(), p, rank, k)
-				if err != nil {
-					b.Fatal(err)
-				}
-				wg.Go(func() {
-					_, err := executor.Run(b.Context(), end, executor.Job{
-						Executable: part, Bytes: int64(b.N * segment), Segment: int64(segment),
-						Inputs: zeros(), Outputs: discard(), Timeout: 30e9,
-					})
-					if err != nil {
-						b.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-		})
-	}
-}
-
-// TestPieces runs plans that cut packets, in segments of any length: pieces are filled
-// up with zeros, and the last ones may be nothing else.
-func TestPieces(t *testing.T) {
-	for _, c := range []struct {
-		algorithm, field string
-		k, ports         int
-	}{{"exchange", "2^8", 5, 1}, {"exchange", "257", 6, 2}, {"exchange", "2^16", 9, 1}, {"exchange", "257", 2, 1}, {"exchange", "257", 3, 2}, {"universal", "257", 5, 1}} {
-		f := fieldtest.Parse(t, c.field)
-		a := randomMatrix(t, f, c.k)
-		p := compile(t, c.algorithm, a, c.ports)
-		pieces := p.Info().PieceCount()
-		size := f.SymbolBytes()
-		for _, symbols := range []int{0, 1, 2, c.k - 1, c.k, c.k + 1, 100, 263} {
-			for _, segment := range []int{c.k, 3 * c.k, 1000} {
-				for _, align := range []int{0, 1, 8} {
-					packets := randomPackets(f, 7, equal(c.k, symbols)...)
-					if symbols > 3 {
-						packets[1] = packets[1][:3*size] // the rest is zeros
-					}
-					r := &run{plan: p, packets: packets, bytes: symbols * size, segment: segment * max(1, align) * size}
-					seen := make([]int, c.k)
-					r.job = func(proc int, job *executor.Job) {
-						job.Align = int64(align * size)
-						job.Observe = func(proc int, _, outputs [][]byte) error {
-							for _, part := range outputs {
-								seen[proc] += len(part)
-							}
-							return nil
-						}
-					}
-					r.mustDo(t)
-					r.check(t, product(a, packets, symbols))
-					sent := int64(0) // as elements of the bytes that a piece takes, filled up
-					for left := symbols * size; ; left -= r.segment {
-						n := min(left, r.segment)
-						if pieces > 1 {
-							unit := max(align, 1) * size
-							n = ((n+pieces-1)/pieces + unit - 1) / unit * unit
-						}
-						sent += int64(n)
-						if left <= r.segment {
-							break
-						}
-					}
-					for proc, tr := range r.traffic {
-						elements := 0
-						for _, round := range p.Schedule(proc).Rounds {
-							for _, s := range round.Sends {
-								elements += len(s.Slots)
-							}
-						}
-						if tr.Bytes != int64(elements)*sent {
-							t.Fatalf("%s, K=%d, %d symbols, segment %d, align %d: processor %d sent %d bytes, want %d", c.field, c.k, symbols, segment, align, proc, tr.Bytes, int64(elements)*sent)
-						}
-					}
-					for proc, n := range seen {
-						if n != symbols*size {
-							t.Fatalf("%s, K=%d, %d symbols: processor %d shows %d bytes", c.field, c.k, symbols, proc, n)
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestSegmentBytesByHand checks segments and what is wrong with memory, to the byte.
-func TestSegmentBytesByHand(t *testing.T) {
 	whole := &plan.Materialized{Common: plan.Info{Algorithm: "whole"}, Programs: []*plan.Program{{}}}
 	cut := &plan.Materialized{Common: plan.Info{Algorithm: "cut", Pieces: 4}, Programs: []*plan.Program{{}}}
 	for _, c := range []struct {
@@ -746,40 +430,42 @@ func TestSegmentBytesByHand(t *testing.T) {
 		{cut, 8, 101, 63, 8, 0, "executor: 63 bytes of memory: cut holds up to 2 packets at a time and needs at least 64 bytes"},
 	} {
 		got, err := executor.SegmentBytes(c.p, c.slots, c.bytes, c.memory, c.align)
-		text := ""
-		if err != nil {
-			text = err.Error()
-		}
-		if got != c.want || text != c.err {
-			t.Errorf("%s, %d slots, %d bytes, memory %d, align %d: %d, %q; want %d, %q", c.p.Info().Algorithm, c.slots, c.bytes, c.memory, c.align, got, text, c.want, c.err)
+		if got != c.want || (err != nil || c.err != "") && fmt.Sprint(err) != c.err {
+			t.Errorf("%s, %d slots, %d bytes, memory %d, align %d: %d, %v; want %d, %q", c.p.Info().Algorithm, c.slots, c.bytes, c.memory, c.align, got, err, c.want, c.err)
 		}
 	}
 }
 
-// relay is a plan in which processor 0 hears from 1 and 2 through two ports, and passes on what
-// it heard, to 3 and 4.
-func relay(f field.Field) *plan.Materialized {
-	pass := func(proc, dst, port int) *plan.Program {
-		return &plan.Program{Proc: proc, Inputs: 1, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: dst, Port: port, Slots: []int{0}}}}, {}}}
-	}
-	hear := func(proc, port int) *plan.Program {
-		return &plan.Program{Proc: proc, Rounds: []plan.Round{{}, {Recvs: []plan.Recv{{Src: 0, Port: port, Count: 1}}}}, Outputs: []int{0}}
-	}
-	return &plan.Materialized{
-		Common: plan.Info{Algorithm: "relay", Field: f, Processors: 5, Ports: 2, Rows: 2, Columns: 2, Phases: []plan.Phase{{Name: "there", Rounds: 2}}},
-		Programs: []*plan.Program{
-			{Proc: 0, Rounds: []plan.Round{
-				{Recvs: []plan.Recv{{Src: 1, Port: 0, Count: 1}, {Src: 2, Port: 1, Count: 1}}},
-				{
-					Compute: []plan.Combination{{{Slot: 0, Coef: field.Code(2)}}},
-					Sends:   []plan.Send{{Dst: 3, Port: 0, Slots: []int{2}}, {Dst: 4, Port: 1, Slots: []int{1}}},
-				},
-			}},
-			pass(1, 0, 0), pass(2, 0, 1), hear(3, 0), hear(4, 1),
-		},
-		Rows: [][]int{{}, {0}, {1}, {}, {}}, Columns: [][]int{{}, {}, {}, {0}, {1}},
+// TestPrepareErrors checks what a plan and its user can get wrong.
+func TestPrepareErrors(t *testing.T) {
+	f := fieldtest.Parse(t, "2^8")
+	p := compile(t, "universal", randomMatrix(t, f, 4), 1)
+	deaf, short := twice(f), twice(f)
+	deaf.Programs[1].Rounds[0].Recvs = nil
+	short.Programs[1].Rounds[0].Recvs[0].Count = 1
+	for _, c := range []struct {
+		p           plan.Plan
+		rank, ranks int
+		want        string
+	}{
+		{p, 0, 0, "a plan for 4 processors at rank 0 of 0"},
+		{p, 5, 6, "a plan for 4 processors at rank 5 of 6"},
+		{p, 2, 2, "a plan for 4 processors at rank 2 of 2"},
+		{p, -1, 2, "a plan for 4 processors at rank -1 of 2"},
+		{noProgram{p}, 1, 2, "processor 2: program: no idea"},
+		{deaf, 0, 1, "round 0: 1 messages that nobody receives: the plan is wrong"},
+		{short, 0, 1, "processor 1: round 0: 1 elements from processor 0 on port 0, which sends 3: the plan is wrong"},
+	} {
+		if _, err := executor.Prepare(t.Context(), c.p, c.rank, c.ranks); err == nil || err.Error() != c.want {
+			t.Errorf("rank %d of %d: got error %v, want %s", c.rank, c.ranks, err, c.want)
+		}
 	}
 }
+
+// noProgram is a plan whose programs cannot be made.
+type noProgram struct{ plan.Plan }
+
+func (noProgram) Program(int) (*plan.Program, error) { return nil, errors.New("no idea") }
 
 // TestNoBarrier delays one of two messages of a round: what the other one lets be sent leaves
 // before, and arrives before.
@@ -810,14 +496,103 @@ func TestNoBarrier(t *testing.T) {
 			if ended[prompt] != 0 || ended[delayed] != time.Hour {
 				t.Errorf("processor %d is late: processors ended after %v", late, ended)
 			}
-			for proc, coef := range map[int]uint64{3: 2, 4: 1} {
-				for s := range 5 {
-					want := f.Mul(field.Code(coef), field.Symbol(f, r.packets[proc-3][2*s:]))
-					if got := field.Symbol(f, r.outputs[proc][0].Bytes()[2*s:]); got != want {
-						t.Errorf("processor %d: symbol %d is %v, want %v", proc, s, got, want)
-					}
-				}
-			}
 		})
+	}
+}
+
+// slowPacket takes its time to be read.
+type slowPacket time.Duration
+
+func (s slowPacket) ReadAt(p []byte, offset int64) (int, error) {
+	time.Sleep(time.Duration(s))
+	return endless{}.ReadAt(p, offset)
+}
+
+// TestPipelinesOverlap checks, in virtual time, that reading and messages go on side by side: a
+// run takes about as long as the longer of the two. A timeout bounds each wait, not their sum.
+func TestPipelinesOverlap(t *testing.T) {
+	const segments, wire = 10, 3 * time.Second // of a segment: one for each round
+	for _, read := range []time.Duration{time.Second, 3 * time.Second, 6 * time.Second} {
+		for _, ahead := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRun(t)
+				r.job = func(_ int, job *executor.Job) {
+					job.Ahead, job.Timeout = ahead, 4*time.Second
+					job.Inputs[0].Reader = slowPacket(read)
+				}
+				r.wrap = func(below transport.Transport) transport.Transport { return delayed(below, time.Second) }
+				start := time.Now()
+				r.mustDo(t)
+				took := time.Since(start)
+				if sum := segments * (read + wire); !ahead && took != sum {
+					t.Errorf("one after the other: %v, want %v", took, sum)
+				}
+				if most := segments*max(read, wire) + min(read, wire); ahead && took > most {
+					t.Errorf("reads of %v and rounds of 1s took %v: want %v or less", read, took, most)
+				}
+			})
+		}
+	}
+}
+
+// TestAllocations compares runs of few and of many segments: a segment allocates nothing
+// where all processors live at one rank, and where they do not, only the transport does.
+func TestAllocations(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector has pools forget")
+	}
+	const k = 8
+	p := newRun(t).plan
+	for _, ranks := range []int{1, 2, k} {
+		var parts []*executor.Executable
+		for rank := range ranks {
+			part, err := executor.Prepare(t.Context(), p, rank, ranks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts = append(parts, part)
+		}
+		for _, ahead := range []bool{false, true} {
+			allocations := func(segments int) float64 {
+				return testing.AllocsPerRun(5, func() {
+					if err := local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
+						job := executor.Job{Executable: parts[tr.Rank()], Bytes: int64(segments) * 16 << 10, Segment: 16 << 10, Ahead: ahead, Timeout: time.Minute}
+						for range k / ranks {
+							job.Inputs, job.Outputs = append(job.Inputs, zeros()...), append(job.Outputs, discard()...)
+						}
+						_, err := executor.Run(ctx, tr, job)
+						return err
+					}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			// The garbage collector may take what is pooled; a message each would be 100 for each rank.
+			if few, many := allocations(3), allocations(103); many > few+float64(20*ranks) {
+				t.Errorf("%d ranks, ahead %v: %v allocations for 3 segments, %v for 103", ranks, ahead, few, many)
+			}
+		}
+	}
+}
+
+// TestHosted checks that processors are dealt out in order and evenly.
+func TestHosted(t *testing.T) {
+	for k := 1; k < 40; k++ {
+		for ranks := 1; ranks <= k; ranks++ {
+			next, sizes := 0, []int{}
+			for rank := range ranks {
+				first, end := executor.Hosted(k, rank, ranks)
+				for proc := first; proc < end; proc++ {
+					if host := executor.RankOf(proc, k, ranks); host != rank || proc != next {
+						t.Fatalf("K=%d: processor %d is at rank %d of %d, want %d", k, proc, host, ranks, rank)
+					}
+					next++
+				}
+				sizes = append(sizes, end-first)
+			}
+			if next != k || slices.Max(sizes) > slices.Min(sizes)+1 {
+				t.Fatalf("K=%d at %d ranks: %v", k, ranks, sizes)
+			}
+		}
 	}
 }

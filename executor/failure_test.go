@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,34 +19,8 @@ import (
 	"volley/transport"
 )
 
-// checkAborted checks that every processor failed with the cause, one or more of
-// them by itself and the others by an abort, and that each says text, once.
-func checkAborted(t testing.TB, errs []error, cause error, text string) {
-	t.Helper()
-	own := 0
-	for proc, err := range errs {
-		if !errors.Is(err, cause) {
-			t.Errorf("processor %d: got error %v, want one that wraps %v", proc, err, cause)
-			continue
-		}
-		if n := strings.Count(err.Error(), text); n != 1 {
-			t.Errorf("processor %d: the error %q says %q %d times", proc, err, text, n)
-		}
-		if !errors.As(err, new(*transport.AbortError)) {
-			own++
-		}
-	}
-	if own == 0 {
-		t.Error("nobody failed by itself")
-	}
-}
-
 // failing is a packet that cannot be read or written from some offset on.
 type failing struct {
-	below interface {
-		io.ReaderAt
-		io.WriterAt
-	}
 	from int64
 	err  error
 }
@@ -57,72 +29,87 @@ func (f failing) ReadAt(p []byte, offset int64) (int, error) {
 	if offset >= f.from {
 		return 0, f.err
 	}
-	return f.below.ReadAt(p, offset)
+	return endless{}.ReadAt(p, offset)
 }
 
-func (f failing) WriteAt(p []byte, offset int64) (int, error) {
-	if offset >= f.from {
-		return 0, f.err
-	}
-	return f.below.WriteAt(p, offset)
-}
+func (f failing) WriteAt(p []byte, offset int64) (int, error) { return f.ReadAt(p, offset) }
 
-// endless is a packet of zeros, and a place for any.
-type endless struct{}
-
-func (endless) ReadAt(p []byte, _ int64) (int, error)  { clear(p); return len(p), nil }
-func (endless) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
-
-func zeros() []executor.Input    { return []executor.Input{{Reader: endless{}}} }
-func discard() []executor.Output { return []executor.Output{{Writer: endless{}}} }
-
-// newRun returns a run of many segments at 8 processors.
-func newRun(t testing.TB) *run {
-	f := fieldtest.Parse(t, "2^8")
-	return &run{
-		plan: compile(t, "universal", randomMatrix(t, f, 8), 1), packets: randomPackets(f, 1, equal(8, 100)...),
-		bytes: 100, segment: 10,
-	}
-}
-
-func TestReadAndWriteErrors(t *testing.T) {
+// TestFailures has a rank fail in all ways, in the first segment, in one of the other pipeline, and in the last, where others may
+// have all that they need. It says what is wrong; all others name it, say the same once, and nobody waits.
+func TestFailures(t *testing.T) {
 	broken := errors.New("broken disk")
-	for _, c := range []struct {
-		text string
-		wear func(*executor.Job, failing)
-	}{
-		{"read input 0: broken disk", func(j *executor.Job, f failing) { j.Inputs[0].Reader = f }},
-		{"write output 0: broken disk", func(j *executor.Job, f failing) { j.Outputs[0].Writer = f }},
+	nine, err := executor.Prepare(t.Context(), compile(t, "universal", randomMatrix(t, fieldtest.Parse(t, "2^8"), 9), 1), 5, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, change := range map[string]func(j *executor.Job, from int64){
+		"read input 0: broken disk":   func(j *executor.Job, from int64) { j.Inputs[0].Reader = failing{from, broken} },
+		"write output 0: broken disk": func(j *executor.Job, from int64) { j.Outputs[0].Writer = failing{from, broken} },
+		"read input 0: damaged": func(j *executor.Job, from int64) {
+			j.Inputs[0].Validate = func(_ []byte, offset int64) error {
+				if offset >= from {
+					return errors.New("damaged")
+				}
+				return nil
+			}
+		},
+		"refused": func(j *executor.Job, from int64) {
+			seen := int64(0)
+			j.Observe = func(_ int, inputs, _ [][]byte) error {
+				if seen += int64(len(inputs[0])); seen > from {
+					return errors.New("refused")
+				}
+				return nil
+			}
+		},
+		"a stranger": func(j *executor.Job, _ int64) {
+			j.Accept = func(int, []byte) error { return errors.New("a stranger") }
+		},
+		"the executable of rank 5 of 9 at rank 5 of 8":                             func(j *executor.Job, _ int64) { j.Executable = nine },
+		"0 inputs and 1 outputs: the program has 1 and 1":                          func(j *executor.Job, _ int64) { j.Inputs = nil },
+		"1 inputs and 2 outputs: the program has 1 and 1":                          func(j *executor.Job, _ int64) { j.Outputs = append(j.Outputs, discard()...) },
+		"packets of -2 bytes in segments of 10":                                    func(j *executor.Job, _ int64) { j.Bytes = -2 },
+		"packets of 100 bytes in segments of 0: want multiples of the symbol size": func(j *executor.Job, _ int64) { j.Segment = 0 },
+		"in segments of -2": func(j *executor.Job, _ int64) { j.Segment = -2 },
 	} {
 		for _, from := range []int64{0, 50, 90} {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRun(t)
-				r.job = func(proc int, job *executor.Job) {
-					if proc == 5 {
-						c.wear(job, failing{endless{}, from, broken})
+			for _, inMemory := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRun(t)
+					r.inMemory = inMemory
+					r.job = func(rank int, job *executor.Job) {
+						job.Header, job.Accept = []byte("header"), func(int, []byte) error { return nil }
+						if rank == 5 {
+							change(job, from)
+						}
 					}
-				}
-				r.do(t.Context())
-				if from == 90 && strings.HasPrefix(c.text, "write") { // others have their last messages by then
-					r.errs = slices.DeleteFunc(r.errs, func(err error) bool { return err == nil })
-					checkAborted(t, r.errs, broken, c.text)
-					return
-				}
-				checkAborted(t, r.errs, broken, c.text)
-				if err := r.errs[5]; err == nil || err.Error() != "processor 5: "+c.text {
-					t.Errorf("processor 5: got error %v", err)
-				}
-				for proc, err := range r.errs {
-					if aborted := new(transport.AbortError); proc != 5 && (!errors.As(err, &aborted) || aborted.Rank != 5) {
-						t.Errorf("processor %d: got error %v, want that of rank 5", proc, err)
+					r.do(t.Context())
+					for rank, err := range r.errs {
+						aborted := new(transport.AbortError)
+						switch heard := errors.As(err, &aborted); {
+						case err == nil && from == 90 && rank != 5: // it had its last messages by then
+						case rank == 5 && (err == nil || heard || !strings.HasPrefix(err.Error(), "processor 5: ") || !strings.Contains(err.Error(), text)),
+							rank != 5 && (!heard || aborted.Rank != 5 || strings.Count(err.Error(), text) != 1):
+							t.Errorf("%s from %d: rank %d: %v", text, from, rank, err)
+						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
 }
 
-// TestTimeout lets a processor hang or die and looks at what the others say.
+// stoppedAt returns what stops rank 2 in a round of the plan.
+func stoppedAt(fault func(round int) faulty.Fault, round int) func(transport.Transport) transport.Transport {
+	return func(below transport.Transport) transport.Transport {
+		if below.Rank() != 2 {
+			return below
+		}
+		return faulty.New(below, fault(transport.ControlRounds+round))
+	}
+}
+
+// TestTimeout lets a processor hang or die and looks at what the others say: whom they wait for, in which round.
 func TestTimeout(t *testing.T) {
 	whom := regexp.MustCompile(`round \d: (receive from|send to) processor \d: timed out: nothing for 1m0s; rank 2 waits for nobody: it computes, reads or writes, or it hangs( \(rank \d waits for rank \d.*\))?$`)
 	for name, fault := range map[string]func(round int) faulty.Fault{"hang": faulty.Hang, "die": faulty.Die} {
@@ -130,35 +117,17 @@ func TestTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRun(t)
 				r.job = func(_ int, job *executor.Job) { job.Timeout = time.Minute }
-				r.wrap = func(below transport.Transport) transport.Transport {
-					if below.Rank() != 2 {
-						return below
-					}
-					return faulty.New(below, fault(transport.ControlRounds+round))
-				}
+				r.wrap = stoppedAt(fault, round)
 				start := time.Now()
 				r.do(t.Context())
-				if round == 6 { // there is none
-					for proc, err := range r.errs {
-						if err != nil {
-							t.Errorf("processor %d: %v", proc, err)
-						}
-					}
-					return
-				}
-				if took := time.Since(start); took != time.Minute {
-					t.Errorf("%s in round %d: took %v", name, round, took)
-				}
+				there := round < 6
 				for proc, err := range r.errs {
-					if proc == 2 {
-						if err == nil {
-							t.Errorf("%s in round %d: it does not know itself", name, round)
-						}
-						continue
-					}
-					if !errors.Is(err, executor.ErrTimeout) || !whom.MatchString(err.Error()) {
+					if (err != nil) != there || there && proc != 2 && (!errors.Is(err, executor.ErrTimeout) || !whom.MatchString(err.Error())) {
 						t.Errorf("%s in round %d: processor %d: %v", name, round, proc, err)
 					}
+				}
+				if took := time.Since(start); there && took != time.Minute {
+					t.Errorf("%s in round %d: took %v", name, round, took)
 				}
 			})
 		}
@@ -169,20 +138,17 @@ func TestTimeout(t *testing.T) {
 func TestTimeoutNamesPartner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fieldtest.Parse(t, "257")
-		r := &run{
-			plan: compile(t, "exchange", randomMatrix(t, f, 2), 1), packets: randomPackets(f, 1, 5, 5),
-			bytes: 10, segment: 10,
-			job: func(_ int, job *executor.Job) { job.Timeout = time.Second },
-			wrap: func(below transport.Transport) transport.Transport {
-				if below.Rank() == 0 {
-					return faulty.New(below, faulty.Hang(transport.ControlRounds+1))
-				}
+		r := &run{plan: compile(t, "exchange", randomMatrix(t, f, 2), 1), packets: randomPackets(f, 1, 5, 5), bytes: 10, segment: 10}
+		r.job = func(_ int, job *executor.Job) { job.Timeout = time.Second }
+		r.wrap = func(below transport.Transport) transport.Transport {
+			if below.Rank() != 0 {
 				return below
-			},
+			}
+			return faulty.New(below, faulty.Hang(transport.ControlRounds+1))
 		}
 		r.do(t.Context())
-		if err := r.errs[1]; err == nil || err.Error() != "processor 1: round 1: receive from processor 0: timed out: nothing for 1s; rank 0 waits for nobody: it computes, reads or writes, or it hangs" {
-			t.Errorf("got error %v", err)
+		if got, want := fmt.Sprint(r.errs[1]), "processor 1: round 1: receive from processor 0: timed out: nothing for 1s; rank 0 waits for nobody: it computes, reads or writes, or it hangs"; got != want {
+			t.Errorf("got error %v, want %s", got, want)
 		}
 	})
 }
@@ -223,11 +189,11 @@ func TestLate(t *testing.T) {
 		}
 		late := &overdue{first: map[transport.Queue]*transport.Transfer{}}
 		r.wrap = func(below transport.Transport) transport.Transport {
-			if below.Rank() == 1 {
-				late.Transport = below
-				return late
+			if below.Rank() != 1 {
+				return below
 			}
-			return below
+			late.Transport = below
+			return late
 		}
 		r.do(t.Context())
 		named := false
@@ -237,7 +203,6 @@ func TestLate(t *testing.T) {
 				named = named || strings.Contains(r.errs[1].Error(), fmt.Sprintf("%s processor %d: timed out", how, t.Rank))
 			}
 		}
-		checkAborted(t, r.errs, executor.ErrTimeout, "timed out")
 		if !named {
 			t.Errorf("%v names no message that came late", r.errs[1])
 		}
@@ -279,11 +244,11 @@ func TestAsking(t *testing.T) {
 			}
 		}
 		r.wrap = func(below transport.Transport) transport.Transport {
-			if below.Rank() == 1 {
-				a.Transport = below
-				return a
+			if below.Rank() != 1 {
+				return below
 			}
-			return below
+			a.Transport = below
+			return a
 		}
 		r.do(t.Context())
 		if aborted := new(transport.AbortError); a.now.Load() != 0 || !errors.As(r.errs[1], &aborted) || aborted.Rank != 2 {
@@ -292,70 +257,91 @@ func TestAsking(t *testing.T) {
 	})
 }
 
-// TestSlow checks that a timeout bounds each wait, not their sum.
-func TestSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRun(t)
-		r.job = func(_ int, job *executor.Job) { job.Timeout = time.Second }
-		r.wrap = func(below transport.Transport) transport.Transport {
-			if below.Rank() != 1 {
-				return below
-			}
-			return delayed(below, 900*time.Millisecond)
-		}
-		start := time.Now()
-		r.mustDo(t)
-		if took := time.Since(start); took < 4*time.Second {
-			t.Errorf("took %v: nothing was slow", took)
-		}
-	})
-}
-
+// TestCancel ends runs that wait for messages, for their packets or for nothing yet: the cause is the error, of a rank that is
+// alone without a name.
 func TestCancel(t *testing.T) {
 	enough := errors.New("enough")
-	for _, round := range []int{0, 1, 2} {
+	for _, x := range []struct {
+		name  string
+		ranks int
+		after time.Duration
+		round int           // in which rank 2 hangs, without a timeout
+		reads time.Duration // takes each
+	}{
+		{"round 0", 8, time.Hour, 0, 0}, {"round 1", 8, time.Hour, 1, 0}, {"round 2", 8, time.Hour, 2, 0},
+		{"reads", 8, 90 * time.Second, 99, time.Minute}, {"reads of one rank", 1, 90 * time.Second, 99, time.Minute},
+		{"at once", 8, 0, 99, 0}, {"one rank at once", 1, 0, 99, 0},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(time.Hour, func() { cancel(enough) })
+			if x.after == 0 {
+				cancel(enough)
+			}
+			defer time.AfterFunc(x.after, func() { cancel(enough) }).Stop()
 			r := newRun(t)
-			r.wrap = func(below transport.Transport) transport.Transport {
-				if below.Rank() != 6 {
-					return below
+			r.ranks, r.wrap = x.ranks, stoppedAt(faulty.Hang, x.round)
+			r.job = func(_ int, job *executor.Job) {
+				if x.reads > 0 {
+					job.Inputs[0].Reader = slowPacket(x.reads)
 				}
-				return faulty.New(below, faulty.Hang(transport.ControlRounds+round)) // without a timeout
 			}
 			r.do(ctx)
-			checkAborted(t, r.errs, enough, "enough")
+			for rank, err := range r.errs {
+				if !errors.Is(err, enough) || strings.Count(err.Error(), "enough") != 1 || x.ranks == 1 && err != enough {
+					t.Errorf("%s: rank %d: %v", x.name, rank, err)
+				}
+			}
 		})
-	}
-	for _, k := range []int{1, 8} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(enough)
-		f := fieldtest.Parse(t, "2^8")
-		r := &run{
-			plan: compile(t, "universal", randomMatrix(t, f, k), 1), packets: randomPackets(f, 1, equal(k, 9)...),
-			bytes: 9, segment: 4,
-		}
-		r.do(ctx)
-		checkAborted(t, r.errs, enough, "enough")
 	}
 }
 
-// TestTruncated checks that a message of another length stops the run.
+// TestTruncated checks that a message of another length, of any pipeline, stops the run: the error names the true round.
 func TestTruncated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRun(t)
-		r.wrap = func(below transport.Transport) transport.Transport {
-			if below.Rank() != 3 {
-				return below
+	for n := range 12 {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRun(t)
+			r.wrap = func(below transport.Transport) transport.Transport {
+				if below.Rank() != 3 {
+					return below
+				}
+				return faulty.New(below, faulty.Truncate(faulty.Nth(n), 9))
 			}
-			return faulty.New(below, faulty.Truncate(faulty.Nth(4), 9))
-		}
+			r.do(t.Context())
+			for rank, err := range r.errs {
+				if wrong := new(transport.LengthError); !errors.As(err, &wrong) || wrong.Tag.Round > 2 {
+					t.Errorf("send %d: rank %d: got error %v", n, rank, err)
+				}
+			}
+		})
+	}
+}
+
+// A narrow transport has few tags.
+type narrow struct {
+	transport.Transport
+	rounds int
+}
+
+func (n narrow) Limits() transport.Limits {
+	return transport.Limits{{Rounds: transport.ControlRounds + n.rounds, Ports: 1}}
+}
+
+// TestLimits refuses a plan of three rounds where the transport has tags of fewer, or in two pipelines of fewer than
+// six.
+func TestLimits(t *testing.T) {
+	for _, x := range []struct {
+		ahead  bool
+		rounds int
+		fits   bool
+	}{{false, 2, false}, {false, 3, true}, {true, 5, false}, {true, 6, true}} {
+		r := newRun(t)
+		r.job = func(_ int, job *executor.Job) { job.Ahead = x.ahead }
+		r.wrap = func(below transport.Transport) transport.Transport { return narrow{below, x.rounds} }
 		r.do(t.Context())
 		for proc, err := range r.errs {
-			if !errors.As(err, new(*transport.LengthError)) {
-				t.Errorf("processor %d: got error %v", proc, err)
+			if refused := errors.As(err, new(*transport.LimitsError)); refused == x.fits || x.fits && err != nil {
+				t.Errorf("two pipelines %v, %d rounds: processor %d: %v", x.ahead, x.rounds, proc, err)
 			}
 		}
-	})
+	}
 }

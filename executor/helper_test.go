@@ -3,6 +3,7 @@ package executor_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"volley/algo"
 	"volley/executor"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/internal/delay"
 	"volley/matrix"
 	"volley/matrix/matrixtest"
@@ -49,13 +51,10 @@ func compile(t testing.TB, name string, a matrix.Matrix, ports int) plan.Plan {
 // randomPackets returns a packet of the given number of symbols for each length.
 func randomPackets(f field.Field, seed uint64, lengths ...int) [][]byte {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	q := f.Order().Uint64() // its low bits, of a large field
 	packets := make([][]byte, len(lengths))
 	for k, n := range lengths {
 		packets[k] = make([]byte, n*f.SymbolBytes())
-		for i := range n {
-			field.PutSymbol(f, packets[k][i*f.SymbolBytes():], field.Code(rng.Uint64N(q)))
-		}
+		field.FillRandom(f, packets[k], rng.Uint64)
 	}
 	return packets
 }
@@ -94,15 +93,37 @@ func product(a matrix.Matrix, x [][]byte, symbols int) [][]byte {
 	return coded
 }
 
-// buffer is an output that checks that it is written in ascending order.
-type buffer struct{ bytes.Buffer }
-
-func (b *buffer) WriteAt(p []byte, offset int64) (int, error) {
-	if offset != int64(b.Len()) {
-		return 0, fmt.Errorf("written at %d after %d bytes", offset, b.Len())
-	}
-	return b.Write(p)
+// packet is an input and an output, which check that they are read and written in ascending order. Its memory is that of a
+// reader, or what is written.
+type packet struct {
+	data []byte
+	next int64
 }
+
+func (p *packet) ReadAt(b []byte, offset int64) (int, error) {
+	if offset < p.next {
+		return 0, fmt.Errorf("read at %d after %d bytes", offset, p.next)
+	}
+	p.next = offset + int64(len(b))
+	return bytes.NewReader(p.data).ReadAt(b, offset)
+}
+
+func (p *packet) WriteAt(b []byte, offset int64) (int, error) {
+	if offset != int64(len(p.data)) {
+		return 0, fmt.Errorf("written at %d after %d bytes", offset, len(p.data))
+	}
+	p.data = append(p.data, b...)
+	return len(b), nil
+}
+
+// endless is a packet of zeros, and a place for any.
+type endless struct{}
+
+func (endless) ReadAt(p []byte, _ int64) (int, error)  { clear(p); return len(p), nil }
+func (endless) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+func zeros() []executor.Input    { return []executor.Input{{Reader: endless{}}} }
+func discard() []executor.Output { return []executor.Output{{Writer: endless{}}} }
 
 // A run is a plan on packets, and what came of it.
 type run struct {
@@ -110,14 +131,24 @@ type run struct {
 	packets        [][]byte // of the processors in order, as many each as it has inputs
 	bytes, segment int
 
-	ranks int // that the processors live at; 0: one each
+	ranks    int  // that the processors live at; 0: one each
+	inMemory bool // where packets and results lie
 
 	wrap func(transport.Transport) transport.Transport // unless nil
 	job  func(rank int, job *executor.Job)             // unless nil, changes a job
 
-	outputs [][]*buffer         // of every processor
+	outputs [][]*packet         // of every processor
 	traffic []*executor.Traffic // of every processor
 	errs    []error             // of every rank
+}
+
+// newRun returns a run of many segments at 8 processors.
+func newRun(t testing.TB) *run {
+	f := fieldtest.Parse(t, "2^8")
+	return &run{
+		plan: compile(t, "universal", randomMatrix(t, f, 8), 1), packets: randomPackets(f, 1, equal(8, 100)...),
+		bytes: 100, segment: 10,
+	}
 }
 
 // do runs every rank and returns when all have ended.
@@ -127,7 +158,7 @@ func (r *run) do(ctx context.Context) {
 	if ranks == 0 {
 		ranks = k
 	}
-	r.outputs = make([][]*buffer, k)
+	r.outputs = make([][]*packet, k)
 	r.traffic = make([]*executor.Traffic, k)
 	r.errs = make([]error, ranks)
 	packets := r.packets
@@ -139,13 +170,19 @@ func (r *run) do(ctx context.Context) {
 		for proc := first; proc < last; proc++ {
 			s := r.plan.Schedule(proc)
 			for range s.Inputs / pieces {
-				job.Inputs = append(job.Inputs, executor.Input{Reader: bytes.NewReader(packets[0])})
-				packets = packets[1:]
+				in := executor.Input{Reader: &packet{data: packets[0]}}
+				if r.inMemory {
+					in = executor.Input{Memory: packets[0]}
+				}
+				job.Inputs, packets = append(job.Inputs, in), packets[1:]
 			}
 			for range len(s.Outputs) / pieces {
-				out := new(buffer)
+				out := new(packet)
 				r.outputs[proc] = append(r.outputs[proc], out)
-				job.Outputs = append(job.Outputs, executor.Output{Writer: out})
+				if job.Outputs = append(job.Outputs, executor.Output{Writer: out}); r.inMemory {
+					out.data = make([]byte, r.bytes)
+					job.Outputs[len(job.Outputs)-1] = executor.Output{Memory: out.data}
+				}
 			}
 		}
 		var err error
@@ -170,89 +207,28 @@ func (r *run) do(ctx context.Context) {
 	wg.Wait()
 }
 
-// mustDo is do, where no processor may fail.
+// mustDo is do, where no rank may fail.
 func (r *run) mustDo(t testing.TB) {
 	t.Helper()
-	r.do(t.Context())
-	for rank, err := range r.errs {
-		if err != nil {
-			t.Fatalf("rank %d: %v", rank, err)
-		}
+	if r.do(t.Context()); errors.Join(r.errs...) != nil {
+		t.Fatal(errors.Join(r.errs...))
 	}
 }
 
-// check compares output 0 of every processor with the packets wanted.
+// check compares all outputs with the packets wanted.
 func (r *run) check(t testing.TB, want [][]byte) {
 	t.Helper()
 	for proc, outputs := range r.outputs {
-		if got := outputs[0].Bytes(); !bytes.Equal(got, want[proc]) {
-			t.Fatalf("processor %d: got %x, want %x", proc, got, want[proc])
-		}
-	}
-}
-
-// A watched transport spoils the memory that a rank posts to be received into, and sees whether
-// the rank changes what is under way.
-type watched struct {
-	transport.Transport
-	t testing.TB
-
-	mu   sync.Mutex
-	sent map[*transport.Transfer][][]byte // copies of the parts of sends under way
-	open int                              // transfers under way
-}
-
-type watchedQueue struct {
-	transport.Queue
-	w *watched
-}
-
-func newWatched(t testing.TB, below transport.Transport) *watched {
-	return &watched{Transport: below, t: t, sent: map[*transport.Transfer][][]byte{}}
-}
-
-func (w *watched) NewQueue() transport.Queue { return watchedQueue{w.Transport.NewQueue(), w} }
-
-func (q watchedQueue) Post(transfers ...*transport.Transfer) {
-	q.w.mu.Lock()
-	for _, t := range transfers {
-		q.w.open++
-		var parts [][]byte
-		for _, part := range t.Parts {
-			if t.Receive {
-				for i := range part {
-					part[i] = 0xA5
-				}
+		for o, out := range outputs {
+			if j := r.plan.Column(proc, o*r.plan.Info().PieceCount()) / r.plan.Info().PieceCount(); !bytes.Equal(out.data, want[j]) {
+				t.Fatalf("processor %d, output %d: got %x, want %x", proc, o, out.data, want[j])
 			}
-			parts = append(parts, bytes.Clone(part))
-		}
-		if !t.Receive {
-			q.w.sent[t] = parts
 		}
 	}
-	q.w.mu.Unlock()
-	q.Queue.Post(transfers...)
-}
-
-func (q watchedQueue) Wait(ctx context.Context) (*transport.Transfer, error) {
-	t, err := q.Queue.Wait(ctx)
-	if t == nil {
-		return t, err
-	}
-	q.w.mu.Lock()
-	defer q.w.mu.Unlock()
-	q.w.open--
-	for i, part := range q.w.sent[t] {
-		if !bytes.Equal(part, t.Parts[i]) {
-			q.w.t.Errorf("rank %d: part %d of a message to rank %d, %v, was changed under way", q.w.Rank(), i, t.Rank, t.Tag)
-		}
-	}
-	delete(q.w.sent, t)
-	return t, err
 }
 
 // transferMatrix returns the matrix that p computes.
-func transferMatrix(t testing.TB, p plan.Plan) *matrix.Dense {
+func transferMatrix(t testing.TB, p plan.Plan) matrix.Matrix {
 	t.Helper()
 	m, err := plan.Materialize(p)
 	if err != nil {
@@ -294,4 +270,50 @@ func allgather(t testing.TB, f field.Field, processors, ports int) plan.Plan {
 		t.Fatal(err)
 	}
 	return q
+}
+
+// relay is a plan in which processor 0 hears from 1 and 2 through two ports, and passes on what
+// it heard, to 3 and 4.
+func relay(f field.Field) *plan.Materialized {
+	pass := func(proc, dst, port int) *plan.Program {
+		return &plan.Program{Proc: proc, Inputs: 1, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: dst, Port: port, Slots: []int{0}}}}, {}}}
+	}
+	hear := func(proc, port int) *plan.Program {
+		return &plan.Program{Proc: proc, Rounds: []plan.Round{{}, {Recvs: []plan.Recv{{Src: 0, Port: port, Count: 1}}}}, Outputs: []int{0}}
+	}
+	return &plan.Materialized{
+		Common: plan.Info{Algorithm: "relay", Field: f, Processors: 5, Ports: 2, Rows: 2, Columns: 2, Phases: []plan.Phase{{Name: "there", Rounds: 2}}},
+		Programs: []*plan.Program{
+			{Proc: 0, Rounds: []plan.Round{
+				{Recvs: []plan.Recv{{Src: 1, Port: 0, Count: 1}, {Src: 2, Port: 1, Count: 1}}},
+				{
+					Compute: []plan.Combination{{{Slot: 0, Coef: field.Code(2)}}},
+					Sends:   []plan.Send{{Dst: 3, Port: 0, Slots: []int{2}}, {Dst: 4, Port: 1, Slots: []int{1}}},
+				},
+			}},
+			pass(1, 0, 0), pass(2, 0, 1), hear(3, 0), hear(4, 1),
+		},
+		Rows: [][]int{{}, {0}, {1}, {}, {}}, Columns: [][]int{{}, {}, {}, {0}, {1}},
+	}
+}
+
+// twice is a plan that sends an element of two twice and adds up the two, where outputs are sums that may be one product of it, or zero.
+func twice(f field.Field) *plan.Materialized {
+	minus := f.Sub(field.Element{}, field.One)
+	term := func(slot int, coef field.Element) plan.Term { return plan.Term{Slot: slot, Coef: coef} }
+	return &plan.Materialized{
+		Common: plan.Info{Algorithm: "by hand", Field: f, Processors: 2, Ports: 1, Rows: 2, Columns: 4, Phases: []plan.Phase{{Name: "there", Rounds: 1}}},
+		Programs: []*plan.Program{
+			{Proc: 0, Inputs: 2, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: 1, Slots: []int{0, 0, 1}}}}}},
+			{
+				Proc: 1, Rounds: []plan.Round{{Recvs: []plan.Recv{{Src: 0, Count: 3}}}}, Outputs: []int{3, 4, 5, 2},
+				Compute: []plan.Combination{
+					{term(0, field.Code(3)), term(1, field.Code(7))},
+					{term(0, field.One), term(1, minus)},
+					{term(0, field.Code(2)), term(1, field.Code(2)), term(2, field.One)},
+				},
+			},
+		},
+		Rows: [][]int{{0, 1}, {}}, Columns: [][]int{{}, {0, 1, 2, 3}},
+	}
 }

@@ -2,109 +2,46 @@ package field_test
 
 import (
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"volley/field"
 	"volley/field/fieldtest"
 )
 
-func BenchmarkCombine(b *testing.B) {
-	for _, name := range []string{"2^8", "2^8:0x11b", "2^4", "2^16", "2^16:0x1002d", "2^12", "2", "3", "251", "257", "65521", "65537", "2147483647", "babybear", "goldilocks", "bls12-381", "bn254", "3^4", "5^3", "3^10", "13^4", "251^2"} {
-		for _, sources := range []int{1, 2, 4, 8, 16, 64} {
-			for _, size := range []int{64, 1 << 10, 1 << 20} {
-				if sources != 16 && testing.Short() {
-					continue
-				}
-				b.Run(fmt.Sprintf("field=%s/sources=%d/len=%s", name, sources, sizeName(size)), func(b *testing.B) {
-					benchmarkCombine(b, fieldtest.Parse(b, name), sources, size)
-				})
-			}
-		}
-	}
-}
-
-// benchmarkCombine counts the bytes of all sources.
-func benchmarkCombine(b *testing.B, f field.Field, sources, size int) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	coef, src := make([]field.Element, sources), make([][]byte, sources)
-	for i := range src {
-		coef[i] = randomElement(f, rng)
-		src[i] = randomPacket(f, rng, size/f.SymbolBytes())
-	}
-	dst := make([]byte, size)
-	b.SetBytes(int64(sources * size))
-	b.ReportAllocs()
-	for b.Loop() {
-		f.Combine(dst, coef, src)
-	}
-}
+// benchmarked are fields with every kind of kernel.
+var benchmarked = []string{"2", "2^4", "2^8", "2^8:0x11b", "2^12", "2^16", "2^16:0x1002d", "3", "251", "257", "65521", "65537",
+	"2147483647", "babybear", "goldilocks", "bls12-381", "bn254", "3^4", "5^3", "3^10", "13^4", "251^2"}
 
 // BenchmarkMap counts the bytes of every input for every output: what is multiplied
-// by a coefficient.
+// by a coefficient. One output is that of Combine.
 func BenchmarkMap(b *testing.B) {
-	for _, name := range []string{"2^8", "2^8:0x11b", "2^16", "2^12", "257", "65537", "goldilocks", "bls12-381", "3^4"} {
-		f := fieldtest.Parse(b, name)
-		for _, side := range []int{1, 2, 4, 8, 16, 64, 128} {
-			for _, size := range []int{512, 1 << 10, 4 << 10, 32 << 10} {
-				if testing.Short() && (side != 8 || size != 4<<10) {
-					continue
+	for _, name := range benchmarked {
+		s := newSuite(fieldtest.Parse(b, name))
+		for _, x := range []shape{{1, 1, 0}, {1, 16, 0}, {2, 2, 0}, {4, 4, 0}, {8, 8, 0}, {32, 32, 0}, {128, 128, 0}} {
+			for kind, rows := range s.mapRows(newRand(), x.outputs, x.inputs) {
+				for _, size := range []int{512, 4 << 10, 1 << 20} {
+					if testing.Short() && (kind != "random" || size != 4<<10) {
+						continue
+					}
+					what := fmt.Sprintf("field=%s/map=%dx%d/rows=%s/len=%d", name, x.outputs, x.inputs, kind, size)
+					b.Run(what, func(b *testing.B) { s.benchmark(b, s.Map(rows), rows, size) })
+					if p, ok := s.planar(); ok {
+						b.Run(what+"/planar", func(b *testing.B) { s.benchmark(b, p.PlanarMap(rows), rows, size) })
+					}
 				}
-				b.Run(fmt.Sprintf("field=%s/map=%dx%d/len=%s", name, side, side, sizeName(size)), func(b *testing.B) {
-					benchmarkMap(b, f, f.Map, randomRows(f, side), size)
-				})
 			}
 		}
 	}
 }
 
-// BenchmarkPlanarMap is the same in planes, and has the butterflies of an FFT.
-func BenchmarkPlanarMap(b *testing.B) {
-	f := fieldtest.Parse(b, "2^16").(field.Planar)
-	c, one := f.Generator(), field.One
-	kinds := map[string][][]field.Element{
-		"butterfly":        {{one, c}, {one, f.Add(c, one)}},
-		"inverseButterfly": {{f.Add(c, one), c}, {one, one}},
+func (s *suite) benchmark(b *testing.B, m field.Map, rows [][]field.Element, size int) {
+	out, in := make([][]byte, len(rows)), make([][]byte, len(rows[0]))
+	for i := range out {
+		out[i] = make([]byte, size)
 	}
-	kinds["butterflies"] = [][]field.Element{ // of 0 and 2, 1 and 3 by c, of 0 and 1 by 0, of 2 and 3 by 1
-		{one, {}, c, {}}, {one, one, c, c}, {one, one, f.Add(c, one), f.Add(c, one)}, {one, {}, f.Add(c, one), {}},
-	}
-	for _, side := range []int{2, 4, 8, 64} {
-		kinds[fmt.Sprintf("%dx%d", side, side)] = randomRows(f, side)
-	}
-	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		for _, size := range []int{512, 1 << 10, 4 << 10, 32 << 10} {
-			b.Run(fmt.Sprintf("field=2^16/map=%s/len=%s", name, sizeName(size)), func(b *testing.B) {
-				benchmarkMap(b, f, f.PlanarMap, kinds[name], size)
-			})
-		}
-	}
-}
-
-func BenchmarkToPlanes(b *testing.B) {
-	f := fieldtest.Parse(b, "2^16").(field.Planar)
-	for _, size := range []int{1 << 10, 32 << 10} {
-		b.Run("field=2^16/len="+sizeName(size), func(b *testing.B) {
-			dst, src := make([]byte, size), make([]byte, size)
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				f.ToPlanes(dst, src)
-			}
-		})
-	}
-}
-
-func benchmarkMap(b *testing.B, f field.Field, prepare func([][]field.Element) field.Map, rows [][]field.Element, size int) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	m := prepare(rows)
-	var out, in [][]byte
-	for range rows {
-		out = append(out, randomPacket(f, rng, size/f.SymbolBytes()))
-	}
-	for range rows[0] {
-		in = append(in, randomPacket(f, rng, size/f.SymbolBytes()))
+	for j := range in {
+		in[j] = make([]byte, size)
+		field.FillRandom(s, in[j], newRand().Uint64)
 	}
 	b.SetBytes(int64(len(out) * len(in) * size))
 	b.ReportAllocs()
@@ -113,73 +50,19 @@ func benchmarkMap(b *testing.B, f field.Field, prepare func([][]field.Element) f
 	}
 }
 
-func randomRows(f field.Field, side int) [][]field.Element {
-	rng := rand.New(rand.NewPCG(3, 4))
-	rows := make([][]field.Element, side)
-	for i := range rows {
-		for range side {
-			rows[i] = append(rows[i], randomElement(f, rng))
-		}
-	}
-	return rows
-}
-
-// BenchmarkNewMap makes maps ready.
-func BenchmarkNewMap(b *testing.B) {
-	for _, name := range []string{"2^8", "2^16"} {
+// BenchmarkPacking counts the bytes of data, packed and unpacked.
+func BenchmarkPacking(b *testing.B) {
+	for _, name := range benchmarked {
 		f := fieldtest.Parse(b, name)
-		for _, side := range []int{2, 128} {
-			b.Run(fmt.Sprintf("field=%s/map=%dx%d", name, side, side), func(b *testing.B) {
-				rows := randomRows(f, side)
-				b.ReportAllocs()
-				for b.Loop() {
-					f.Map(rows)
+		p, data := field.PackingOf(f), make([]byte, 1<<20)
+		packet := make([]byte, int(p.Symbols(1<<20))*f.SymbolBytes())
+		b.Run("field="+name, func(b *testing.B) {
+			b.SetBytes(2 << 20)
+			for b.Loop() {
+				p.Pack(packet, data)
+				if err := p.Unpack(data, packet); err != nil {
+					b.Fatal(err)
 				}
-			})
-		}
-	}
-}
-
-func sizeName(n int) string {
-	switch {
-	case n >= 1<<20:
-		return fmt.Sprintf("%dMiB", n>>20)
-	case n >= 1<<10:
-		return fmt.Sprintf("%dKiB", n>>10)
-	}
-	return fmt.Sprintf("%dB", n)
-}
-
-func randomElement(f field.Field, rng *rand.Rand) field.Element {
-	s := field.NewSampler(f)
-	return s.Draw(rng.Uint64)
-}
-
-func randomPacket(f field.Field, rng *rand.Rand, symbols int) []byte {
-	b, s := make([]byte, symbols*f.SymbolBytes()), field.NewSampler(f)
-	s.Fill(b, rng.Uint64)
-	return b
-}
-
-func BenchmarkMul(b *testing.B) {
-	for _, name := range []string{"2^8", "2^16", "257", "2147483647", "goldilocks", "bls12-381", "3^4", "3^10"} {
-		b.Run("field="+name, func(b *testing.B) {
-			f := fieldtest.Parse(b, name)
-			x, y := f.Generator(), field.One
-			for b.Loop() {
-				y = f.Mul(x, y)
-			}
-		})
-	}
-}
-
-func BenchmarkAdd(b *testing.B) {
-	for _, name := range []string{"2^8", "2^16", "257", "2147483647", "goldilocks", "bls12-381", "3^4", "3^10"} {
-		b.Run("field="+name, func(b *testing.B) {
-			f := fieldtest.Parse(b, name)
-			x, y := f.Generator(), field.One
-			for b.Loop() {
-				y = f.Add(x, y)
 			}
 		})
 	}

@@ -30,3 +30,17 @@ func Portable(name string) Field {
 	}
 	panic(name + " is of no odd characteristic")
 }
+
+// ForKernels runs a test with the kernels of every set of instructions that the processor has; then with Go alone.
+func ForKernels(run func(name string)) {
+	defer func(before *kernels) { currentKernels = before }(currentKernels)
+	for _, currentKernels = range append(kernelPaths[:len(kernelPaths):len(kernelPaths)], nil) {
+		run(Kernels())
+	}
+}
+
+// IsButterfly reports whether a map has a kernel of its own.
+func IsButterfly(m Map) bool {
+	_, is := m.(*butterflyMap)
+	return is
+}

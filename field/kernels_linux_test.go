@@ -1,10 +1,12 @@
-package field
+package field_test
 
 import (
-	"math/rand/v2"
 	"os"
 	"syscall"
 	"testing"
+
+	"volley/field"
+	"volley/field/fieldtest"
 )
 
 // fenced returns n bytes that end where memory ends that may be touched, or begin where
@@ -36,46 +38,37 @@ func fenced(t *testing.T, n int, atEnd bool) []byte {
 // TestKernelBounds runs the kernels on packets beside memory that must not be touched:
 // reading beyond one would end the test.
 func TestKernelBounds(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	for _, path := range kernelPaths {
-		withKernels(path, func() {
-			for _, name := range []string{"2^8", "2^16"} {
-				f, err := Parse(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, n := range []int{2, 30, 62, 64, 66, 126, 128, 130, 192, 200, 254, 256, 258, 384, 514, 4096} {
-					for _, atEnd := range []bool{false, true} {
-						t.Run("", func(t *testing.T) { testBounds(t, f, rng, n, atEnd) })
-					}
-				}
+	for _, n := range []int{2, 30, 62, 64, 66, 126, 128, 130, 192, 200, 254, 256, 258, 384, 514, 4096} {
+		for _, atEnd := range []bool{false, true} {
+			var packets [][]byte
+			for range 12 {
+				packets = append(packets, fenced(t, n, atEnd))
 			}
-		})
+			for _, name := range []string{"2^8", "2^16"} {
+				field.ForKernels(func(string) { newSuite(fieldtest.Parse(t, name)).bounds(packets) })
+			}
+		}
 	}
 }
 
-func testBounds(t *testing.T, f Field, rng *rand.Rand, n int, atEnd bool) {
-	packets := func(number int) [][]byte {
-		all := make([][]byte, number)
-		for i := range all {
-			all[i] = fenced(t, n, atEnd)
-		}
-		return all
+// bounds applies maps to packets.
+func (s *suite) bounds(packets [][]byte) {
+	p, planar := s.planar()
+	if planar {
+		p.ToPlanes(packets[0], packets[1])
+		p.FromPlanes(packets[0], packets[1])
 	}
-	for _, outputs := range []int{1, 2, 3, 5, 8} {
-		out, in := packets(outputs), packets(2)
-		for _, rows := range pathRows(f, rng, outputs, 2) {
+	for _, outputs := range []int{1, 2, 3, 4, 5, 8} {
+		inputs := max(2, outputs&4) // four of four, too
+		out, in := packets[:outputs], packets[len(packets)-inputs:]
+		for _, rows := range s.mapRows(newRand(), outputs, inputs) {
 			for _, add := range []bool{false, true} {
-				f.Map(rows).Apply(out, in, add)
-				if p, ok := f.(Planar); ok {
+				s.Map(rows).Apply(out, in, add)
+				if planar {
 					p.PlanarMap(rows).Apply(out, in, add)
 				}
 			}
-			f.Combine(out[0], rows[0], in)
-		}
-		if p, ok := f.(Planar); ok {
-			p.ToPlanes(out[0], in[0])
-			p.FromPlanes(out[0], in[0])
+			s.Combine(out[0], rows[0], in)
 		}
 	}
 }

@@ -78,27 +78,8 @@ func TestParseErrors(t *testing.T) {
 		tooLarge = " is too large; want a prime below 2^31, a prime power up to 2^16, or a name: " + names
 	)
 	long := strings.Repeat("9", 1000)
-	for _, c := range []struct{ name, want string }{
-		{"", syntax},
-		{"x", syntax},
-		{"^", syntax},
-		{"2^", syntax},
-		{"^8", syntax},
-		{"2^8^2", syntax},
-		{" 257", syntax},
-		{"+257", syntax},
-		{"-257", syntax},
-		{"1_000", syntax},
-		{"0x101", syntax},
-		{"2^-1", syntax},
-		{"GF(256)", syntax},
-		{"Goldilocks", syntax},
-		{"goldilock", syntax},
-		{"goldilocks ", syntax},
-		{"goldilocks^2", syntax},
-		{"babybear:5", syntax},
-		{"bls12381", syntax},
-		{"bls12-377", syntax},
+	type row struct{ name, want string }
+	rows := []row{
 		{"0", "no field has 0 elements; the smallest is 2"},
 		{"1", "no field has 1 elements; the smallest is 2"},
 		{"1^5", "no field has 1^5 elements; the smallest is 2"},
@@ -132,7 +113,14 @@ func TestParseErrors(t *testing.T) {
 		{"2^8:0x11a", "the polynomial 0x11a is reducible: 0x2 divides it; want an irreducible one such as 0x11d"},
 		{"2^4:0x15", "the polynomial 0x15 is reducible: 0x7 divides it; want an irreducible one such as 0x13"},
 		{"3^2:16", "the polynomial 0x10 is reducible: 0x4 divides it; want an irreducible one such as 0xe"},
+	}
+	for _, name := range []string{
+		"", "x", "^", "2^", "^8", "2^8^2", " 257", "+257", "-257", "1_000",
+		"0x101", "2^-1", "GF(256)", "Goldilocks", "goldilock", "goldilocks ", "goldilocks^2", "babybear:5", "bls12381", "bls12-377",
 	} {
+		rows = append(rows, row{name, syntax})
+	}
+	for _, c := range rows {
 		f, err := field.Parse(c.name)
 		if err == nil {
 			t.Errorf("%q is the field %s, want an error", c.name, f.Name())

@@ -2,6 +2,7 @@ package field
 
 import (
 	"errors"
+	"fmt"
 	"math/big"
 	"slices"
 	"testing"
@@ -50,6 +51,19 @@ func TestUnregistered(t *testing.T) {
 		want := `field "` + name + `": this program lacks it: package field/curves registers it`
 		if !errors.As(err, &wrong) || wrong.Name != name || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestCacheIsBounded parses more fields than are kept.
+func TestCacheIsBounded(t *testing.T) {
+	parsed := 0
+	for order := 1000; parsed < 3*maxCached; order++ {
+		if _, err := Parse(fmt.Sprint(order)); err == nil {
+			parsed++
+		}
+		if len(cache.fields) > maxCached {
+			t.Fatalf("%d fields are kept", len(cache.fields))
 		}
 	}
 }

@@ -21,16 +21,20 @@ import (
 // A scene is a verb on a group in some state.
 type scene struct {
 	name     string
-	rolls    bool // to a generation that is pending
-	protects bool // else it recovers or verifies
-	written  bool // somebody has written in a directory that files come back in: its time is lost with an interruption
-	changed  int  // node at which files are not those of the generation before; -1: none
+	rolls    bool         // to a generation that is pending
+	protects bool         // else it recovers or verifies
+	written  bool         // somebody has written in a directory that files come back in: its time is lost with an interruption
+	first    bool         // nothing was protected
+	ranks    int          // where it is not one, whose calls come in order
+	prepare  func(*world) // what happens after the first protection
+	befalls  func(*world) // and to what was protected last
+	changed  int          // node at which files are not those of the generation before; 0: none
 	damaged  []int
-	world    *world
-	was      []string // trees as protected by the generation before; nil: there is none
 	verb     func(*world, *disktest.Process) (done bool, err error)
 	keep     map[int][]string // by node: what is to be in some file of it whatever happens
 
+	world         *world
+	was           []string // trees as protected by the generation before; nil: there is none
 	before, after []string // trees
 	oldest        int64    // generations
 	newest        int64
@@ -73,111 +77,85 @@ func scenes(t testing.TB) []*scene {
 	return sceneList.list
 }
 
-// inScenes runs a test in each scene, at the same time, with random numbers that the flag seeds and its own number.
-func inScenes(t *testing.T, test func(t *testing.T, s *scene, rng *rand.Rand)) {
-	t.Parallel()
-	for i, s := range scenes(t) {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			test(t, s, rand.New(rand.NewPCG(*callSeed, uint64(i))))
-		})
-	}
-}
-
 func makeScenes(t testing.TB) []*scene {
-	protected := func() *world {
-		w := newWorld(4, 2).ordered()
-		must(t, w.protect())
-		return w
+	protect, recover := protecting(ProtectOptions{}), recoveringWith(RecoverOptions{})
+	list := []*scene{
+		{name: "protect first", protects: true, first: true, verb: protect},
+		{name: "protect changed", protects: true, changed: 1, befalls: func(w *world) { change(w, "/n1") }, verb: protect},
+		{name: "protect changed at three ranks", protects: true, ranks: 3, changed: 1, befalls: func(w *world) { change(w, "/n1") }, verb: protect},
+		{name: "protect again", protects: true, verb: protect},
+		{name: "protect with another digest", protects: true, verb: protecting(ProtectOptions{Digest: BLAKE3})},
+		{name: "recover lost nodes", damaged: []int{1, 2}, befalls: func(w *world) { w.lose(0, 1, 2) }, verb: recover},
+		{name: "recover damaged files", damaged: []int{1, 2}, befalls: damage, verb: recover},
+		{name: "recover a stale node", written: true, damaged: []int{1}, verb: recover, prepare: func(w *world) {
+			w.CopyTree("/n1", "/old1")
+			change(w, "/n1")
+			must(t, w.protect())
+		}, befalls: func(w *world) {
+			w.RemoveAll("/n1")
+			w.Rename("/old1", "/n1")
+		}, keep: map[int][]string{1: {contentOf(newWorld(4, 2), "/n1/plain")}}},
+		{name: "recover what is pending", rolls: true, verb: recover, prepare: func(w *world) { change(w, "/n1") }, befalls: func(w *world) {
+			p := w.Process()
+			p.Hook = func(c disktest.Call) error {
+				if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), store.PendingName) {
+					p.Kill()
+				}
+				return nil
+			}
+			if _, err := w.protectBy(p, ProtectOptions{}); err == nil {
+				t.Fatal("protect was not killed")
+			}
+		}},
+		{name: "recover and revert", written: true, damaged: []int{1, 2}, befalls: func(w *world) {
+			w.WriteFile("/n1/plain", []byte("written since"), 0o600)
+			w.WriteFile("/n1/closed/inner/z", []byte("this too"), 0o600)
+			w.Overwrite("/n2/big", 3, []byte("rot"), true)
+		}, verb: recoveringWith(RecoverOptions{Revert: protection.Edits{Changed: true}}), keep: map[int][]string{1: {"written since", "this too"}}},
 	}
-	updated := func() *world { // with something of generation 1 at /old
-		w := protected()
-		w.CopyTree("/n1", "/old1")
-		change(w, "/n1")
-		must(t, w.protect())
-		return w
-	}
-	var list []*scene
-	add := func(s *scene) {
-		s.before = s.world.trees()
-		c := s.world.clone()
-		r, err := c.verifyBy(c.Process())
-		must(t, err)
-		s.oldest = r.Generation
-		done, err := s.verb(c, c.Process())
-		if err != nil || !done {
-			t.Fatalf("%s: done %v, %v", s.name, done, err)
-		}
-		s.after = c.trees()
-		r, err = c.verifyBy(c.Process())
-		must(t, err)
-		s.newest = r.Generation
-		s.calls = s.run(t)
-		list = append(list, s)
-	}
-
-	w := newWorld(4, 2).ordered()
-	add(&scene{name: "first protect", protects: true, changed: -1, world: w, verb: protecting(ProtectOptions{})})
-
-	w = protected()
-	was := w.trees()
-	change(w, "/n1")
-	add(&scene{name: "update", protects: true, changed: 1, world: w, was: was, verb: protecting(ProtectOptions{})})
-
-	w = protected()
-	add(&scene{name: "protect again", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{})})
-
-	w = protected()
-	add(&scene{name: "another digest", protects: true, changed: -1, world: w, was: w.trees(), verb: protecting(ProtectOptions{Digest: BLAKE3})})
-
-	w = protected()
-	was = w.trees()
-	w.lose(0, 1, 2)
-	add(&scene{name: "recover lost nodes", changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
-
-	w = protected()
-	was = w.trees()
-	damage(w)
-	add(&scene{name: "recover damaged files", changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
-
-	w = updated()
-	was = w.trees()
-	w.RemoveAll("/n1")
-	w.Rename("/old1", "/n1")
-	add(&scene{name: "recover a stale node", written: true, changed: -1, damaged: []int{1}, world: w, was: was, verb: recoveringWith(RecoverOptions{}),
-		keep: map[int][]string{1: {contentOf(w, "/n1/plain")}}})
-
-	w = protected()
-	change(w, "/n1")
-	was = w.trees()
-	p := w.Process()
-	p.Hook = func(c disktest.Call) error {
-		if c.Op == "rename" && strings.HasPrefix(path.Base(c.Path), store.PendingName) {
-			p.Kill()
-		}
-		return nil
-	}
-	if _, err := w.protectBy(p, ProtectOptions{}); err == nil {
-		t.Fatal("protect was not killed")
-	}
-	add(&scene{name: "roll forward", rolls: true, changed: -1, world: w, was: was, verb: recoveringWith(RecoverOptions{})})
-
-	w = protected()
-	was = w.trees()
-	w.WriteFile("/n1/plain", []byte("written since"), 0o600)
-	w.WriteFile("/n1/closed/inner/z", []byte("this too"), 0o600)
-	w.Overwrite("/n2/big", 3, []byte("rot"), true)
-	add(&scene{name: "recover, revert", written: true, changed: -1, damaged: []int{1, 2}, world: w, was: was, verb: recoveringWith(RecoverOptions{Revert: protection.Edits{Changed: true}}),
-		keep: map[int][]string{1: {"written since", "this too"}}})
-
-	for _, glance := range []bool{false, true} {
-		w = protected()
-		add(&scene{name: fmt.Sprint("verify, at a glance ", glance), changed: -1, world: w, was: w.trees(), verb: func(w *world, p *disktest.Process) (bool, error) {
-			r, err := w.examineBy(p, glance)
+	for _, name := range []string{"verify", "status"} {
+		list = append(list, &scene{name: name, verb: func(w *world, p *disktest.Process) (bool, error) {
+			r, err := w.examineBy(p, name == "status")
 			return err == nil && r.Intact, err
 		}})
 	}
+	for _, s := range list {
+		s.set(t)
+	}
 	return list
+}
+
+// set makes the world of a scene, and finds out what the verb does.
+func (s *scene) set(t testing.TB) {
+	w := newWorld(4, 2).ordered()
+	s.world = w
+	if !s.first {
+		must(t, w.protect())
+		if s.prepare != nil {
+			s.prepare(w)
+		}
+		s.was = w.trees()
+	}
+	if s.befalls != nil {
+		s.befalls(w)
+	}
+	if s.ranks > 1 {
+		w.ranks, w.inTurn = s.ranks, false
+	}
+	s.before = w.trees()
+	c := w.clone()
+	generation := func() int64 {
+		r, err := c.verifyBy(c.Process())
+		must(t, err)
+		return r.Generation
+	}
+	s.oldest = generation()
+	done, err := s.verb(c, c.Process())
+	if err != nil || !done {
+		t.Fatalf("%s: done %v, %v", s.name, done, err)
+	}
+	s.after, s.newest = c.trees(), generation()
+	s.calls = s.run(t)
 }
 
 // run returns the calls to the disk of the verb.
@@ -256,104 +234,80 @@ func fails(c disktest.Call) bool { return c.Op != "chown" && c.Op != "setxattr" 
 // errLeft is that of a verb that has left something undone.
 var errLeft = errors.New("not all is done")
 
-// sweep interrupts the verb at some calls, or at all.
-func (s *scene) sweep(some int, rng *rand.Rand, list []disktest.Interruption) *disktest.Sweep {
-	on := func(m *disktest.Machine) *world {
-		c := *s.world
-		c.Machine = m
-		return &c
-	}
-	return &disktest.Sweep{
-		Machine: s.world.Machine,
+// committer is the scene as a row of the sweep.
+func (s *scene) committer() *disktest.Committer {
+	return &disktest.Committer{
+		Name: s.name, Machine: s.world.Machine, Concurrent: s.world.ranks > 1, Seconds: seconds(s.world),
 		Run: func(p *disktest.Process) error {
-			done, err := s.verb(on(p.Machine()), p)
+			done, err := s.verb(s.world.on(p.Machine()), p)
 			if err == nil && !done {
 				err = errLeft
 			}
 			return err
 		},
-		Check: func(x *disktest.Interrupted) error {
-			done := x.Err == nil
-			noting := strings.Contains(x.Call.Path, "/"+store.ScrubName) // which may fail
-			if x.Ends && done && x.Remaining >= 10 && !noting {          // the last ones give locks back, and remove what they were in where that is empty
-				return errors.New("the run was not interrupted")
-			}
-			return s.check(on(x.Machine), done, x.Name != "" && !x.Ends, x.Rand)
-		},
-		Interruptions: list, Tries: some, Rand: rng,
+		Holds: s.holds,
+		Tidy:  func(m *disktest.Machine) error { return s.world.on(m).wholeAndTidy() },
 	}
 }
 
-// check checks what a run has left.
-func (s *scene) check(c *world, done, loose bool, rng *rand.Rand) error {
-	x := c.clone()
-	r, err := x.verifyBy(x.Process())
-	if err != nil {
-		return fmt.Errorf("verify: %w", err)
-	}
-	if s.rolls && r.Generation < s.newest { // nobody was told that the newer one is in force
-		return nil
-	}
-	if err := s.checkUser(c, done, loose); err != nil {
+// wholeAndTidy returns an error unless verify finds nothing, and protect leaves nothing else than what it makes.
+func (w *world) wholeAndTidy() error {
+	if err := w.whole(); err != nil {
 		return err
 	}
-	if r.Generation != s.oldest && r.Generation != s.newest || done && r.Generation != s.newest {
-		return fmt.Errorf("generation %d is in force: before it was %d, after it %d", r.Generation, s.oldest, s.newest)
+	r, err := w.protectBy(w.Process(), ProtectOptions{})
+	if err != nil {
+		return err
+	}
+	return w.tidy(r.Generation)
+}
+
+// holds names the generation in force, from which lost nodes come back, and checks that nothing of the user's is lost.
+func (s *scene) holds(x *disktest.Interrupted) (string, error) {
+	c, done := s.world.on(x.Machine), x.Err == nil
+	y := c.clone()
+	r, err := y.verifyBy(y.Process())
+	if err != nil {
+		return "", fmt.Errorf("verify: %w", err)
+	}
+	is := fmt.Sprint("generation ", r.Generation)
+	if done && s.protects && r.Generation > s.newest { // protected once more
+		is = fmt.Sprint("generation ", s.newest)
+	}
+	if s.rolls && r.Generation < s.newest { // nobody was told that the newer one is in force
+		return is, nil
+	}
+	if !done && !x.Ends && s.protects && r.Generation == s.newest && !errors.As(x.Err, new(*UnsettledError)) {
+		return is, errors.New("the new generation is in force, and the error does not say so")
+	}
+	if err := s.checkUser(c, done, x.Name != "" && (!x.Ends || s.written)); err != nil {
+		return is, err
 	}
 	if done && s.protects {
 		if err := c.tidy(r.Generation); err != nil {
-			return err
+			return is, err
 		}
 	}
-	// What is in force comes back.
-	if r.Generation > 0 {
-		trees := func(g int64) []string {
-			if s.was != nil && g == s.oldest {
-				return s.was
-			}
-			return s.before
-		}
-		lost := rng.Perm(len(c.dirs))[:2]
-		switch {
-		case s.changed >= 0 && r.Generation == s.oldest: // what was changed counts as lost
-			lost = []int{s.changed, (s.changed + 1 + rng.IntN(len(c.dirs)-1)) % len(c.dirs)}
-		case !done && s.damaged != nil:
-			lost = s.damaged
-		}
-		if err := comesBack(c, trees, lost, rng.IntN(2)); err != nil {
-			return fmt.Errorf("generation %d: %w", r.Generation, err)
-		}
+	if r.Generation == 0 {
+		return is, nil
 	}
-	// Once more, and it is done.
-	x = c.clone()
-	again, err := s.verb(x, x.Process())
+	lost := x.Rand.Perm(len(c.dirs))[:2]
+	switch {
+	case s.changed > 0 && r.Generation == s.oldest: // what was changed counts as lost
+		lost = []int{s.changed, (s.changed + 1 + x.Rand.IntN(len(c.dirs)-1)) % len(c.dirs)}
+	case !done && s.damaged != nil:
+		lost = s.damaged
+	}
+	err = comesBack(c, func(g int64) []string {
+		if s.was != nil && g == s.oldest {
+			return s.was
+		}
+		return s.before
+	}, lost, x.Rand.IntN(2))
 	if err != nil {
-		return fmt.Errorf("once more: %w", err)
+		err = fmt.Errorf("generation %d: %w", r.Generation, err)
 	}
-	if !again {
-		return errors.New("once more: not all is back")
-	}
-	if err := s.checkUser(x, true, loose || s.written); err != nil {
-		return fmt.Errorf("once more: %w", err)
-	}
-	if err := x.whole(); err != nil {
-		return fmt.Errorf("once more: %w", err)
-	}
-	protected := s.after
-	if !s.protects {
-		protected = s.was
-	}
-	if err := comesBack(x, func(int64) []string { return protected }, rng.Perm(len(c.dirs))[:2], rng.IntN(2)); err != nil {
-		return fmt.Errorf("once more: %w", err)
-	}
-	if err := x.protect(); err != nil {
-		return fmt.Errorf("protect: %w", err)
-	}
-	r, err = x.verifyBy(x.Process())
-	if err != nil {
-		return err
-	}
-	return x.tidy(r.Generation)
+	return is, err
 }
 
 // checkUser checks that nothing is lost that the verb was not asked to change.
@@ -453,13 +407,6 @@ func comesBack(w *world, trees func(generation int64) []string, lost []int, how 
 	return nil
 }
 
-// everyCall interrupts the verbs of all scenes, at all calls or at some.
-func everyCall(t *testing.T, some int, list []disktest.Interruption) {
-	inScenes(t, func(t *testing.T, s *scene, rng *rand.Rand) {
-		t.Logf("%d runs were interrupted", s.sweep(some, rng, list).Test(t))
-	})
-}
-
 // madeUp is a part of a name that differs from run to run.
 var madeUp = regexp.MustCompile(`-[0-9A-Za-z]+`)
 
@@ -468,6 +415,9 @@ func TestInTurn(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
 	for _, s := range scenes(t) {
+		if !s.world.inTurn {
+			continue
+		}
 		for _, cores := range []int{1, 8} {
 			runtime.GOMAXPROCS(cores)
 			for n, c := range s.run(t) {
@@ -479,6 +429,3 @@ func TestInTurn(t *testing.T) {
 		}
 	}
 }
-
-// TestCrash interrupts every verb at some calls: by a kill, a power cut, and errors.
-func TestCrash(t *testing.T) { everyCall(t, *mostCalls, interruptions) }

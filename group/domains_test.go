@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group/internal/guard"
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
@@ -76,28 +75,6 @@ func TestDomains(t *testing.T) {
 			t.Errorf("%s, and not strict: %v", x.what, err)
 		}
 		same(t, x.what, r.Notes, x.notes)
-	}
-}
-
-// TestTogether has nodes in two containers of one machine, and on two partitions of one disk.
-func TestTogether(t *testing.T) {
-	t.Parallel()
-	at := func(name, boot, of string) guard.Location {
-		return guard.Location{Host: disk.HostID{Name: name, Boot: boot}, Disk: of}
-	}
-	for _, x := range []struct {
-		what  string
-		at    []guard.Location
-		notes []string
-	}{
-		{"partitions", []guard.Location{at("a", "1", "sda"), at("a", "1", "sda"), at("a", "1", "sdb")},
-			[]string{"nodes 0 and 1 are on one disk (sda): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 disk but this one"}},
-		{"containers", []guard.Location{at("a", "1", "sda"), at("b", "1", "sdb"), at("c", "2", "sda")},
-			[]string{"nodes 0 and 1 are on one host (a, b): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"}},
-		{"disks of one name", []guard.Location{at("a", "1", "sda"), at("b", "2", "sda"), at("c", "", "sda")}, nil},
-		{"nobody knows", []guard.Location{{}, {}, {}}, nil},
-	} {
-		same(t, x.what, guard.CheckDomains(x.at, 1).Notes, x.notes)
 	}
 }
 

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,66 +9,72 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
+	"volley/internal/disk/disktest"
 )
 
-// TestDying has the disk of a node die at some calls of every verb. The others go on without
-// it, now and later, and its data comes back in another directory.
+// TestDying has the disk of a node die at some calls of every verb, and where a file is to be put aside at all of them: the
+// directory made for that is not tried for ever. The others go on without it, now and later, and its data comes back in
+// another directory.
 func TestDying(t *testing.T) {
-	seed := rand.Uint64()
-	inScenes(t, func(t *testing.T, s *scene, of *rand.Rand) {
-		rng := rand.New(rand.NewPCG(seed, of.Uint64()))
-		tried := 0
-		for d := range s.world.dirs {
-			var at []int
-			for _, c := range s.calls {
-				if strings.HasPrefix(c.Path, s.world.dirs[d]) {
-					at = append(at, c.N)
+	t.Parallel()
+	for i, s := range scenes(t) {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(*callSeed, uint64(i)))
+			for d := range s.world.dirs {
+				for _, n := range s.deaths(d, rng) {
+					if err := s.dies(d, n, rng); err != nil {
+						t.Errorf("node %d dies at %v: %v", d, s.calls[n], err)
+						break
+					}
 				}
 			}
-			if most := *mostCalls; most > 0 {
-				rng.Shuffle(len(at), func(i, j int) { at[i], at[j] = at[j], at[i] })
-				at = at[:min(most, len(at))]
-			}
-			for _, n := range at {
-				tried++
-				if err := s.dies(d, n, rng); err != nil {
-					t.Errorf("seed %d: node %d dies at %v: %v", seed, d, s.calls[n], err)
-					break
-				}
-			}
-		}
-		t.Logf("%d disks died", tried)
-	})
+		})
+	}
 }
 
-// TestDyingSetAside has a disk die where a file is to be put aside, and its directory made for
-// that: neither is tried for ever.
-func TestDyingSetAside(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(1, 4))
-	tried := 0
-	for _, s := range scenes(t) {
-		for _, c := range s.calls {
-			if s.name == "recover a stale node" && strings.Contains(c.Path, "/.volley/"+store.ReplacedName) {
-				tried++
-				if err := s.dies(1, c.N, rng); err != nil {
-					t.Errorf("at %v: %v", c, err)
-				}
-			}
+// deaths returns the calls at which the disk of a node dies.
+func (s *scene) deaths(d int, rng *rand.Rand) []int {
+	var calls, aside []int
+	for _, c := range s.calls {
+		if strings.HasPrefix(c.Path, s.world.dirs[d]) {
+			calls = append(calls, c.N)
+		}
+		if d == 1 && strings.Contains(c.Path, "/.volley/"+store.ReplacedName) {
+			aside = append(aside, c.N)
 		}
 	}
-	if tried == 0 {
-		t.Error("nothing was put aside")
+	if most := *mostCalls; most > 0 {
+		rng.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
+		calls = append(calls[:min(most, len(calls))], aside...)
 	}
+	return calls
+}
+
+// without runs a verb for which the disk of a node is dead from a call on. Its process has ended then.
+func without[T any](c *world, dir string, from int, verb func(*disktest.Process) (T, error)) (T, error) {
+	p := c.Process()
+	defer p.Kill()
+	dying(p, from, dir, syscall.EIO)
+	return verb(p)
+}
+
+// expected is what nodes have of a generation.
+func (s *scene) expected(g int64) []string {
+	switch {
+	case s.protects && g != s.oldest:
+		return s.after
+	case s.was != nil:
+		return s.was
+	}
+	return s.before
 }
 
 // dies has the disk of node d die at a call.
 func (s *scene) dies(d, n int, rng *rand.Rand) error {
 	c := s.world.clone()
-	p := c.Process()
-	dying(p, n, c.dirs[d], syscall.EIO)
-	_, err := s.verb(c, p)
-	p.Kill() // it has ended
+	broken := c.dirs[d]
+	_, err := without(c, broken, n, func(p *disktest.Process) (bool, error) { return s.verb(c, p) })
 	for i := range c.dirs {
 		if slices.Contains(s.damaged, i) {
 			if err := s.between(i, c.tree(i)); err != nil {
@@ -79,69 +84,28 @@ func (s *scene) dies(d, n int, rng *rand.Rand) error {
 			return fmt.Errorf("the run ended with %v: %w", err, wrong)
 		}
 	}
-	// Verify names it.
-	p = c.Process()
-	dying(p, 0, c.dirs[d], syscall.EIO)
-	r, err := c.verifyBy(p)
-	p.Kill()
-	expected := func(g int64) []string {
-		switch {
-		case s.protects && g != s.oldest:
-			return s.after
-		case s.was != nil:
-			return s.was
-		}
-		return s.before
-	}
-	if err != nil && strings.Contains(err.Error(), "cannot tell whether generation") {
+	r, err := without(c, broken, 0, c.verifyBy)
+	switch {
+	case err != nil && strings.Contains(err.Error(), "cannot tell whether generation") && strings.Contains(err.Error(), broken+" ("):
 		// It may have what others have not committed: the error says to give an empty directory.
-		if !strings.Contains(err.Error(), c.dirs[d]+" (") {
-			return fmt.Errorf("verify: %w", err)
-		}
 		c.lose(0, d)
 		r, err := c.recoverBy(c.Process(), RecoverOptions{})
 		if err != nil || r.Incomplete() != nil {
 			return fmt.Errorf("with an empty directory: %v, %v", err, r)
 		}
-		return diff(fmt.Sprintf("generation %d came back", r.Generation), expected(r.Generation)[d], c.tree(d))
-	}
-	if err != nil {
+		return diff(fmt.Sprintf("generation %d came back", r.Generation), s.expected(r.Generation)[d], c.tree(d))
+	case err != nil:
 		return fmt.Errorf("verify: %w", err)
-	}
-	if r.Nodes[d].Status != Failing || r.Intact {
+	case r.Nodes[d].Status != Failing || r.Intact || !r.Protected && s.oldest > 0:
 		return fmt.Errorf("verify: %+v", *r)
-	}
-	if !r.Protected {
-		if s.oldest > 0 {
-			return errors.New("verify: not protected any more")
-		}
+	case !r.Protected:
 		return nil
 	}
-	// So does protect, and leaves it at that.
-	p = c.Process()
-	dying(p, 0, c.dirs[d], syscall.EIO)
+	// Protect names it, and leaves it at that.
 	before := c.trees()
-	if _, err := c.protectBy(p, ProtectOptions{}); err == nil || s.damaged == nil && !strings.Contains(err.Error(), c.dirs[d]) {
+	_, err = without(c, broken, 0, func(p *disktest.Process) (*ProtectReport, error) { return c.protectBy(p, ProtectOptions{}) })
+	if err == nil || s.damaged == nil && !strings.Contains(err.Error(), broken) {
 		return fmt.Errorf("protect: %v", err)
-	}
-	p.Kill()
-	// With one more that is lost, the rest comes back around it.
-	damaged := len(s.damaged)
-	if slices.Contains(s.damaged, d) {
-		damaged--
-	}
-	if damaged > 1 {
-		return nil // too much for two
-	}
-	lost := (d + 1 + rng.IntN(len(c.dirs)-1)) % len(c.dirs)
-	if damaged == 1 {
-		lost = s.damaged[0]
-		if lost == d {
-			lost = s.damaged[1]
-		}
-	}
-	if s.changed >= 0 && s.changed != d && r.Generation == s.oldest {
-		lost = s.changed
 	}
 	for i := range c.dirs {
 		if err := diff(fmt.Sprintf("protect: node %d", i), before[i], c.tree(i)); err != nil {
@@ -151,24 +115,37 @@ func (s *scene) dies(d, n int, rng *rand.Rand) error {
 	if s.rolls && r.Generation < s.newest {
 		return nil
 	}
+	return s.around(c, d, r.Generation, rng)
+}
+
+// around loses one more node than the one whose disk is dead: the rest comes back around it, and it in another directory.
+func (s *scene) around(c *world, d int, generation int64, rng *rand.Rand) error {
+	lost := (d + 1 + rng.IntN(len(c.dirs)-1)) % len(c.dirs)
+	switch others := slices.DeleteFunc(slices.Clone(s.damaged), func(n int) bool { return n == d }); len(others) {
+	case 0:
+	case 1:
+		lost = others[0]
+	default:
+		return nil // too much for two
+	}
+	if s.changed > 0 && s.changed != d && generation == s.oldest {
+		lost = s.changed
+	}
 	c.lose(rng.IntN(2), lost)
-	p = c.Process()
-	dying(p, 0, c.dirs[d], syscall.EIO)
-	rec, err := c.recoverBy(p, RecoverOptions{})
-	p.Kill()
-	if err != nil {
-		return fmt.Errorf("recover around it: %w", err)
-	}
-	if err := diff(fmt.Sprintf("recover around it: node %d", lost), expected(rec.Generation)[lost], c.tree(lost)); err != nil {
-		return err
-	}
-	// In another directory it is back.
 	broken := c.dirs[d]
-	c.dirs[d] = "/elsewhere"
-	p = c.Process()
-	dying(p, 0, broken, syscall.EIO)
-	if rec, err = c.recoverBy(p, RecoverOptions{}); err != nil {
-		return fmt.Errorf("recover elsewhere: %w", err)
+	recover := func(p *disktest.Process) (*RecoverReport, error) { return c.recoverBy(p, RecoverOptions{}) }
+	for _, x := range []struct {
+		dir  string
+		back int
+	}{{broken, lost}, {"/elsewhere", d}} {
+		c.dirs[d] = x.dir
+		r, err := without(c, broken, 0, recover)
+		if err != nil {
+			return fmt.Errorf("recover with %s: %w", x.dir, err)
+		}
+		if err := diff(fmt.Sprintf("recover with %s: node %d", x.dir, x.back), s.expected(r.Generation)[x.back], c.tree(x.back)); err != nil {
+			return err
+		}
 	}
-	return diff(fmt.Sprintf("recover elsewhere: node %d", d), expected(rec.Generation)[d], c.tree(d))
+	return nil
 }

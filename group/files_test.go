@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"volley/group/internal/store"
@@ -235,70 +234,6 @@ func TestRecoverFilesReads(t *testing.T) {
 	must(t, err)
 	if most := 10 * 65_536; read == 0 || read > most {
 		t.Errorf("%d bytes were read: want at most %d", read, most)
-	}
-}
-
-// TestRecoverFilesFull leaves what is there where there is no room for what comes back.
-func TestRecoverFilesFull(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	w.Overwrite("/n0/big", 10, []byte("rotten"), true)
-	rotten, _ := w.ReadFile("/n0/big")
-	p := w.Process()
-	p.Hook = func(c disktest.Call) error {
-		if strings.Contains(c.Path, "/"+store.MetaPath(store.StageName)) && c.Grows() {
-			return syscall.ENOSPC
-		}
-		return nil
-	}
-	r, err := w.recoverBy(p, RecoverOptions{Files: []string{"/big"}})
-	must(t, err)
-	is, _ := w.ReadFile("/n0/big")
-	if string(is) != string(rotten) || r.Incomplete() == nil {
-		t.Errorf("on a full disk: %v, %+v", r.Incomplete(), r)
-	}
-}
-
-// TestRecoverFilesKilled ends a recovery at calls to the disk: each file is as it was before or as it was protected, and the
-// next recovery completes it.
-func TestRecoverFilesKilled(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1).ordered()
-	must(t, w.protect())
-	before := w.clone()
-	w.Wait(1e9)
-	w.Overwrite("/n0/big", 10, []byte("rotten"), true)
-	w.RemoveAll("/n1/sub/deep")
-	o := RecoverOptions{Files: []string{"big", "sub/"}}
-	calls := w.Calls(func(p *disktest.Process) {
-		c := w.clone()
-		c.Machine = nil
-		_, err := c.recoverBy(p, o)
-		must(t, err)
-	})
-	for at := 0; at < len(calls); at += 5 {
-		c := w.clone()
-		p := c.Process()
-		p.KillAt(at)
-		c.recoverBy(p, o)
-		c.PowerCut(func(string) bool { return at%2 == 0 })
-		for _, f := range []string{"/n0/big", "/n1/sub/deep/y"} {
-			is, err := c.ReadFile(f)
-			was, _ := w.ReadFile(f)
-			right, _ := before.ReadFile(f)
-			if err == nil && string(is) != string(was) && string(is) != string(right) {
-				t.Errorf("call %d: %s has something else", at, f)
-			}
-		}
-		_, err := c.recoverBy(c.Process(), o)
-		must(t, err)
-		must(t, c.whole())
-		for n, dir := range c.dirs {
-			if err := diff(dir, before.tree(n), c.tree(n)); err != nil {
-				t.Errorf("call %d, %v: %v", at, calls[at], err)
-			}
-		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"volley/group/protection"
 	"volley/transport"
-	"volley/transport/local"
 )
 
 // TestOpenRefused opens directories that are no nodes of a group: an input error says why, and nothing is made.
@@ -38,17 +37,6 @@ func TestOpenRefused(t *testing.T) {
 	}
 	if left, err := filepath.Glob(at + "/*"); err != nil || left != nil {
 		t.Errorf("%q, %v", left, err)
-	}
-}
-
-// TestNamesRefused gives a verb over a transport a wrong number of names, and of reasons of absence.
-func TestNamesRefused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	for _, o := range []protection.Settings{{Names: []string{"one"}}, {Absent: []string{}}} {
-		if _, err := w.with(o).verifyBy(w.Process()); !IsInputError(err) || !strings.Contains(err.Error(), "for 3 directories: give one for each") {
-			t.Errorf("%+v: %v", o, err)
-		}
 	}
 }
 
@@ -95,18 +83,5 @@ func TestGroup(t *testing.T) {
 	must(t, g.Close())
 	if _, err := g.Verify(t.Context(), VerifyOptions{}); !errors.Is(err, transport.ErrClosed) || !strings.Contains(err.Error(), "open it again") {
 		t.Errorf("closed: %v", err)
-	}
-}
-
-// TestOverStaysOpen closes a group over a transport, which is its owner's.
-func TestOverStaysOpen(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	end := local.New(1)[0]
-	defer end.Close()
-	g := overSetup(end, w.dirs, w.options(w.Process(), protection.Settings{}))
-	must(t, g.Close())
-	if _, err := g.Protect(t.Context(), ProtectOptions{Tolerate: 1}); err != nil {
-		t.Error(err)
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
 )
 
@@ -55,40 +53,6 @@ func TestHolesMeanwhile(t *testing.T) {
 			if err := diff(what, strings.Join(want, ""), strings.Join(w.trees(), "")); err != nil {
 				t.Error(err)
 			}
-		}
-	}
-}
-
-// TestHolesOverKept has a file with holes among so much other data that parity stays, and what changes lies over it. Where
-// the file gets a hole, or is longer by one, zeros lie over what was there.
-func TestHolesOverKept(t *testing.T) {
-	t.Parallel()
-	w := wide()
-	const block = store.UsualBlock
-	text := strings.Repeat("text", block/4)
-	for i, change := range []func(){
-		func() { w.remake(t, 6*block, text, block) },
-		func() { w.remake(t, 6*block, text+text, block) },
-		func() { w.remake(t, 6*block, text, 4*block) },
-		func() { w.remake(t, 9*block, "", 0) },
-	} {
-		change()
-		w.Wait(time.Minute)
-		w.SyncAll()
-		must(t, w.protect(), w.whole())
-		changes := ""
-		for n := range w.dirs {
-			changes += changesAt(w, n, int64(i+1))
-		}
-		if (changes == "") != (i == 0) {
-			t.Errorf("%d: changes: %q", i, changes)
-		}
-		lost := w.clone()
-		lost.RemoveAll("/n1")
-		lost.RemoveAll("/n2")
-		must(t, lost.recover(), lost.whole())
-		if err := diff("recovered", strings.Join(w.trees(), ""), strings.Join(lost.trees(), "")); err != nil {
-			t.Errorf("%d: %v", i, err)
 		}
 	}
 }

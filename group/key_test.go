@@ -1,26 +1,16 @@
 package group
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"volley/executor"
-	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/internal/disk/disktest"
-	"volley/transport"
-	"volley/transport/local"
 )
 
 var (
@@ -225,97 +215,4 @@ func TestKeyForged(t *testing.T) {
 		}
 		must(t, verbs["verify"](w, keyed(testKey)))
 	}
-}
-
-// TestKeysOfRanks starts ranks with different keys: all say so.
-func TestKeysOfRanks(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	for _, keys := range [][3]protection.Settings{
-		{keyed(testKey), keyed(otherKey), keyed(testKey)},
-		{keyed(testKey), {}, keyed(testKey)},
-		{{}, {NoKey: true}, {}},
-		{{}, {}, keyed(testKey)},
-	} {
-		ts := local.New(3)
-		errs := make([]error, 3)
-		var wg sync.WaitGroup
-		for r, x := range ts {
-			wg.Go(func() {
-				first, end := executor.Hosted(3, r, 3)
-				_, errs[r] = overSetup(x, w.dirs[first:end], w.options(w.Process(), keys[r])).Verify(t.Context(), VerifyOptions{})
-				x.Close()
-			})
-		}
-		wg.Wait()
-		for r, err := range errs {
-			if errors.As(err, new(*transport.AbortError)) || !IsInputError(err) || !strings.Contains(err.Error(), "another key") && !strings.Contains(err.Error(), "give all the same") {
-				t.Errorf("%v: rank %d: %v", keys, r, err)
-			}
-		}
-	}
-}
-
-// TestReadKey checks which files are keys.
-func TestReadKey(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := func(name, text string, mode fs.FileMode) string {
-		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-		must(t, os.Chmod(path, mode))
-		return path
-	}
-	for _, c := range []struct {
-		path, key, want string
-	}{
-		{file("good", "0123456789abcdef\n", 0o600), "0123456789abcdef", ""},
-		{file("line", "0123456789abcde\n\n", 0o400), "0123456789abcde\n", ""},
-		{file("long", strings.Repeat("x", session.MostKey)+"\n", 0o600), strings.Repeat("x", session.MostKey), ""},
-		{file("longer", strings.Repeat("x", session.MostKey+1), 0o600), "", "want 16 to 4096"},
-		{file("longest", strings.Repeat("x", session.MostKey+100), 0o600), "", "want 16 to 4096"},
-		{file("short", "0123456789abcde\n", 0o600), "", "want 16 to 4096"},
-		{file("empty", "", 0o600), "", "head -c 32 /dev/urandom"},
-		{file("group", "0123456789abcdef\n", 0o640), "", "chmod 600"},
-		{file("all", "0123456789abcdef\n", 0o602), "", "chmod 600"},
-		{dir, "", "regular"},
-		{filepath.Join(dir, "no"), "", "head -c 32 /dev/urandom"},
-	} {
-		key, err := ReadKey(c.path)
-		if c.want == "" && (err != nil || string(key) != c.key) || c.want != "" && (err == nil || !IsInputError(err) || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %q, %v: want %q", c.path, key, err, c.want)
-		}
-	}
-	if os.Geteuid() == 0 {
-		path := file("theirs", "0123456789abcdef\n", 0o600)
-		must(t, os.Chown(path, 12345, -1))
-		if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "user 12345's") {
-			t.Errorf("another user's: %v", err)
-		}
-	}
-	w := newWorld(2, 1)
-	for _, o := range []protection.Settings{keyed([]byte("short")), {Key: testKey, NoKey: true}} {
-		if err := verbs["protect"](w, o); !IsInputError(err) {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-}
-
-// FuzzUnsealKeyed checks that what is taken is what was sealed, with one HMAC or none, and that
-// nothing is taken for what was made with a key and was not.
-func FuzzUnsealKeyed(f *testing.F) {
-	text := []byte(`{"a":1}`)
-	f.Add(disk.Seal(text))
-	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfManifest, text)))
-	f.Add(store.SealKeyed(text, store.MacOf(testKey, store.OfRun, text)))
-	f.Add([]byte("{}\n{\"hmac_sha256\":\"\"}\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text, mac, err := store.UnsealKeyed(data)
-		if err == nil && !bytes.Equal(data, disk.Seal(text)) && !bytes.Equal(data, store.SealKeyed(text, mac)) {
-			t.Errorf("%q is %q, %q", data, text, mac)
-		}
-		if made := store.MadeWith(testKey, data); made != (err == nil && mac == store.MacOf(testKey, store.OfManifest, text)) {
-			t.Errorf("%q: made with the key: %v", data, made)
-		}
-	})
 }

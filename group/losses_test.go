@@ -1,68 +1,111 @@
-package group_test
+package group
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
-	"volley/group"
+	"volley/group/protection"
 	"volley/internal/verifyall"
+	"volley/transport"
+	"volley/transport/local"
 )
 
-// subsets calls f for all sets of 1 to most of n numbers.
-func subsets(n, most int, f func([]int)) {
-	var extend func(set []int, from int)
-	extend = func(set []int, from int) {
-		if len(set) > 0 {
-			f(append([]int{}, set...))
-		}
-		if len(set) == most {
-			return
-		}
-		for i := from; i < n; i++ {
-			extend(append(set, i), i+1)
-		}
-	}
-	extend(nil, 0)
-}
-
-// losses protects 16 nodes, loses sets of them, and recovers each.
-func losses(t *testing.T, r, files, most int, sets [][]int) {
-	dirs := trees(t, 16, files, most, uint64(r))
-	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: r})
-	must(t, err)
-	before := listings(t, dirs)
-	for _, nodes := range sets {
-		lose(t, dirs, nodes)
-		if _, err := recoverAll(1, dirs); err != nil {
-			t.Fatalf("lost %v: %v", nodes, err)
-		}
-		for _, n := range nodes { // the others are compared at the end
-			compare(t, fmt.Sprint("lost ", nodes), before[n:n+1], listings(t, dirs[n:n+1]))
-		}
-	}
-	compare(t, "in the end", before, listings(t, dirs))
-	whole(t, 1, dirs)
-}
-
-// TestLosses16 loses a seeded dozen of all sets of 1 to 4 of 16 nodes, and some of 8. make verify-all loses more, and then all of them.
-func TestLosses16(t *testing.T) {
+// TestLosses loses some sets of nodes, or many with the tag verifyall: as many as a group tolerates come back as they were. Where one
+// more is lost, recover names them all, and writes nothing.
+func TestLosses(t *testing.T) {
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(16, 4))
-	var all [][]int
-	subsets(16, 4, func(set []int) { all = append(all, set) })
-	if len(all) != 16+120+560+1820 {
-		t.Fatalf("%d sets", len(all))
+	for _, x := range []struct{ k, r, ranks, tries int }{
+		{2, 1, 1, 6}, {2, 1, 2, 6}, {4, 2, 1, 20}, {5, 2, 5, 12}, {5, 2, 3, 12}, {5, 4, 1, 20}, {6, 3, 6, 12}, {16, 4, 1, 16}, {16, 8, 1, 6},
+	} {
+		t.Run(fmt.Sprintf("K=%d,R=%d,ranks=%d", x.k, x.r, x.ranks), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(x.k, x.r)
+			w.ranks = x.ranks
+			must(t, w.protect(), w.whole())
+			before := w.trees()
+			rng := rand.New(rand.NewPCG(uint64(x.k), uint64(x.r)))
+			for i := range x.tries * verifyall.Pick(1, 50) {
+				c, lost := w.clone(), rng.Perm(x.k)[:1+rng.IntN(min(x.r+1, x.k-1))]
+				if c.lose(i, lost...); len(lost) <= x.r {
+					must(t, c.recover())
+					if !slices.Equal(c.trees(), before) {
+						t.Fatalf("lost %v: %v", lost, diff("all", strings.Join(before, ""), strings.Join(c.trees(), "")))
+					}
+					continue
+				}
+				left, few := c.everything(), new(protection.TooManyError)
+				if err := c.recover(); !errors.As(err, &few) || len(few.Nodes) != len(lost) || c.everything() != left {
+					t.Fatalf("lost %v: %v", lost, err)
+				}
+				for _, n := range lost {
+					if !slices.Contains(few.Nodes, c.dirs[n]) {
+						t.Errorf("lost %v: %v", lost, few)
+					}
+				}
+			}
+		})
 	}
-	t.Run("R = 4", func(t *testing.T) {
-		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		losses(t, 4, 8, 4000, all[:verifyall.Pick(12, 60)])
+}
+
+// errorsAt runs something at several ranks, and returns their errors.
+func errorsAt(t *testing.T, ranks int, run func(ctx context.Context, tr transport.Transport) error) []error {
+	errs := make([]error, ranks)
+	local.Run(t.Context(), ranks, func(ctx context.Context, tr transport.Transport) error {
+		errs[tr.Rank()] = run(ctx, tr)
+		return nil
 	})
-	t.Run("R = 8", func(t *testing.T) {
-		var sets [][]int
-		for range verifyall.Pick(4, 10) {
-			sets = append(sets, rng.Perm(16)[:8])
+	return errs
+}
+
+// TestRanksAlike has ranks be told different things, or all find the same wrong: each says so itself, and not that another rank has
+// stopped.
+func TestRanksAlike(t *testing.T) {
+	t.Parallel()
+	protects := func(o func(rank int) ProtectOptions) func(context.Context, *Group, int) error {
+		return func(ctx context.Context, g *Group, rank int) error { _, err := g.Protect(ctx, o(rank)); return err }
+	}
+	verifies := func(parts ...VerifyOptions) func(context.Context, *Group, int) error {
+		return func(ctx context.Context, g *Group, rank int) error { _, err := g.Verify(ctx, parts[rank]); return err }
+	}
+	recovers := func(ctx context.Context, g *Group, _ int) error { _, err := g.Recover(ctx, RecoverOptions{}); return err }
+	none := func(*world) {}
+	protected := func(w *world) { must(t, w.protect()) }
+	for _, x := range []struct {
+		what, want string
+		do         func(w *world)
+		run        func(ctx context.Context, g *Group, rank int) error
+		keys       []protection.Settings
+	}{
+		{"other numbers", "tolerate", none, protects(func(rank int) ProtectOptions { return ProtectOptions{Tolerate: 1 + rank%2} }), nil},
+		{"too many for all", "3", none, protects(func(int) ProtectOptions { return ProtectOptions{Tolerate: 3} }), nil},
+		{"not protected", "not protected", none, recovers, nil},
+		{"another order", "was given as node", func(w *world) { protected(w); w.dirs[0], w.dirs[1] = w.dirs[1], w.dirs[0] }, recovers, nil},
+		{"too much lost", "2 nodes are lost", func(w *world) { protected(w); w.lose(0, 1, 2) }, recovers, nil},
+		{"parts", "part (", protected, verifies(VerifyOptions{1, 3}, VerifyOptions{1, 3}, VerifyOptions{2, 3}), nil},
+		{"parts or none", "part", protected, verifies(VerifyOptions{}, VerifyOptions{}, VerifyOptions{1, 2}), nil},
+		{"numbers of parts", "parts (", protected, verifies(VerifyOptions{1, 2}, VerifyOptions{1, 3}, VerifyOptions{1, 2}), nil},
+		{"another key", "another key", none, recovers, []protection.Settings{keyed(testKey), keyed(otherKey), keyed(testKey)}},
+		{"a key or none", "give all the same", none, recovers, []protection.Settings{keyed(testKey), {}, keyed(testKey)}},
+		{"no key, said or not", "give all the same", none, recovers, []protection.Settings{{}, {NoKey: true}, {}}},
+		{"a key at the last", "give all the same", none, recovers, []protection.Settings{{}, {}, keyed(testKey)}},
+	} {
+		w := newWorld(3, 1)
+		x.do(w)
+		for r, err := range errorsAt(t, 3, func(ctx context.Context, tr transport.Transport) error {
+			o := protection.Settings{}
+			if x.keys != nil {
+				o = x.keys[tr.Rank()]
+			}
+			return x.run(ctx, overSetup(tr, w.dirs[tr.Rank():][:1], w.options(w.Process(), o)), tr.Rank())
+		}) {
+			if !IsInputError(err) || errors.As(err, new(*transport.AbortError)) || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%s: rank %d: %v", x.what, r, err)
+			}
 		}
-		losses(t, 8, 8, 4000, sets)
-	})
+	}
 }

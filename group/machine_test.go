@@ -98,6 +98,13 @@ func (w *world) clone() *world {
 	return &c
 }
 
+// on returns the same world on another machine.
+func (w *world) on(m *disktest.Machine) *world {
+	c := *w
+	c.Machine = m
+	return &c
+}
+
 // onRanks runs a verb at all ranks of a group and returns rank 0's result, and the first error
 // that is not another rank's.
 func onRanks[T any](w *world, f func(context.Context, transport.Transport, []string) (T, error)) (T, error) {
@@ -223,6 +230,26 @@ func (w *world) trees() []string {
 	var list []string
 	for n := range w.dirs {
 		list = append(list, w.tree(n))
+	}
+	return list
+}
+
+// everything lists what is at the nodes, but for locks, replaced files and notes of what was read, which need not last,
+// and the times of .volley and what is in it.
+func everything(w *world) []string {
+	var list []string
+	for n, dir := range w.dirs {
+		info, err := w.Lstat(dir)
+		if err != nil {
+			panic(err)
+		}
+		text := fmt.Sprint(info.ModTime(), "\n", w.tree(n))
+		for name, line := range lines(w.Tree(dir+"/"+tree.MetaName, store.LockFile, store.ReplacedName, store.ScrubName)) {
+			if fields := strings.Fields(line); len(fields) == 4 {
+				text += fmt.Sprintf("%s %s %s %s\n", name, fields[0], fields[2], fields[3])
+			}
+		}
+		list = append(list, sortLines(text))
 	}
 	return list
 }

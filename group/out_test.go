@@ -1,81 +1,58 @@
-package group_test
+package group
 
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"volley/group"
-	"volley/group/protection"
-	"volley/transport"
+	"volley/group/internal/tree"
 )
 
-// ofVolley matches the lines of a listing that are not about what the user has.
-var ofVolley = regexp.MustCompile(`(?m)^"(\.volley.*)" .*\n`)
-
 // TestRecoverTo copies lost nodes out, in one process and in one for each node, where lost ones are not
-// reached, and looks for changes elsewhere.
+// reached: the nodes stay as they are, and a second time there is nothing to do.
 func TestRecoverTo(t *testing.T) {
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(32, 3))
 	for _, ranks := range []int{1, 5} {
-		dirs := trees(t, 5, 7, 90_000, rng.Uint64())
-		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 2})
-		must(t, err)
-		before := listings(t, dirs)
-		lost := rng.Perm(5)[:2]
-		for _, n := range lost {
-			must(t, os.RemoveAll(dirs[n]))
-		}
-		to := filepath.Join(t.TempDir(), "out")
-		copyOut := func() (*group.RecoverReport, error) {
-			return everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
-				o := options
-				for _, dir := range mine {
-					o.Names = append(o.Names, "host:"+dir)
+		w := newWorld(5, 2)
+		w.ranks = ranks
+		must(t, w.protect())
+		was, lost := w.trees(), []int{1, 4}
+		w.lose(1, lost...)
+		out := func() (*RecoverReport, error) {
+			return overRanks(w, w.Process(), func(ctx context.Context, g *Group) (*RecoverReport, error) {
+				for _, dir := range g.dirs {
 					absent := ""
-					if _, err := os.Stat(dir); err != nil && ranks > 1 {
+					if !w.Exists(dir) && ranks > 1 {
 						absent = "no route to host"
 					}
-					o.Absent = append(o.Absent, absent)
+					g.options.Names, g.options.Absent = append(g.options.Names, "host:"+dir), append(g.options.Absent, absent)
 				}
-				return group.Join(x, mine, o).Recover(ctx, group.RecoverOptions{OutDir: to})
+				return g.Recover(ctx, RecoverOptions{OutDir: "/out"})
 			})
 		}
-		r, err := copyOut()
+		left := w.trees()
+		r, err := out()
 		must(t, err)
-		for n, dir := range dirs {
+		for n, dir := range w.dirs {
 			if r.Nodes[n].Dir != "host:"+dir {
 				t.Errorf("node %d is called %s", n, r.Nodes[n].Dir)
 			}
-			if !slices.Contains(lost, n) {
-				compare(t, fmt.Sprintf("%d ranks, node %d", ranks, n), before[n:n+1], []string{listing(t, dir)})
-				continue
+			if slices.Contains(lost, n) {
+				must(t, diff("the copy", was[n], w.Tree(fmt.Sprint("/out/node.", n), tree.MetaName)))
 			}
-			if _, err := os.Stat(dir); err == nil {
-				t.Errorf("%s was made", dir)
-			}
-			out := listing(t, filepath.Join(to, fmt.Sprint("node.", n)))
-			compare(t, fmt.Sprintf("%d ranks, copy of node %d", ranks, n),
-				[]string{ofVolley.ReplaceAllString(before[n], "")}, []string{ofVolley.ReplaceAllString(out, "")})
 		}
-		r, err = copyOut() // once more: nothing is left to do
-		if err != nil || r.Files != 0 || r.Incomplete() != nil {
+		if !slices.Equal(w.trees(), left) {
+			t.Errorf("%d ranks: nodes have changed", ranks)
+		}
+		if r, err = out(); err != nil || r.Files != 0 || r.Incomplete() != nil {
 			t.Errorf("a second time to the same place: %+v, %v", r, err)
 		}
-		must(t, os.RemoveAll(to))
-		must(t, os.RemoveAll(dirs[slices.Index([]bool{slices.Contains(lost, 0), slices.Contains(lost, 1), slices.Contains(lost, 2)}, false)]))
-		if _, err := copyOut(); !group.IsInputError(err) || !strings.Contains(err.Error(), "tolerates the loss of 2") {
+		w.RemoveAll("/out")
+		w.RemoveAll("/n0")
+		if _, err := out(); !IsInputError(err) || !strings.Contains(err.Error(), "tolerates the loss of 2") || w.Exists("/out") {
 			t.Errorf("3 lost: %v", err)
-		}
-		if _, err := os.Stat(to); err == nil {
-			t.Errorf("%s was made", to)
 		}
 	}
 }
@@ -84,82 +61,59 @@ func TestRecoverTo(t *testing.T) {
 // was interrupted.
 func TestRecoverToPlaces(t *testing.T) {
 	t.Parallel()
-	for _, ranks := range []int{1, 3} {
-		base := t.TempDir()
-		var dirs []string
-		for n, dir := range trees(t, 3, 7, 30_000, 5) { // node 0 in node.1, and so on
-			dirs = append(dirs, filepath.Join(base, fmt.Sprint("node.", (n+1)%3)))
-			must(t, os.Rename(dir, dirs[n]))
-		}
-		_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
-		must(t, err)
-		was := ofVolley.ReplaceAllString(listing(t, dirs[0]), "")
-		must(t, os.RemoveAll(dirs[0]))
-		volatile := regexp.MustCompile(`(?m)^(".*/.volley" d\S+) \d+$|^".*/lock" .*\n`) // times of .volley, who had the locks
-		now := func() []string { return []string{volatile.ReplaceAllString(listing(t, base), "$1")} }
-		before := now()
-		copyOut := func(to string) error {
-			_, err := everywhere(ranks, dirs, func(ctx context.Context, x transport.Transport, mine []string) (*group.RecoverReport, error) {
-				return group.Join(x, mine, protection.Settings{}).Recover(ctx, group.RecoverOptions{OutDir: to})
-			})
-			return err
-		}
-		full, out := t.TempDir(), t.TempDir()
-		must(t, os.MkdirAll(filepath.Join(full, "node.0/x"), 0o700))
-		refused := map[string]string{full: "has something else than"}
-		if ranks == 1 { // those of other processes may be on other machines
-			refused[base] = "are the same directory"
-			refused[dirs[1]] = "lies in"
-			refused[filepath.Join(dirs[2], "a/b")] = "lies in"
-		}
-		for to, want := range refused {
-			if err := copyOut(to); !group.IsInputError(err) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%d ranks, to %s: %v: want %q", ranks, to, err, want)
-			}
-			compare(t, to, before, now())
-		}
-		must(t, os.MkdirAll(filepath.Join(out, "node.0/.volley/tmp-stage"), 0o700))
-		must(t, os.WriteFile(filepath.Join(out, "node.0/.volley/tmp-stage/0"), []byte("half"), 0o600))
-		must(t, copyOut(out))
-		compare(t, "the copy", []string{was}, []string{ofVolley.ReplaceAllString(listing(t, filepath.Join(out, "node.0")), "")})
+	w := newWorld(3, 1)
+	for n := range w.dirs { // node 0 in node.1, and so on
+		dir := fmt.Sprint("/base/node.", (n+1)%3)
+		w.MkdirAll("/base", 0o755)
+		w.Rename(w.dirs[n], dir)
+		w.dirs[n] = dir
 	}
+	must(t, w.protect())
+	was := w.tree(0)
+	w.RemoveAll(w.dirs[0])
+	w.MkdirAll("/full/node.0/x", 0o700)
+	before := w.everything()
+	out := func(to string) error {
+		_, err := w.recoverBy(w.Process(), RecoverOptions{OutDir: to})
+		return err
+	}
+	for to, want := range map[string]string{"/full": "has something else than", "/base": "are the same directory", w.dirs[1]: "lies in", w.dirs[2] + "/a/b": "lies in"} {
+		if err := out(to); !IsInputError(err) || !strings.Contains(err.Error(), want) || w.everything() != before {
+			t.Errorf("to %s: %v: want %q", to, err, want)
+		}
+	}
+	w.MkdirAll("/out/node.0/.volley/tmp-stage", 0o700)
+	w.WriteFile("/out/node.0/.volley/tmp-stage/0", []byte("half"), 0o600)
+	must(t, out("/out"), diff("the copy", was, w.Tree("/out/node.0", tree.MetaName)))
 }
 
 // TestGlance looks at groups of which files and nodes are missing.
 func TestGlance(t *testing.T) {
 	t.Parallel()
-	dirs := trees(t, 4, 7, 3000, 1)
-	glance := func() *group.VerifyReport {
-		t.Helper()
-		r, err := everywhere(2, dirs, func(ctx context.Context, x transport.Transport, dirs []string) (*group.VerifyReport, error) {
-			return group.Join(x, dirs, protection.Settings{}).Status(ctx)
-		})
+	w := newWorld(4, 3)
+	if r, err := w.statusBy(w.Process()); err != nil || r.Protected {
+		t.Errorf("%+v, %v", r, err)
+	}
+	must(t, w.protect())
+	for _, x := range []struct {
+		do       func()
+		may      int
+		statuses []string
+	}{
+		{func() {}, 3, []string{Intact, Intact, Intact, Intact}},
+		{func() { w.Wait(1e9); w.Remove("/n1/sub/x") }, 2, []string{Intact, Changed, Intact, Intact}},
+		{func() { w.RemoveAll("/n3") }, 1, []string{Intact, Changed, Intact, Lost}},
+		{func() { w.Cut("/n2/"+parityPath(1), 1) }, 0, []string{Intact, Changed, Damaged, Lost}},
+	} {
+		x.do()
+		r, err := w.statusBy(w.Process())
 		must(t, err)
-		return r
-	}
-	if r := glance(); r.Protected {
-		t.Errorf("%+v", r)
-	}
-	_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 3})
-	must(t, err)
-	want := func(may int, statuses ...string) {
-		t.Helper()
-		r := glance()
-		var got []string
+		var is []string
 		for _, n := range r.Nodes {
-			got = append(got, n.Status)
+			is = append(is, n.Status)
 		}
-		if !slices.Equal(got, statuses) || r.MayLose != may || r.Intact != (may == 3) || r.Since.IsZero() {
-			t.Errorf("%+v: want %v, %d may be lost", r, statuses, may)
+		if !slices.Equal(is, x.statuses) || r.MayLose != x.may || r.Intact != (x.may == 3) || r.Since.IsZero() {
+			t.Errorf("%+v: want %v, %d may be lost", r, x.statuses, x.may)
 		}
 	}
-	before := listings(t, dirs)
-	want(3, group.Intact, group.Intact, group.Intact, group.Intact)
-	must(t, os.Remove(filepath.Join(dirs[1], "sub/x0")))
-	want(2, group.Intact, group.Changed, group.Intact, group.Intact)
-	must(t, os.RemoveAll(dirs[3]))
-	want(1, group.Intact, group.Changed, group.Intact, group.Lost)
-	must(t, os.Truncate(filepath.Join(dirs[2], ".volley/generation.1/parity"), 1))
-	want(0, group.Intact, group.Changed, group.Damaged, group.Lost)
-	compare(t, "node 0", before[:1], []string{listing(t, dirs[0])})
 }

@@ -15,7 +15,6 @@ import (
 	"volley/group"
 	"volley/group/protection"
 	"volley/internal/verifyall"
-	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -139,31 +138,5 @@ func TestCollectives(t *testing.T) {
 		if n := count(c.run); n != c.most {
 			t.Errorf("%s: %d collectives, want %d", c.name, n, c.most)
 		}
-	}
-}
-
-// TestNetworkOfRankZero has ranks that were told of three networks, by which they would choose other plans: all take
-// rank 0's.
-func TestNetworkOfRankZero(t *testing.T) {
-	t.Parallel()
-	const k = 8
-	dirs := trees(t, k, 3, 1_000, 1)
-	costs := func(networks ...string) (list [k]protection.CodingCost) {
-		must(t, local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
-			network, err := sim.ParseNetwork(networks[min(tr.Rank(), len(networks)-1)])
-			if err != nil {
-				return err
-			}
-			r, err := group.Join(tr, []string{dirs[tr.Rank()]}, protection.Settings{Network: network}).Protect(ctx, group.ProtectOptions{Tolerate: 1, DryRun: true})
-			if err == nil {
-				list[tr.Rank()] = *r.Cost
-			}
-			return err
-		}))
-		return list
-	}
-	want := costs("100mbit/1ms")
-	if is := costs("100mbit/1ms", "wan", "process"); is != want || is == costs("wan") {
-		t.Errorf("costs of %+v: want %+v", is, want)
 	}
 }

@@ -74,31 +74,6 @@ func TestRecoverReadsOnce(t *testing.T) {
 	}
 }
 
-// TestRebuildDamaged has nodes lost, and others damaged in some blocks, which recover finds while it makes new
-// ones of them.
-func TestRebuildDamaged(t *testing.T) {
-	t.Parallel()
-	w := newLong(t)
-	was := w.trees()
-	parity := contentOf(w, "/n3/.volley/generation.1/parity")
-	w.lose(0, 1)
-	w.Overwrite("/n3/long0", 1000, []byte("rotten"), true)
-	w.Overwrite("/n3/long3", 200_000, []byte("rotten"), true)
-	w.Overwrite("/n3/.volley/generation.1/parity", 150_000, []byte("rotten"), true)
-	r, err := w.recoverBy(w.Process(), RecoverOptions{})
-	must(t, err)
-	if r.Incomplete() != nil || r.Nodes[1].Status != Lost || r.Nodes[3].Status != Damaged {
-		t.Errorf("%+v", r)
-	}
-	for n := range was {
-		must(t, diff(fmt.Sprintf("node %d", n), was[n], w.tree(n)))
-	}
-	if contentOf(w, "/n3/.volley/generation.1/parity") != parity {
-		t.Errorf("the parity is another")
-	}
-	must(t, w.whole())
-}
-
 // TestRebuildTooMuch has more damaged in a block than may be: all other files of the lost node come back.
 func TestRebuildTooMuch(t *testing.T) {
 	t.Parallel()

@@ -15,173 +15,164 @@ import (
 	"volley/internal/verifyall"
 )
 
+const roomBlock = 4096
+
+// A roomCase is a recovery that needs room on a small file system.
+type roomCase struct {
+	name  string
+	small string            // where that is mounted
+	lose  func(w *world)    // with that in place; nil: the file /n0/big rots
+	o     RecoverOptions    //
+	nodes []string          // that the error names
+	back  map[string]string // what is to be the same afterwards, by where it was
+}
+
+var roomCases = []roomCase{
+	{"a lost node", "/n0", func(w *world) {}, RecoverOptions{}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
+	{"two lost nodes on one file system", "/two", func(w *world) {
+		w.RemoveAll("/n0")
+		w.RemoveAll("/n1")
+		w.MkdirAll("/two/a", 0o755)
+		w.MkdirAll("/two/b", 0o755)
+		w.dirs[0], w.dirs[1] = "/two/a", "/two/b"
+	}, RecoverOptions{}, []string{"/two/a", "/two/b"}, map[string]string{"/n0": "/two/a", "/n1": "/two/b"}},
+	{"a lost node, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out"}, []string{"/out/node.0"}, map[string]string{"/n0": "/out/node.0"}},
+	{"two lost nodes, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0"); w.RemoveAll("/n3") }, RecoverOptions{OutDir: "/out"}, []string{"/out/node.0", "/out/node.3"}, map[string]string{"/n0": "/out/node.0", "/n3": "/out/node.3"}},
+	{"files of all, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out", Files: []string{"/big"}}, []string{"/out/node.0", "/out/node.1"}, map[string]string{"/n1/big": "/out/node.1/big", "/n0/big": "/out/node.0/big"}},
+	{"a file that has rotted", "/n0", nil, RecoverOptions{}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
+	{"a file that has rotted, alone", "/n0", nil, RecoverOptions{Files: []string{"/big"}}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
+}
+
+// begin returns a group that is protected, with files of node 0 on a disk of its own where one is to rot.
+func (x *roomCase) begin(t *testing.T) *world {
+	w, full := newWorld(5, 2), newWorld(5, 2)
+	w.MkdirAll("/two", 0o755)
+	w.MkdirAll("/out", 0o755)
+	w.WriteFile("/n0/more", random(rand.New(rand.NewPCG(1, 2)), 50_000), 0o600)
+	if x.lose == nil { // the disk has what is there, and little more
+		w.RemoveAll("/n0")
+		w.MkdirAll("/n0", 0o755)
+		w.Mount("/n0", disktest.Mount{Bytes: 1 << 30})
+		for _, f := range []string{"plain", "big", "empty"} {
+			w.WriteFile("/n0/"+f, []byte(contentOf(full, "/n0/"+f)), 0o600)
+		}
+	}
+	must(t, w.protect())
+	return w
+}
+
+// befall returns the group when something is lost, with so much room.
+func (x *roomCase) befall(first *world, size int64) *world {
+	w := first.clone()
+	if x.lose == nil {
+		w.Overwrite("/n0/big", 10, []byte("rotten"), true)
+		w.Remount("/n0", func(m *disktest.Mount) { m.Bytes = size })
+		return w
+	}
+	if x.small == "/n0" {
+		w.RemoveAll("/n0")
+		w.MkdirAll("/n0", 0o755)
+	}
+	w.Mount(x.small, disktest.Mount{Bytes: size})
+	x.lose(w)
+	return w
+}
+
 // TestRecoverRoom recovers on disks that are larger by a block each time. Where one is too small, nothing is written, and
 // the error says what is needed. The first one that is not refused has room for all, and the last one that is refused has
 // room for a small file.
 func TestRecoverRoom(t *testing.T) {
 	t.Parallel()
-	const block = 4096
-	for _, x := range []struct {
-		what  string
-		small string            // where the small file system is mounted
-		lose  func(w *world)    // with that in place
-		o     RecoverOptions    //
-		nodes []string          // that the error names
-		back  map[string]string // what is to be the same afterwards, by where it was
-	}{
-		{"a lost node", "/n0", func(w *world) {}, RecoverOptions{}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
-		{"two lost nodes on one file system", "/two", func(w *world) {
-			w.RemoveAll("/n0")
-			w.RemoveAll("/n1")
-			w.MkdirAll("/two/a", 0o755)
-			w.MkdirAll("/two/b", 0o755)
-			w.dirs[0], w.dirs[1] = "/two/a", "/two/b"
-		}, RecoverOptions{}, []string{"/two/a", "/two/b"}, map[string]string{"/n0": "/two/a", "/n1": "/two/b"}},
-		{"a lost node, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out"}, []string{"/out/node.0"}, map[string]string{"/n0": "/out/node.0"}},
-		{"two lost nodes, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0"); w.RemoveAll("/n3") }, RecoverOptions{OutDir: "/out"}, []string{"/out/node.0", "/out/node.3"}, map[string]string{"/n0": "/out/node.0", "/n3": "/out/node.3"}},
-		{"files of all, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out", Files: []string{"/big"}}, []string{"/out/node.0", "/out/node.1"}, map[string]string{"/n1/big": "/out/node.1/big", "/n0/big": "/out/node.0/big"}},
-		{"a file that has rotted", "/n0", nil, RecoverOptions{}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
-		{"a file that has rotted, alone", "/n0", nil, RecoverOptions{Files: []string{"/big"}}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
-	} {
-		for _, ranks := range []int{1, 5} {
-			first := newWorld(5, 2)
-			first.MkdirAll("/two", 0o755)
-			first.MkdirAll("/out", 0o755)
-			first.WriteFile("/n0/more", random(rand.New(rand.NewPCG(1, 2)), 50_000), 0o600)
-			if x.lose == nil { // the disk has what is there, and little more
-				first.RemoveAll("/n0")
-				full := newWorld(5, 2)
-				first.MkdirAll("/n0", 0o755)
-				first.Mount("/n0", disktest.Mount{Bytes: 1 << 30})
-				for _, f := range []string{"plain", "big", "empty"} {
-					text, _ := full.ReadFile("/n0/" + f)
-					first.WriteFile("/n0/"+f, text, 0o600)
+	for i, x := range roomCases {
+		first, last := x.begin(t), (*world)(nil)
+		for size := int64(4 * roomBlock); ; size += int64(verifyall.Pick(4, 1)) * roomBlock {
+			w := x.befall(first, size)
+			w.ranks = 1 + 4*(i%2)
+			before, others := below(w.Tree(x.small)), below(w.Tree("/n2"))
+			r, err := w.recoverBy(w.Process(), x.o)
+			if input := new(protection.RefusedError); errors.As(err, &input) {
+				last = w
+				if (input.Option == protection.OptionFiles) != (x.o.Files == nil) {
+					t.Fatalf("%s: the way on is %q", x.name, input.Option)
 				}
-			}
-			must(t, first.protect())
-			want := map[string]string{}
-			for at := range x.back {
-				want[at] = textOf(first, at)
-			}
-			if x.lose == nil {
-				first.Overwrite("/n0/big", 10, []byte("rotten"), true)
-			}
-			refused, last := 0, (*world)(nil)
-			for size := int64(4 * block); ; size += int64(verifyall.Pick(4, 1)) * block {
-				w := first.clone()
-				w.ranks = ranks
-				if x.lose == nil {
-					w.Remount("/n0", func(m *disktest.Mount) { m.Bytes = size })
-				} else {
-					if x.small == "/n0" {
-						w.RemoveAll("/n0")
-						w.MkdirAll("/n0", 0o755)
+				for _, want := range append(x.nodes, fmt.Sprintf("the file system at %s has room for ", x.small), " bytes)") {
+					if !strings.Contains(err.Error(), want) {
+						t.Fatalf("%s: %v: no %s", x.name, err, want)
 					}
-					w.Mount(x.small, disktest.Mount{Bytes: size})
-					x.lose(w)
 				}
-				before, others := below(w.Tree(x.small)), below(w.Tree("/n2"))
-				r, err := w.recoverBy(w.Process(), x.o)
-				input := new(protection.RefusedError)
-				if errors.As(err, &input) {
-					refused++
-					if last = w; (input.Option == protection.OptionFiles) != (x.o.Files == nil) {
-						t.Fatalf("%s: the way on is %q", x.what, input.Option)
-					}
-					for _, name := range x.nodes {
-						if !strings.Contains(err.Error(), name) {
-							t.Fatalf("%s: %v: no %s", x.what, err, name)
-						}
-					}
-					if at := fmt.Sprintf("the file system at %s has room for ", x.small); !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), " bytes)") {
-						t.Fatalf("%s: %v", x.what, err)
-					}
-					must(t, diff(x.what, before, below(w.Tree(x.small))), diff(x.what, others, below(w.Tree("/n2"))))
-					continue
-				}
-				if err != nil || r.Incomplete() != nil {
-					t.Fatalf("%s, %d ranks, %d bytes, refused %d times before: %v: %v", x.what, ranks, size, refused, err, r)
-				}
-				for was, is := range x.back {
-					must(t, diff(x.what, want[was], textOf(w, is)))
-				}
-				break
+				must(t, diff(x.name, before, below(w.Tree(x.small))), diff(x.name, others, below(w.Tree("/n2"))))
+				continue
 			}
-			if refused == 0 {
-				t.Fatalf("%s: nothing was refused", x.what)
+			if err != nil || r.Incomplete() != nil || last == nil {
+				t.Fatalf("%s, %d ranks, %d bytes, refused before %v: %v: %v", x.name, w.ranks, size, last != nil, err, r)
 			}
-			r, err := last.recoverBy(last.Process(), RecoverOptions{Files: []string{"/plain"}, OutDir: x.o.OutDir})
-			must(t, err, r.Incomplete())
 			for was, is := range x.back {
-				if !strings.HasSuffix(was, "/big") {
-					must(t, diff(x.what, textOf(first, was+"/plain"), textOf(last, is+"/plain")))
-				}
+				must(t, diff(x.name, textOf(first, was), textOf(w, is)))
+			}
+			break
+		}
+		r, err := last.recoverBy(last.Process(), RecoverOptions{Files: []string{"/plain"}, OutDir: x.o.OutDir})
+		must(t, err, r.Incomplete())
+		for was, is := range x.back {
+			if !strings.HasSuffix(was, "/big") {
+				must(t, diff(x.name, textOf(first, was+"/plain"), textOf(last, is+"/plain")))
 			}
 		}
 	}
 }
 
-// TestProtectRoom protects and resizes on disks that are larger by a block each time: where there is no room for the
+// TestProtectRoom protects and resizes on disks that are larger by some blocks each time: where there is no room for the
 // parity, nothing is written. A dry run says so, too, up to what locks take.
 func TestProtectRoom(t *testing.T) {
 	t.Parallel()
-	const block = 4096
 	for _, ranks := range []int{1, 4} {
-		for _, resize := range []bool{false, true} {
-			refused, foreseen := 0, 0
-			for size := int64(4 * block); ; size += block {
-				w := newWorld(4, 1)
-				w.MkdirAll("/two", 0o755)
-				w.Mount("/two", disktest.Mount{Bytes: size})
-				for _, at := range []string{"/two/a", "/two/b"} {
-					w.MkdirAll(at, 0o755)
-					w.WriteFile(at+"/file", []byte("text"), 0o600)
-				}
-				w.dirs[2], w.dirs[3] = "/two/a", "/two/b"
-				all := w.dirs
-				if resize {
-					w.dirs = all[:2]
-					must(t, w.protect())
-					w.dirs = all
-				}
-				w.ranks = ranks
-				before := below(w.Tree("/two")) + below(w.Tree("/n1"))
-				run := func(dry bool) error {
-					_, err := overRanks(w, w.Process(), func(ctx context.Context, g *Group) (any, error) {
-						o := ProtectOptions{Tolerate: w.r, DryRun: dry}
-						if resize {
-							return g.Resize(ctx, ResizeOptions{Add: all[2:], ProtectOptions: o})
-						}
-						return g.Protect(ctx, o)
-					})
-					return err
-				}
-				forecast := run(true)
-				if IsInputError(forecast) {
-					foreseen++
-				}
-				err := run(false)
-				if err == nil && forecast != nil {
-					t.Errorf("a dry run says %v", forecast)
-				}
-				if err == nil {
-					break
-				}
-				if !IsInputError(err) {
-					if size < 60*block { // parity fits, and records do not
-						continue
+		resize := ranks == 1
+		refused, foreseen := 0, 0
+		for size := int64(4 * roomBlock); ; size += int64(verifyall.Pick(2, 1)) * roomBlock {
+			w := newWorld(4, 1)
+			w.MkdirAll("/two", 0o755)
+			w.Mount("/two", disktest.Mount{Bytes: size})
+			for _, dir := range []string{"/two/a", "/two/b"} {
+				w.MkdirAll(dir, 0o755)
+				w.WriteFile(dir+"/file", []byte("text"), 0o600)
+			}
+			all := []string{"/n0", "/n1", "/two/a", "/two/b"}
+			if resize {
+				must(t, w.of(all[:2]).protect())
+			}
+			w.dirs, w.ranks = all, ranks
+			before := below(w.Tree("/two")) + below(w.Tree("/n1"))
+			run := func(dry bool) error {
+				_, err := overRanks(w, w.Process(), func(ctx context.Context, g *Group) (any, error) {
+					o := ProtectOptions{Tolerate: w.r, DryRun: dry}
+					if resize {
+						return g.Resize(ctx, ResizeOptions{Add: all[2:], ProtectOptions: o})
 					}
-					t.Fatalf("%d ranks, resize %v, %d bytes: %v", ranks, resize, size, err)
-				}
+					return g.Protect(ctx, o)
+				})
+				return err
+			}
+			forecast, err := run(true), run(false)
+			if IsInputError(forecast) {
+				foreseen++
+			}
+			switch {
+			case err == nil && forecast != nil:
+				t.Errorf("a dry run says %v", forecast)
+			case err == nil:
+			case !IsInputError(err) && size < 60*roomBlock: // parity fits, and records do not
+				continue
+			case !strings.Contains(err.Error(), "/two/a, /two/b: the file system at /two has room for "):
+				t.Fatalf("%d ranks, %d bytes: %v", ranks, size, err)
+			default:
 				refused++
-				if !strings.Contains(err.Error(), "/two/a, /two/b: the file system at /two has room for ") {
-					t.Fatal(err)
-				}
 				must(t, diff("refused", before, below(w.Tree("/two"))+below(w.Tree("/n1"))))
+				continue
 			}
-			if foreseen == 0 || refused < foreseen {
-				t.Errorf("%d ranks, resize %v: %d were refused, and %d dry runs", ranks, resize, refused, foreseen)
-			}
+			break
+		}
+		if foreseen == 0 || refused < foreseen {
+			t.Errorf("%d ranks: %d were refused, and %d dry runs", ranks, refused, foreseen)
 		}
 	}
 }

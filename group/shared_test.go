@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 	"volley/transport"
-	"volley/transport/local"
 )
 
 // TestSharedDirectory gives ranks 0 and 2 one directory: both are named, before anything is
@@ -26,29 +24,19 @@ import (
 func TestSharedDirectory(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]disk.Disk{"locks": disk.OS, "no locks": disktest.Lockless{Disk: disk.OS}} {
-		one, two := t.TempDir(), t.TempDir()
-		for _, dir := range []string{one, two} {
-			if err := os.WriteFile(filepath.Join(dir, "data"), []byte(dir), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		errs := make([]error, 3)
-		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
-			_, errs[tr.Rank()] = overSetup(tr, []string{[]string{one, two, one}[tr.Rank()]}, session.Setup{Disk: d}).Protect(ctx, ProtectOptions{Tolerate: 1})
-			return nil
-		})
-		for r, err := range errs {
-			if err == nil || !strings.Contains(err.Error(), "ranks 0 and 2 have one directory, "+one+": give each its own") || !IsInputError(err) {
+		dirs := []string{t.TempDir(), t.TempDir()}
+		for r, err := range errorsAt(t, 3, func(ctx context.Context, tr transport.Transport) error {
+			_, err := overSetup(tr, []string{dirs[tr.Rank()%2]}, session.Setup{Disk: d}).Protect(ctx, ProtectOptions{Tolerate: 1})
+			return err
+		}) {
+			if err == nil || !strings.Contains(err.Error(), "ranks 0 and 2 have one directory, "+dirs[0]+": give each its own") || !IsInputError(err) {
 				t.Errorf("%s: rank %d: %v", name, r, err)
 			}
 		}
-		for _, dir := range []string{one, two} {
-			filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-				if name := filepath.Base(path); err == nil && !d.IsDir() && name != "data" && name != store.LockFile {
-					t.Errorf("%s: %s was written", name, path)
-				}
-				return err
-			})
+		for _, dir := range dirs {
+			if list, err := filepath.Glob(dir + "/.volley/[^l]*"); err != nil || list != nil {
+				t.Errorf("%s: %q was written, %v", name, list, err)
+			}
 		}
 	}
 }
@@ -56,17 +44,15 @@ func TestSharedDirectory(t *testing.T) {
 // TestVerbs lets one rank recover where the others protect.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
-	errs := make([]error, 3)
-	local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
-		dirs := []string{t.TempDir()}
+	for r, err := range errorsAt(t, 3, func(ctx context.Context, tr transport.Transport) (err error) {
+		g := Join(tr, []string{t.TempDir()}, protection.Settings{})
 		if tr.Rank() == 1 {
-			_, errs[1] = Join(tr, dirs, protection.Settings{}).Recover(ctx, RecoverOptions{})
+			_, err = g.Recover(ctx, RecoverOptions{})
 		} else {
-			_, errs[tr.Rank()] = Join(tr, dirs, protection.Settings{}).Protect(ctx, ProtectOptions{Tolerate: 1})
+			_, err = g.Protect(ctx, ProtectOptions{Tolerate: 1})
 		}
-		return nil
-	})
-	for r, err := range errs {
+		return err
+	}) {
 		if !errors.As(err, new(*collective.PeerError)) || !strings.Contains(err.Error(), "rank 1 runs recover, rank 0 runs protect") {
 			t.Errorf("rank %d: %v", r, err)
 		}
@@ -86,17 +72,14 @@ func TestFalsePeers(t *testing.T) {
 		{"no states", ``, `[]`, "rank 2 says 0 things of its 1 nodes"},
 		{"a state that is none", ``, `[null]`, "rank 2 says 1 things of its 1 nodes, or nothing of one"},
 	} {
-		errs := make([]error, 3)
-		local.Run(t.Context(), 3, func(ctx context.Context, tr transport.Transport) error {
+		for r, err := range errorsAt(t, 3, func(ctx context.Context, tr transport.Transport) (err error) {
 			if tr.Rank() < 2 {
-				_, errs[tr.Rank()] = Join(tr, []string{t.TempDir()}, protection.Settings{Timeout: time.Minute}).Verify(ctx, VerifyOptions{})
-				return nil
+				_, err = Join(tr, []string{t.TempDir()}, protection.Settings{Timeout: time.Minute}).Verify(ctx, VerifyOptions{})
+				return err
 			}
-			errs[2] = falsePeer(ctx, tr, c.begin, c.states)
-			tr.Abort(errs[2])
-			return nil
-		})
-		for r, err := range errs[:2] {
+			tr.Abort(falsePeer(ctx, tr, c.begin, c.states))
+			return errors.New(c.want)
+		}) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: rank %d: %v, want %s", c.name, r, err, c.want)
 			}

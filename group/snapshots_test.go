@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -224,41 +223,6 @@ func TestSnapshotsRecoverCrash(t *testing.T) {
 	}
 }
 
-// TestSnapshotsLosses loses a node at 100 random moments of the protection of the next snapshot, which ends with it or
-// goes on without its disk. The last one in force comes back.
-func TestSnapshotsLosses(t *testing.T) {
-	t.Parallel()
-	w := newRoots(t, 4, 1, 1, 2)
-	w.ordered()
-	w.save(3)
-	calls := w.protectCalls(t)
-	came := map[int64]int{}
-	rng := rand.New(rand.NewPCG(*callSeed, 8))
-	for range 100 {
-		n, lost, kills := calls[rng.IntN(len(calls))].N, rng.IntN(4), rng.IntN(2) == 0
-		c := w.clone()
-		p := c.Process()
-		dying(p, n, c.dirs[lost], syscall.EIO)
-		dead := p.Hook
-		p.Hook = func(call disktest.Call) error {
-			if call.N == n && kills {
-				p.Kill()
-			}
-			return dead(call)
-		}
-		c.protectStep(p, Latest, 2)
-		p.Kill()
-		step, err := c.comesBack([]int{lost}, rng.IntN(2), 2, 3)
-		if err != nil {
-			t.Fatalf("node %d lost at %v: %v", lost, calls[n], err)
-		}
-		came[step]++
-	}
-	if len(came) < 2 {
-		t.Errorf("step 2 or 3 never came back: %v", came)
-	}
-}
-
 // What taking a lock changes: its file, and the time of a directory in which nothing was protected.
 var lockLine = regexp.MustCompile(`(?m)^.*/\.volley/lock .*$|^r\d/step-\d+ .*$`)
 
@@ -398,45 +362,6 @@ func TestSnapshotsLatest(t *testing.T) {
 	}
 }
 
-// TestSnapshotsPlaces gives roots in other orders, and empty ones in the place of lost ones.
-func TestSnapshotsPlaces(t *testing.T) {
-	t.Parallel()
-	w := newRoots(t, 5, 2, 1, 2)
-	for turn := range 20 {
-		rng := rand.New(rand.NewPCG(uint64(turn), 3))
-		c := w.clone()
-		lost := rng.Perm(5)[:2]
-		for _, n := range lost {
-			c.RemoveAll(c.dirs[n])
-			c.dirs[n] = fmt.Sprintf("/new%d", n)
-		}
-		rng.Shuffle(5, func(i, j int) { c.dirs[i], c.dirs[j] = c.dirs[j], c.dirs[i] })
-		r, err := c.latest(c.Process())
-		must(t, err)
-		var trees []string
-		for n := range 5 {
-			trees = append(trees, c.Tree(strings.TrimSuffix(r.Nodes[n].Dir, "/"), tree.MetaName))
-		}
-		for n := range 5 {
-			if want := w.was[2][n]; !slices.Contains(lost, n) && trees[n] != want || !slices.Contains(trees, want) {
-				t.Fatalf("lost %v: node %d is not back", lost, n)
-			}
-		}
-		c.was = map[int64][]string{}
-		c.save(3)
-		p, err := c.protectStep(c.Process(), Latest, 2)
-		must(t, err)
-		for n, dir := range p.Dirs {
-			if root := path.Dir(r.Nodes[n].Dir); dir != root+"/step-3" {
-				t.Fatalf("node %d was at %s, and is at %s", n, root, dir)
-			}
-		}
-		if p.Removed == nil || p.Removed[0] != 1 {
-			t.Fatalf("%+v", p)
-		}
-	}
-}
-
 // TestSnapshotsRetain checks what protect takes, and what goes.
 func TestSnapshotsRetain(t *testing.T) {
 	t.Parallel()
@@ -542,32 +467,6 @@ func TestRetainGlances(t *testing.T) {
 		}
 		if !slices.Equal(r.Removed, want) {
 			t.Errorf("%s: removed %d of step 4", x.name, r.Removed)
-		}
-	}
-}
-
-// TestSnapshotsAtRanks runs the verbs at several ranks, which all find the same.
-func TestSnapshotsAtRanks(t *testing.T) {
-	t.Parallel()
-	w := newRoots(t, 4, 2)
-	w.ranks = 4
-	for step := range int64(3) {
-		w.save(step)
-		_, err := w.protectStep(w.Process(), Latest, 2)
-		must(t, err)
-	}
-	w.lose(0, 0, 3)
-	w.Overwrite("/r1/step-2/rank0", 0, bytes.Repeat([]byte("rot"), 100), true)
-	r, err := w.latest(w.Process())
-	must(t, err)
-	if *r.Step != 1 || !strings.Contains(strings.Join(r.Notes, ""), "step-2 is passed over") {
-		t.Fatalf("%+v", r)
-	}
-	for range 20 {
-		c := w.clone()
-		c.lose(0, 0, 1, 2)
-		if _, err := c.latest(c.Process()); !IsInputError(err) {
-			t.Fatalf("%v", err)
 		}
 	}
 }

@@ -218,34 +218,6 @@ func TestUnprotectRemains(t *testing.T) {
 	}
 }
 
-// TestUnprotectMoved kills Unprotect where a file has moved within its node, at each of its calls that write: once more,
-// and nothing of Volley's is left.
-func TestUnprotectMoved(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1).ordered()
-	must(t, w.protect())
-	w.Rename("/n0/big", "/n0/moved")
-	before := w.trees()
-	for _, c := range w.Calls(func(p *disktest.Process) {
-		c := w.clone()
-		c.Machine = nil
-		_, err := c.unprotectBy(p, UnprotectOptions{})
-		must(t, err)
-	}) {
-		if !c.Writes {
-			continue
-		}
-		y := w.clone()
-		p := y.Process()
-		p.KillAt(c.N)
-		y.unprotectBy(p, UnprotectOptions{})
-		p.Kill()
-		if _, err := y.unprotectBy(y.Process(), UnprotectOptions{}); err != nil || y.bare() != nil || !slices.Equal(y.trees(), before) {
-			t.Errorf("killed at %v: %v, %v", c, err, y.bare())
-		}
-	}
-}
-
 // TestMarkLies has a mark made up, at one node, or for another group than a node is of: it ends no protection.
 func TestMarkLies(t *testing.T) {
 	t.Parallel()
@@ -271,57 +243,4 @@ func TestMarkLies(t *testing.T) {
 	if err := c.protect(); err == nil || !strings.Contains(err.Error(), "cannot tell") {
 		t.Errorf("%v", err)
 	}
-}
-
-// TestUnprotectTwice interrupts Unprotect at each call that writes, and the run that goes on at each of its calls, where a
-// node has no files, or nothing at all: the third run ends it, as nothing was lost.
-func TestUnprotectTwice(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1).ordered()
-	for _, name := range []string{"/n0", "/n2/plain", "/n2/big"} {
-		w.RemoveAll(name)
-	}
-	w.MkdirAll("/n0", 0o755)
-	must(t, w.protect())
-	before := w.trees()
-	unprotect := func(w *world, p *disktest.Process) error {
-		_, err := w.unprotectBy(p, UnprotectOptions{})
-		p.Kill()
-		return err
-	}
-	writesOf := func(w *world) (list []int) {
-		for _, c := range w.Calls(func(p *disktest.Process) {
-			c := w.clone()
-			c.Machine = nil
-			unprotect(c, p)
-		}) {
-			if c.Writes {
-				list = append(list, c.N)
-			}
-		}
-		return list
-	}
-	interrupted := 0
-	for i, x := range []disktest.Interruption{disktest.Kill, disktest.CutSome} {
-		for _, first := range writesOf(w) {
-			y := w.clone()
-			p := y.Process()
-			x.Set(p, first, rand.New(rand.NewPCG(uint64(first), 1)))
-			unprotect(y, p)
-			for j, second := range append(writesOf(y), -1) {
-				if *mostCalls > 0 && (first+second+i)%13 > 0 && j > 0 {
-					continue
-				}
-				z := y.clone()
-				p := z.Process()
-				x.Set(p, second, rand.New(rand.NewPCG(uint64(second), 2)))
-				unprotect(z, p)
-				interrupted++
-				if err := unprotect(z, z.Process()); err != nil && !(IsInputError(err) && z.bare() == nil) || z.bare() != nil || !slices.Equal(z.trees(), before) {
-					t.Fatalf("%s at calls %d and %d: %v, %v", x.Name, first, second, err, z.bare())
-				}
-			}
-		}
-	}
-	t.Logf("%d runs were interrupted twice", interrupted)
 }

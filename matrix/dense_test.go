@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -45,109 +46,81 @@ func slowRank(m Matrix) int {
 	return rank
 }
 
-// TestInverse inverts random matrices of sizes around the panel's: the product
-// is the identity, and only a matrix without full rank has no inverse.
-func TestInverse(t *testing.T) {
-	sizes := []int{1, 2, 3, 4, 7, 31, 32, 33, 64, 70}
+// TestElimination has the products of an n×r and an r×m matrix, of rank r at most, of sizes around the panel's, and
+// permutations: their echelon forms, bases and inverses.
+func TestElimination(t *testing.T) {
 	for _, f := range testFields(t) {
 		singular := 0
-		for _, k := range sizes {
-			if k > 7 && f == field.Field(frBLS12381) {
-				continue
-			}
-			for seed := range uint64(5) {
-				m := DenseOf(must(Random(f, k, k, seed))(t))
-				before := DenseOf(m)
-				inv, err := m.Inverse()
-				if !Equal(m, before) {
-					t.Fatalf("%s: Inverse changed its receiver", f.Name())
-				}
-				rank := slowRank(m)
-				if err != nil {
-					singular++
-					want := fmt.Sprintf("matrix is singular: rank %d of %d", rank, k)
-					if !errors.Is(err, ErrSingular) || err.Error() != want || rank == k {
-						t.Fatalf("%s, k = %d: error %q, want %q", f.Name(), k, err, want)
-					}
-					continue
-				}
-				if rank != k {
-					t.Fatalf("%s, k = %d: inverse of a matrix of rank %d", f.Name(), k, rank)
-				}
-				if !Equal(must(Mul(m, inv))(t), Identity(f, k)) || !Equal(must(Mul(inv, m))(t), Identity(f, k)) {
-					t.Fatalf("%s, k = %d: m·m⁻¹ is not the identity", f.Name(), k)
-				}
-			}
-		}
-		if f.Name() == "2" && singular == 0 {
-			t.Error("no matrix over F_2 was singular")
-		}
-	}
-}
-
-// TestInversePermuted inverts matrices whose pivots lie off the diagonal.
-func TestInversePermuted(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, k := range []int{2, 5, 33, 100} {
-		perm := rng.Perm(k)
-		p := NewDense(f, k, k)
-		for i, j := range perm {
-			p.Set(i, j, field.Code(uint64(1+i)))
-		}
-		inv := must(p.Inverse())(t)
-		for i, j := range perm {
-			if got, want := inv.At(j, i), f.Inv(field.Code(uint64(1+i))); got != want {
-				t.Fatalf("k = %d: entry (%d, %d) = %v, want %v", k, j, i, got, want)
-			}
-		}
-		if !Equal(must(Mul(p, inv))(t), Identity(f, k)) {
-			t.Fatalf("k = %d: not the inverse", k)
-		}
-	}
-}
-
-// TestBasis has products L·R of an n×r and an r×m matrix, of rank r at most, and compares with the echelon form.
-func TestBasis(t *testing.T) {
-	for _, f := range testFields(t) {
-		for _, c := range []struct{ rows, rank, cols int }{
-			{1, 1, 1}, {5, 2, 5}, {3, 3, 9}, {9, 3, 3}, {40, 1, 40}, {40, 35, 50}, {66, 33, 40}, {64, 64, 64}, {40, 40, 70},
+		for seed, c := range []struct{ rows, rank, cols int }{
+			{1, 1, 1}, {2, 2, 2}, {3, 3, 3}, {4, 4, 4}, {7, 7, 7}, {7, 6, 7}, {1, 1, 4}, {4, 1, 1}, {5, 2, 5}, {3, 3, 9}, {9, 3, 3}, {9, 9, 9},
+			{31, 31, 31}, {32, 32, 32}, {33, 33, 33}, {64, 64, 64}, {70, 70, 70}, {40, 1, 40}, {40, 35, 50}, {66, 33, 40}, {40, 40, 70},
 		} {
 			if c.rows > 9 && f == field.Field(frBLS12381) {
 				continue
 			}
-			l := must(Random(f, c.rows, c.rank, 3))(t)
-			r := must(Random(f, c.rank, c.cols, 4))(t)
-			m := must(Mul(l, r))(t)
-			for i := range c.rows { // zeros, so that the basis is not the first columns
+			m := must(Mul(must(Random(f, c.rows, c.rank, uint64(seed)))(t), must(Random(f, c.rank, c.cols, 7))(t)))(t)
+			for i := 0; i < c.rows && c.cols > c.rows; i++ { // so that pivots are not the first columns
 				m.Set(i, 0, field.Element{})
 			}
-			before := DenseOf(m)
-			columns, inverse, err := m.Basis(t.Context())
-			if err != nil || !Equal(m, before) {
-				t.Fatalf("%s, %v: %v, or Basis changed its receiver", f.Name(), c, err)
-			}
-			if _, want := m.Echelon(); !slices.Equal(columns, want) || len(columns) != slowRank(m) {
-				t.Errorf("%s, %v: the basis %v, want %v", f.Name(), c, columns, want)
-			}
-			if (inverse != nil) != (len(columns) == c.rows) {
-				t.Fatalf("%s, %v: rank %d, an inverse: %v", f.Name(), c, len(columns), inverse != nil)
-			}
-			if inverse == nil {
-				continue
-			}
-			basis := DenseFunc(f, c.rows, c.rows, func(i, e int) field.Element { return m.At(i, columns[e]) })
-			if !Equal(must(Mul(basis, inverse))(t), Identity(f, c.rows)) {
-				t.Errorf("%s, %v: not the inverse of columns %v", f.Name(), c, columns)
+			checkElimination(t, m)
+			if _, err := m.Inverse(); errors.Is(err, ErrSingular) {
+				singular++
 			}
 		}
-		if columns, inverse, err := NewDense(f, 4, 6).Basis(t.Context()); len(columns) > 0 || inverse != nil || err != nil {
-			t.Errorf("%s: basis %v of zeros, %v", f.Name(), columns, err)
+		permutation, perm := NewDense(f, 33, 33), rand.New(rand.NewPCG(1, 2)).Perm(33)
+		for i, j := range perm {
+			permutation.Set(i, j, f.Generator())
+		}
+		checkElimination(t, permutation)
+		checkElimination(t, NewDense(f, 4, 6))
+		checkElimination(t, NewDense(f, 0, 3))
+		if singular == 0 {
+			t.Errorf("%s: no matrix was singular", f.Name())
 		}
 	}
-	columns, inverse, err := NewDense(fieldtest.Parse(t, "2^8"), 0, 3).Basis(t.Context())
-	if err != nil || len(columns) > 0 || inverse == nil || inverse.Rows() != 0 {
-		t.Errorf("basis %v without rows, %v", columns, err)
+}
+
+// checkElimination checks that the echelon form has units at the pivots and gives every column back, that no column at a
+// pivot is a sum of columns before it, that the basis is those columns, and that there is an inverse where the rank is full.
+func checkElimination(t *testing.T, m *Dense) {
+	t.Helper()
+	f, before, rank := m.Field(), DenseOf(m), slowRank(m)
+	what := fmt.Sprintf("%s, %d×%d of rank %d", f.Name(), m.Rows(), m.Cols(), rank)
+	form, pivots := m.Echelon()
+	if len(pivots) != rank || form.Rows() != rank || form.Cols() != m.Cols() || !slices.IsSorted(pivots) {
+		t.Fatalf("%s: a form of %d rows and %d columns with the pivots %v", what, form.Rows(), form.Cols(), pivots)
+	}
+	basis := DenseFunc(f, m.Rows(), rank, func(i, e int) field.Element { return m.At(i, pivots[e]) })
+	if !Equal(must(Mul(basis, form))(t), m) {
+		t.Errorf("%s: the columns at %v do not give the others", what, pivots)
+	}
+	for e, p := range pivots {
+		if before := DenseFunc(f, m.Rows(), p, m.At); slowRank(before) != e {
+			t.Errorf("%s: pivot %d is column %d, and the columns before it have rank %d", what, e, p, slowRank(before))
+		}
+		for r := range pivots {
+			if form.At(r, p) != unit(r == e) {
+				t.Errorf("%s: %v in row %d of the pivot of row %d", what, form.At(r, p), r, e)
+			}
+		}
+	}
+	columns, inverse, err := m.Basis(t.Context())
+	if err != nil || !slices.Equal(columns, pivots) || (inverse != nil) != (rank == m.Rows()) {
+		t.Fatalf("%s: the basis %v, want %v; %v", what, columns, pivots, err)
+	}
+	if inverse != nil && !Equal(must(Mul(basis, inverse))(t), Identity(f, rank)) {
+		t.Errorf("%s: not the inverse of columns %v", what, columns)
+	}
+	switch inverse, err := m.Inverse(); {
+	case m.Rows() != m.Cols():
+		wantError(t, err, fmt.Sprintf("matrix: a %d×%d matrix has no inverse: want a square one", m.Rows(), m.Cols()))
+	case rank < m.Rows():
+		wantError(t, err, fmt.Sprintf("matrix is singular: rank %d of %d", rank, m.Rows()))
+	case err != nil || !Equal(must(Mul(inverse, m))(t), Identity(f, rank)):
+		t.Errorf("%s: not the inverse, %v", what, err)
+	}
+	if !Equal(m, before) {
+		t.Errorf("%s: it has changed", what)
 	}
 }
 
@@ -163,46 +136,6 @@ func TestStopped(t *testing.T) {
 	}
 	if inverse, err := Inverse(ctx, m); err != stop || inverse != nil {
 		t.Errorf("inverse: %v", err)
-	}
-}
-
-// TestEchelon: the form has units at the pivots and gives every column back, and no
-// column at a pivot is a sum of columns before it.
-func TestEchelon(t *testing.T) {
-	for _, f := range testFields(t) {
-		for seed, c := range []struct{ rows, rank, cols int }{
-			{1, 1, 1}, {1, 1, 4}, {4, 1, 1}, {5, 2, 5}, {3, 3, 9}, {9, 3, 3}, {40, 1, 40}, {40, 35, 50}, {66, 33, 40},
-		} {
-			if c.rows > 9 && f == field.Field(frBLS12381) {
-				continue
-			}
-			m := must(Mul(must(Random(f, c.rows, c.rank, uint64(seed)))(t), must(Random(f, c.rank, c.cols, 7))(t)))(t)
-			for i := range c.rows { // zeros, so that pivots are not the first columns
-				m.Set(i, 0, field.Element{})
-			}
-			before := DenseOf(m)
-			form, pivots := m.Echelon()
-			if !Equal(m, before) {
-				t.Fatalf("%s: Echelon changed its receiver", f.Name())
-			}
-			if len(pivots) != slowRank(m) || form.Rows() != len(pivots) || form.Cols() != c.cols || !slices.IsSorted(pivots) {
-				t.Fatalf("%s, %v: a form of %d rows and %d columns with the pivots %v, want rank %d", f.Name(), c, form.Rows(), form.Cols(), pivots, slowRank(m))
-			}
-			basis := DenseFunc(f, c.rows, len(pivots), func(i, e int) field.Element { return m.At(i, pivots[e]) })
-			if !Equal(must(Mul(basis, form))(t), m) {
-				t.Errorf("%s, %v: the columns at %v do not give the others", f.Name(), c, pivots)
-			}
-			for e, p := range pivots {
-				if before := DenseFunc(f, c.rows, p, m.At); slowRank(before) != e {
-					t.Errorf("%s, %v: pivot %d is column %d, and the columns before it have rank %d", f.Name(), c, e, p, slowRank(before))
-				}
-				for r := range pivots {
-					if form.At(r, p) != unit(r == e) {
-						t.Errorf("%s, %v: %v in row %d of the pivot of row %d", f.Name(), c, form.At(r, p), r, e)
-					}
-				}
-			}
-		}
 	}
 }
 
@@ -237,20 +170,9 @@ func TestMul(t *testing.T) {
 }
 
 func TestInverseErrors(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	_, err := NewDense(f, 2, 3).Inverse()
-	wantError(t, err, "matrix: a 2×3 matrix has no inverse: want a square one")
-
-	_, err = Inverse(t.Context(), must(Random(f, 3, 2, 1))(t))
+	_, err := Inverse(t.Context(), must(Random(fieldtest.Parse(t, "2^8"), 3, 2, 1))(t))
 	wantError(t, err, "matrix: a 3×2 matrix has no inverse: want a square one")
-
-	d := DenseOf(Identity(f, 4))
-	d.Set(2, 2, field.Element{})
-	_, err = d.Inverse()
-	wantError(t, err, "matrix is singular: rank 3 of 4")
-
-	_, err = Inverse(t.Context(), must(Random(fieldtest.Parse(t, "2"), 2, 2, singularSeed(t)))(t))
-	if !errors.Is(err, ErrSingular) {
+	if _, err = Inverse(t.Context(), NewDense(fieldtest.Parse(t, "2"), 2, 2)); !errors.Is(err, ErrSingular) {
 		t.Errorf("error %v is not ErrSingular", err)
 	}
 	_, err = Inverse(t.Context(), must(Random(fieldtest.Parse(t, "2147483647"), 1_000_000, 1_000_000, 1))(t))
@@ -280,61 +202,42 @@ func TestCheckBytes(t *testing.T) {
 	}
 }
 
-// singularSeed returns a seed of a singular 2×2 random matrix over F_2.
-func singularSeed(t *testing.T) uint64 {
-	for seed := range uint64(100) {
-		if slowRank(must(Random(fieldtest.Parse(t, "2"), 2, 2, seed))(t)) < 2 {
-			return seed
-		}
-	}
-	t.Fatal("no singular matrix over F_2")
-	return 0
-}
-
 // TestInverseOnDemand compares inverses by a formula, and those of matrices that are known to have one, which store
 // nothing before an entry is asked for, with those by elimination.
 func TestInverseOnDemand(t *testing.T) {
 	for _, f := range testFields(t) {
-		for _, k := range []int{1, 2, 3, 6, 8, 48} {
-			if f.Order().IsUint64() && uint64(2*k) > f.Order().Uint64() {
-				break
+		for _, k := range []int{1, 2, 3, 6, 8, 16, 48} {
+			if k > 8 && f == field.Field(frBLS12381) {
+				continue
 			}
-			m := must(Cauchy(f, k, k))(t)
-			x, y := pointset.Codes(f, k, k), pointset.Codes(f, 0, k)
-			list := []Matrix{m, Transpose(m), must(CauchyOn(x, y))(t), must(Lagrange(x, y))(t),
-				Vandermonde(x, 0), Vandermonde(y, 0), must(ReedSolomonPAR1(f, k, k))(t), must(ReedSolomonJerasure(f, k, k))(t)}
-			if lch, err := LCH(f, k, k); err == nil {
-				list = append(list, lch, Transpose(named{lch, "as another"}))
+			list := structured(t, f, k)
+			if lch := list["lch"]; lch != nil {
+				list["another lch"] = Transpose(named{lch, "as another"})
 			}
-			for _, m := range list {
+			if list["cauchy"] != nil {
+				list["cauchy on codes"] = must(CauchyOn(pointset.Codes(f, k, k), pointset.Codes(f, 0, k)))(t)
+				list["par1"] = must(ReedSolomonPAR1(f, k, k))(t)
+				list["jerasure"] = must(ReedSolomonJerasure(f, k, k))(t)
+			}
+			for name, m := range list {
 				inv := must(Inverse(t.Context(), m))(t)
 				if s := StructureOf(m); s.inverse == nil && !s.invertible {
 					t.Errorf("%s over %s, K = %d: stored", inv.ID(), f.Name(), k)
 				}
-				if want := must(DenseOf(m).Inverse())(t); !Equal(inv, want) || inv.ID() != "inverse("+m.ID()+")" {
-					t.Errorf("%s over %s, K = %d: not the inverse of %s", inv.ID(), f.Name(), k, m.ID())
+				if want := must(DenseOf(m).Inverse())(t); !Equal(inv, want) {
+					t.Errorf("%s over %s, K = %d: %s is not the inverse", name, f.Name(), k, inv.ID())
 				}
-				if StructureOf(inv).Fixed() != StructureOf(m).Fixed() {
-					t.Errorf("%s over %s: fixed: %v", inv.ID(), f.Name(), StructureOf(inv).Fixed())
+				if !strings.HasPrefix(name, "inverse") && inv.ID() != "inverse("+m.ID()+")" {
+					t.Errorf("%s has the inverse %s", m.ID(), inv.ID())
+				}
+				if x, y := StructureOf(inv), StructureOf(m); x.Fixed() != y.Fixed() || x.Reversed != y.Reversed {
+					t.Errorf("%s over %s: fixed or reversed as its inverse is not", m.ID(), f.Name())
+				}
+				if !Equal(must(Inverse(t.Context(), inv))(t), m) {
+					t.Errorf("%s over %s, K = %d: the inverse's inverse is another matrix", name, f.Name(), k)
 				}
 			}
 		}
-	}
-}
-
-// TestNamedInverse has the ID of the inverse, and twice inverted the matrix.
-func TestNamedInverse(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	m := must(Cauchy(f, 20, 20))(t)
-	inv := must(Inverse(t.Context(), m))(t)
-	if inv.ID() != "inverse(cauchy)" {
-		t.Errorf("ID %q", inv.ID())
-	}
-	if !Equal(must(Mul(m, inv))(t), Identity(f, 20)) {
-		t.Error("m·m⁻¹ is not the identity")
-	}
-	if twice := must(Inverse(t.Context(), inv))(t); !Equal(twice, m) {
-		t.Error("the inverse's inverse is another matrix")
 	}
 }
 
@@ -369,6 +272,12 @@ func TestDense(t *testing.T) {
 		}
 	}
 	f := fieldtest.Parse(t, "2^8")
+	d := DenseOf(must(Random(f, 8, 8, 1))(t))
+	var wg sync.WaitGroup // for the race detector
+	for range 8 {
+		wg.Go(func() { d.ID() })
+	}
+	wg.Wait()
 	if NewDense(f, 2, 3).ID() == NewDense(f, 3, 2).ID() {
 		t.Error("one ID for two shapes")
 	}
@@ -377,61 +286,15 @@ func TestDense(t *testing.T) {
 	}
 }
 
-// TestDenseConcurrentID is for the race detector.
-func TestDenseConcurrentID(t *testing.T) {
-	d := DenseOf(must(Random(fieldtest.Parse(t, "2^8"), 8, 8, 1))(t))
-	var wg sync.WaitGroup
-	ids := make([]string, 8)
-	for i := range ids {
-		wg.Go(func() { ids[i] = d.ID() })
-	}
-	wg.Wait()
-	for _, id := range ids {
-		if id != ids[0] {
-			t.Fatalf("IDs %q and %q", id, ids[0])
-		}
-	}
-}
-
-func TestIdentityTranspose(t *testing.T) {
+func TestTranspose(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
 	m := must(Random(f, 2, 3, 1))(t)
 	tr := Transpose(m)
-	if tr.Rows() != 3 || tr.Cols() != 2 || tr.At(2, 1) != m.At(1, 2) || tr.ID() != "transpose(random:1)" {
+	if tr.Rows() != 3 || tr.Cols() != 2 || tr.At(2, 1) != m.At(1, 2) || tr.ID() != "transpose(random:1)" || Transpose(tr) != m {
 		t.Errorf("transpose: %d×%d, %q", tr.Rows(), tr.Cols(), tr.ID())
 	}
-	if Transpose(tr) != m {
-		t.Error("transposed twice is another matrix")
-	}
-	d := DenseOf(Identity(f, 3))
-	for i := range 3 {
-		for j := range 3 {
-			if d.At(i, j).IsZero() == (i == j) {
-				t.Errorf("identity has %v at (%d, %d)", d.At(i, j), i, j)
-			}
-		}
-	}
-	if m := Identity(f, 0); m.Rows() != 0 || m.Cols() != 0 {
-		t.Errorf("the empty identity is %d×%d", m.Rows(), m.Cols())
-	}
-	wantPanic(t, "k = -1", func() { Identity(f, -1) })
+	d := DenseOf(m)
 	wantPanic(t, "shape 1×-1", func() { NewDense(f, 1, -1) })
-	wantPanic(t, "row 3 of a 3×3", func() { d.Row(3) })
-	wantPanic(t, "entry (0, 3) of a 3×3", func() { d.Set(0, 3, field.One) })
-}
-
-func BenchmarkInverse(b *testing.B) {
-	for _, name := range []string{"2^8", "2^16", "257"} {
-		f := fieldtest.Parse(b, name)
-		for _, k := range []int{128, 1024} {
-			m := DenseOf(must(Random(f, k, k, 1))(b))
-			b.Run(fmt.Sprintf("field=%s/K=%d", name, k), func(b *testing.B) {
-				for b.Loop() {
-					if _, err := m.Inverse(); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-	}
+	wantPanic(t, "row 2 of a 2×3", func() { d.Row(2) })
+	wantPanic(t, "entry (0, 3) of a 2×3", func() { d.Set(0, 3, field.One) })
 }

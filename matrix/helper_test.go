@@ -180,3 +180,12 @@ func singularPart(m Matrix) string {
 	}
 	return ""
 }
+
+func bitsOf(set int) (bits []int) {
+	for i := 0; set>>i > 0; i++ {
+		if set>>i&1 == 1 {
+			bits = append(bits, i)
+		}
+	}
+	return bits
+}

@@ -3,48 +3,23 @@ package matrix
 import (
 	"testing"
 
-	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/pointset"
 )
 
 // TestPointsOf rebuilds matrices from their points.
 func TestPointsOf(t *testing.T) {
-	f, err := field.Parse("257")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cauchy, err := Cauchy(f, 9, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fieldtest.Parse(t, "257")
+	cauchy, v := must(Cauchy(f, 9, 9))(t), Vandermonde(must(CosetPoints(f, 12))(t), 0)
 	sets := StructureOf(cauchy).Points
-	if len(sets) != 2 || sets[0].Name != "x" || sets[1].Name != "y" {
-		t.Fatalf("points of a Cauchy matrix: %v, want x and y", sets)
+	if len(sets) != 2 || sets[0].Name != "x" || sets[1].Name != "y" || !Equal(cauchy, must(CauchyOn(sets[0].Points, sets[1].Points))(t)) {
+		t.Errorf("points of a Cauchy matrix: %v, want x and y", sets)
 	}
-	again, err := CauchyOn(sets[0].Points, sets[1].Points)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !Equal(cauchy, again) {
-		t.Error("the Cauchy matrix on these points is another one")
-	}
-
-	points, err := CosetPoints(f, 12)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := Vandermonde(points, 0)
 	sets = StructureOf(v).Points
 	if len(sets) != 1 || sets[0].Name != "alpha" || !Equal(v, Vandermonde(sets[0].Points, 0)) {
 		t.Errorf("points of a Vandermonde matrix: %v", sets)
 	}
-
-	inverse, err := Inverse(t.Context(), v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []Matrix{inverse, DenseOf(v), Identity(f, 3)} {
+	for _, m := range []Matrix{must(Inverse(t.Context(), v))(t), DenseOf(v), Identity(f, 3)} {
 		if sets := StructureOf(m).Points; sets != nil {
 			t.Errorf("points of %s: %v, want none", m.ID(), sets)
 		}
@@ -77,6 +52,45 @@ func TestSuperregular(t *testing.T) {
 		}
 		if part := singularPart(c.m); c.want && part != "" {
 			t.Errorf("%s is singular in %s", c.m.ID(), part)
+		}
+	}
+}
+
+// TestMDS has every square submatrix of small matrices, of those that are said to
+// be MDS and of PAR1's, which is not from some size on.
+func TestMDS(t *testing.T) {
+	for _, name := range []string{"2^4", "97", "257", "3^4"} {
+		f := fieldtest.Parse(t, name)
+		for _, shape := range [][2]int{{1, 1}, {2, 2}, {3, 3}, {5, 5}, {1, 6}, {6, 1}, {3, 5}, {5, 3}, {8, 4}, {4, 8}} {
+			k, r := shape[0], shape[1]
+			for _, m := range []Matrix{
+				must(Cauchy(f, k, k))(t), must(FTI(f, k))(t), must(ReedSolomonVandermonde(f, k, r))(t), must(ReedSolomonCauchy(f, k, r))(t),
+				must(ReedSolomonJerasure(f, k, r))(t), must(Lagrange(pointset.Codes(f, 0, k), pointset.Codes(f, k, r)))(t),
+			} {
+				if part := singularPart(m); part != "" {
+					t.Errorf("%s over %s, K = %d, R = %d: singular in %s", m.ID(), name, k, r, part)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		field string
+		k     int // the first without MDS
+		want  string
+	}{
+		{"2^8", 4, "rows [0 1 2], columns [0 1 3]"},
+		{"97", 5, "rows [2 3 4], columns [0 1 4]"},
+		{"3^4", 3, "rows [0 1], columns [0 2]"},
+	} {
+		f := fieldtest.Parse(t, c.field)
+		for k := 1; k <= c.k; k++ {
+			want := ""
+			if k == c.k {
+				want = c.want
+			}
+			if part := singularPart(must(ReedSolomonPAR1(f, k, k))(t)); part != want {
+				t.Errorf("rs:par1 over %s, K = %d: singular in %q, want %q", c.field, k, part, want)
+			}
 		}
 	}
 }

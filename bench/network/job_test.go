@@ -36,10 +36,7 @@ func TestJob(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	data, err := os.ReadFile(output)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(os.ReadFile(output))(t)
 	cells, err := readCells(data)
 	if err != nil || len(cells) != 4 {
 		t.Fatalf("%d cells, %v; want 4", len(cells), err)

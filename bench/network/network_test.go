@@ -17,10 +17,7 @@ import (
 func TestDocument(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"performance.md", "performance.jsonl"} {
-		data, err := os.ReadFile(filepath.Join("../../docs", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile(filepath.Join("../../docs", name)))(t)
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -34,10 +31,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, name := range append(drawings, "performance.md") {
 		name = filepath.Base(name)
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(os.ReadFile(filepath.Join(dir, name)))(t)
 		if want, err := os.ReadFile(filepath.Join("../../docs", name)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("docs/%s: %v; not what go run ./bench/network table docs/performance.jsonl docs/performance.md writes", name, err)
 		}
@@ -87,30 +81,14 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestFill refuses a document without marks.
-func TestFill(t *testing.T) {
-	if got, err := fill([]byte("a\n"+beginMark+"old\n"+endMark+"b\n"), "new\n"); err != nil || string(got) != "a\n"+beginMark+"new\n"+endMark+"b\n" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if _, err := fill([]byte("a\n"+endMark+beginMark), ""); err == nil {
-		t.Error("a document without marks in order was filled")
-	}
-}
-
 // TestDirectSum compares the sum with maps that are applied block by block, for sizes
 // about those of a block and of the period of packets.
 func TestDirectSum(t *testing.T) {
 	for _, name := range []string{"2^8", "257", "babybear"} {
-		f, err := field.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(field.Parse(name))(t)
 		const k = 5
 		spec := matrices.Spec{Family: "random", Argument: "1"}
-		a, err := spec.Build(f, k, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must(spec.Build(f, k, k))(t)
 		unit := f.SymbolBytes()
 		for _, size := range []int{unit, 64 * unit, period * unit, (2*period + 3) * unit, cached + 4*unit} {
 			in := make([][]byte, k)

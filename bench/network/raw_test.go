@@ -15,10 +15,7 @@ func TestRawExchange(t *testing.T) {
 	const k = 5
 	listeners, addresses := make([]net.Listener, k), make([]string, k)
 	for i := range listeners {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer l.Close()
 		listeners[i], addresses[i] = l, l.Addr().String()
 	}
@@ -54,24 +51,4 @@ func TestRawExchange(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// TestRawStranger refuses a connection that names no rank.
-func TestRawStranger(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Write([]byte{9, 0, 0, 0}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := joinRaw(0, l, []string{"", ""}); err == nil {
-		t.Error("rank 9 of 2 was let in")
-	}
 }

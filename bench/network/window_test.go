@@ -21,10 +21,7 @@ const inJob = "NETWORK_TEST_WINDOW"
 
 // TestWindow runs jobs of this program, with as many ranks as cores and more, whose ranks are TestWindowRank.
 func TestWindow(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must(os.Executable())(t)
 	job := func(k int, before ...string) {
 		args := append([]string{"--oversubscribe", "--bind-to", "none", "-n", fmt.Sprint(k)}, before...)
 		c := exec.Command("mpirun", append(args, self, "-test.run", "^TestWindowRank$")...)
@@ -53,23 +50,11 @@ func TestWindowRank(t *testing.T) {
 	if os.Getenv(inJob) == "" {
 		t.Skip("no rank of TestWindow")
 	}
-	e, err := mpi.Init()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(mpi.Init())(t)
+	f := must(field.Parse("2^8"))(t)
 	k := e.Size()
-	a, err := matrices.Spec{Family: "random", Argument: "3"}.Build(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	coefficients, err := products(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must(matrices.Spec{Family: "random", Argument: "3"}.Build(f, k, k))(t)
+	coefficients := must(products(a))(t)
 	var column []field.Element
 	for i := range k {
 		column = append(column, a.At(i, e.Rank()))
@@ -82,6 +67,7 @@ func TestWindowRank(t *testing.T) {
 				packets[i] = make([]byte, size)
 			}
 			var w *mpiWindow
+			var err error
 			e.Exclusive(func() { w, err = newWindow(coefficients, packets[e.Rank()], kernel) })
 			if err != nil {
 				t.Fatal(err)

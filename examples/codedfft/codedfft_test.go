@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/consensys/gnark-crypto/field/goldilocks"
-	"github.com/consensys/gnark-crypto/field/goldilocks/fft"
 )
 
 // never is the delay of a worker that does not finish before K others have.
@@ -26,24 +24,6 @@ func randomVector(n int) []goldilocks.Element {
 		x[i].SetUint64(rng.Uint64())
 	}
 	return x
-}
-
-// TestDirect compares the transform of one processor, with which all others are compared,
-// with the definition.
-func TestDirect(t *testing.T) {
-	x := randomVector(64)
-	w := fft.NewDomain(64).Generator
-	want := make([]goldilocks.Element, len(x))
-	for k := range want {
-		for n, e := range x {
-			var power goldilocks.Element
-			power.Exp(w, big.NewInt(int64(n*k)))
-			want[k].Add(&want[k], e.Mul(&e, &power))
-		}
-	}
-	if i := differ(direct(x), want); i >= 0 {
-		t.Errorf("point %d is wrong", i)
-	}
 }
 
 // TestLate has every set of as many late workers as there are parity workers, in each step.
@@ -83,27 +63,6 @@ func TestLate(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestWithoutParity waits for its straggler.
-func TestWithoutParity(t *testing.T) {
-	const delay = 20 * time.Millisecond
-	c, err := NewTransform(4, 0, 8, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := randomVector(64)
-	begin := time.Now()
-	got, _, err := simulate(t.Context(), c, x, [2]*Step{c.NewStep(map[int]time.Duration{2: delay}), c.NewStep(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if i := differ(got, direct(x)); i >= 0 {
-		t.Errorf("point %d is wrong", i)
-	}
-	if passed := time.Since(begin); passed < delay {
-		t.Errorf("took %v, less than the straggler", passed)
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"os"
@@ -35,33 +35,13 @@ import (
 // remark, which says how one follows from the other. Behind | is what to show of the output:
 //
 //	lines REGEXP       lines that match
-//	columns N REGEXP   of lines that match the first N columns
-//	count              how many lines there are
 //	cells COLUMN …     of each row of CSV those columns; A/B are two of them, with a slash
 //	keys KEY.KEY …     of JSON the values of those keys
 //	means              of the table of volley cost the means of C2 over its bound
 //
-// Besides volley there are rm, cp, mkdir, cat, file, for one that is there, ls, with lengths, and
-// manifest DIR KEY.KEY ….
-//
-// The directive rows has commands with names, and a template for rows of a table of DOCUMENT:
-//
-//	rows DOCUMENT
-//	u = volley cost -k 4,8 -p 1,2 --algorithm universal --format csv
-//	row | {K} | {u.front} | [{u.front@2} and more] |
-//	----
-//	the rows
-//
-// {u.front@2} is the column front of u where p is 2, or 1 without @, and K that of the row, or
-// the algorithm; of a ratio three decimals. What is in brackets is left out where one of its
-// values is empty. A line "as K = NAME" gives rows other names, and leaves out those without.
-// All of the rows have to stand in the document.
-//
-//	file NAME          makes a file of the text below it
-//	diagonal NAME K X  makes the file of a K×K matrix with X on its diagonal, else zeros
-//
-// Each file of testdata has a directory of its own, with examples/packets. Rewrite with
-// -rewrite only what is meant to change, and then the document.
+// Besides volley there are the commands of [execute]. Each file of testdata has a directory of
+// its own, with examples/packets. Rewrite with -rewrite only what is meant to change, and then
+// the document.
 func TestClaims(t *testing.T) { runClaims(t, "testdata") }
 
 // problems are what is wrong with the claims of a file, told at its end: datadriven goes no
@@ -73,7 +53,6 @@ func (p *problems) add(d *datadriven.TestData, format string, args ...any) {
 }
 
 func runClaims(t *testing.T, dir string) {
-	n := 0 // claims and tables
 	datadriven.Walk(t, dir, func(t *testing.T, path string) {
 		path, err := filepath.Abs(path)
 		if err != nil {
@@ -83,47 +62,15 @@ func runClaims(t *testing.T, dir string) {
 		inCopy(t, root)
 		var wrong problems
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			n++
-			switch d.Cmd {
-			case "claim":
-				return claim(t, d, document(t, root, d), &wrong)
-			case "rows":
-				return rows(t, d, document(t, root, d), &wrong)
-			case "file":
-				if err := os.WriteFile(d.CmdArgs[0].Key, []byte(d.Input+"\n"), 0o666); err != nil {
-					d.Fatalf(t, "%v", err)
-				}
-				return ""
-			case "diagonal":
-				return diagonal(t, d)
+			if d.Cmd != "claim" {
+				d.Fatalf(t, "unknown directive %q", d.Cmd)
 			}
-			d.Fatalf(t, "unknown directive %q", d.Cmd)
-			return ""
+			return claim(t, d, document(t, root, d), &wrong)
 		})
 		for _, s := range wrong.list {
 			t.Error(s)
 		}
 	})
-	t.Logf("%d claims", n)
-}
-
-// diagonal writes a matrix.
-func diagonal(t *testing.T, d *datadriven.TestData) string {
-	t.Helper()
-	k, err := strconv.Atoi(d.CmdArgs[1].Key)
-	if err != nil {
-		d.Fatalf(t, "%v", err)
-	}
-	var b strings.Builder
-	for i := range k {
-		row := slices.Repeat([]string{"0"}, k)
-		row[i] = d.CmdArgs[2].Key
-		b.WriteString(strings.Join(row, ",") + "\n")
-	}
-	if err := os.WriteFile(d.CmdArgs[0].Key, []byte(b.String()), 0o666); err != nil {
-		d.Fatalf(t, "%v", err)
-	}
-	return ""
 }
 
 // repository returns the folder of the module.
@@ -276,63 +223,47 @@ func show(t *testing.T, d *datadriven.TestData, command string) string {
 		return fmt.Sprintf("%sexit %d\n", errs, code)
 	}
 	what, rest, _ := strings.Cut(strings.TrimSpace(filter), " ")
-	var b strings.Builder
 	switch what {
 	case "":
 		return unspaced(out)
 	case "lines":
-		pattern, err := regexp.Compile(rest)
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		for line := range strings.Lines(out) {
-			if pattern.MatchString(line) {
-				b.WriteString(unspaced(line))
-			}
-		}
-	case "columns":
-		count, pattern, _ := strings.Cut(rest, " ")
-		n, err := strconv.Atoi(count)
-		matching, err2 := regexp.Compile(pattern)
-		if err := errors.Join(err, err2); err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		for line := range strings.Lines(out) {
-			if cells := gaps.Split(strings.TrimSpace(line), -1); matching.MatchString(line) {
-				fmt.Fprintln(&b, strings.Join(cells[:min(n, len(cells))], " "))
-			}
-		}
-	case "count":
-		fmt.Fprintln(&b, strings.Count(out, "\n"))
+		pattern := regexp.MustCompile("(?m)" + rest)
+		return unspaced(strings.Join(slices.DeleteFunc(strings.SplitAfter(out, "\n"), func(line string) bool {
+			return !pattern.MatchString(line)
+		}), ""))
 	case "means":
 		return means(table(t, d, out))
 	case "cells":
-		for _, row := range table(t, d, out) {
-			for i, name := range strings.Fields(rest) {
-				if i > 0 {
-					b.WriteByte(' ')
-				}
-				for j, name := range strings.Split(name, "/") {
-					cell, ok := row[name]
-					if !ok {
-						d.Fatalf(t, "%s: no column %s", command, name)
-					}
-					if j > 0 {
-						b.WriteByte('/')
-					}
-					b.WriteString(cell)
-				}
-			}
-			b.WriteByte('\n')
-		}
+		return cells(t, d, table(t, d, out), strings.Fields(rest))
 	case "keys":
 		var object any
 		if err := json.Unmarshal([]byte(out), &object); err != nil {
 			d.Fatalf(t, "%s: %v", command, err)
 		}
-		b.WriteString(valuesAt(object, strings.Fields(rest)))
-	default:
-		d.Fatalf(t, "unknown filter %q", filter)
+		return valuesAt(object, strings.Fields(rest))
+	}
+	d.Fatalf(t, "unknown filter %q", filter)
+	return ""
+}
+
+// cells returns columns of a table.
+func cells(t *testing.T, d *datadriven.TestData, rows []map[string]string, columns []string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, row := range rows {
+		list := make([]string, len(columns))
+		for i, column := range columns {
+			pair := strings.Split(column, "/")
+			for j, name := range pair {
+				cell, ok := row[name]
+				if !ok {
+					d.Fatalf(t, "no column %s", name)
+				}
+				pair[j] = cell
+			}
+			list[i] = strings.Join(pair, "/")
+		}
+		fmt.Fprintln(&b, strings.Join(list, " "))
 	}
 	return b.String()
 }
@@ -394,161 +325,37 @@ func table(t *testing.T, d *datadriven.TestData, out string) []map[string]string
 	return list
 }
 
-// means returns, from the table of volley cost, the means of C2 over its lower bound over all K that
-// have both: a line for each algorithm and one for the least of them at each K, and a column for
-// each p or, where there are several, for each number of rounds over the fewest.
+// means returns, from the table of volley cost, for each number of rounds above the fewest, the mean of C2 over its lower bound
+// of each algorithm, over all K that have both, and of the least of them at each K.
 func means(rows []map[string]string) string {
-	seen := map[string]int{} // by K: each p and each number of rounds over the fewest has all K
-	var names []string       // of these settings; a small K uses fewer ports
-	var of []int
-	overs := slices.ContainsFunc(rows, func(row map[string]string) bool { return row["rounds_over"] != rows[0]["rounds_over"] })
-	for _, row := range rows {
-		at := seen[row["K"]]
-		seen[row["K"]]++
-		if at == len(names) {
-			names = append(names, "")
-		}
-		if names[at] = "ratio_p" + row["p"]; overs {
-			names[at] = "ratio_over" + row["rounds_over"]
-		}
-		of = append(of, at)
-	}
-	if len(names) == 1 {
-		names[0] = "ratio"
-	}
 	const least = "least of these"
-	var algorithms []string
-	sums, counts := map[[2]string]float64{}, map[[2]string]float64{}
-	for i, row := range rows {
-		s := names[of[i]]
-		bound, _ := strconv.ParseFloat(row["bound_C2"], 64)
+	sums, counts := map[string]float64{}, map[string]float64{}
+	for _, row := range rows {
+		bound, err := strconv.ParseFloat(row["bound_C2"], 64)
+		if err != nil || bound == 0 {
+			continue
+		}
+		add := func(name string, packets float64) {
+			name = strings.TrimSpace(row["rounds_over"] + " " + name)
+			sums[name] += packets / bound
+			counts[name]++
+		}
 		fewest := math.Inf(1)
 		for column, cell := range row {
-			name, of := strings.CutSuffix(column, "_C2")
+			name, counted := strings.CutSuffix(column, "_C2")
 			packets, err := strconv.ParseFloat(cell, 64)
-			if !of || name == "bound" || err != nil || bound == 0 {
-				continue
+			if counted && name != "bound" && err == nil {
+				add(name, packets)
+				fewest = min(fewest, packets)
 			}
-			if !slices.Contains(algorithms, name) {
-				algorithms = append(algorithms, name)
-			}
-			sums[[2]string{name, s}] += packets / bound
-			counts[[2]string{name, s}]++
-			fewest = min(fewest, packets)
 		}
 		if !math.IsInf(fewest, 1) {
-			sums[[2]string{least, s}] += fewest / bound
-			counts[[2]string{least, s}]++
-		}
-	}
-	slices.Sort(algorithms)
-	slices.Reverse(algorithms)
-	text := "algorithm," + strings.Join(names, ",") + "\n"
-	for _, name := range append(algorithms, least) {
-		text += name
-		for _, s := range names {
-			text += fmt.Sprintf(",%.3f", sums[[2]string{name, s}]/counts[[2]string{name, s}])
-		}
-		text += "\n"
-	}
-	return text
-}
-
-var (
-	placeholder = regexp.MustCompile(`\{([a-z0-9]+)\.([A-Za-z0-9_-]+)(?:@([0-9]+))?\}`)
-	optional    = regexp.MustCompile(`\[[^]]*\]`)
-	ratio       = regexp.MustCompile(`^[0-9]+\.[0-9]{4,}$`)
-)
-
-// rows returns the rows of a table, all of which the document has.
-func rows(t *testing.T, d *datadriven.TestData, doc string, wrong *problems) string {
-	t.Helper()
-	cells := map[string]string{} // by name, K, p and column
-	var keys []string            // K, in order
-	template, named := "", map[string]string{}
-	for line := range strings.Lines(d.Input) {
-		line = strings.TrimSpace(line)
-		if rest, ok := strings.CutPrefix(line, "row "); ok {
-			template = rest
-			continue
-		}
-		if rest, ok := strings.CutPrefix(line, "as "); ok {
-			k, name, _ := strings.Cut(rest, " = ")
-			named[k] = name
-			continue
-		}
-		name, command, ok := strings.Cut(line, " = ")
-		command, ofMeans := strings.CutSuffix(command, " | means")
-		args := strings.Fields(command)
-		if !ok || len(args) == 0 || args[0] != "volley" {
-			d.Fatalf(t, "%q: want NAME = volley …, or row …", line)
-		}
-		out, errs, code := run(args[1:]...)
-		if code != 0 {
-			d.Fatalf(t, "%s: exit %d, %s", command, code, errs)
-		}
-		if ofMeans {
-			out = means(table(t, d, out))
-		}
-		for _, row := range table(t, d, out) {
-			k, p := row["K"], row["p"]
-			if k == "" {
-				k = row["algorithm"]
-			}
-			if p == "" {
-				p = "1"
-			}
-			if !slices.Contains(keys, k) {
-				keys = append(keys, k)
-			}
-			for column, cell := range row {
-				if ratio.MatchString(cell) {
-					var x float64
-					fmt.Sscan(cell, &x)
-					cell = fmt.Sprintf("%.3f", x)
-				}
-				cells[strings.Join([]string{name, k, p, column}, " ")] = cell
-			}
+			add(least, fewest)
 		}
 	}
 	var b strings.Builder
-	for _, k := range keys {
-		name := named[k]
-		switch {
-		case len(named) == 0:
-			name = k
-		case name == "":
-			continue
-		}
-		fill := func(s string) (filled string, all bool) {
-			all = true
-			filled = placeholder.ReplaceAllStringFunc(s, func(m string) string {
-				part := placeholder.FindStringSubmatch(m)
-				p := part[3]
-				if p == "" {
-					p = "1"
-				}
-				cell := cells[strings.Join([]string{part[1], k, p, part[2]}, " ")]
-				if cell == "" {
-					all = false
-				}
-				return cell
-			})
-			return strings.ReplaceAll(filled, "{K}", name), all
-		}
-		row := optional.ReplaceAllStringFunc(template, func(m string) string {
-			s, all := fill(m[1 : len(m)-1])
-			if !all {
-				return ""
-			}
-			return s
-		})
-		row, _ = fill(row)
-		row = fold(row)
-		if !strings.Contains(doc, row) {
-			wrong.add(d, "the document has no row %q", row)
-		}
-		b.WriteString(row + "\n")
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&b, "%s %.3f\n", name, sums[name]/counts[name])
 	}
 	return b.String()
 }

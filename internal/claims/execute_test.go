@@ -3,21 +3,17 @@ package claims
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"volley/algo"
-	"volley/field"
 	"volley/internal/testprogram"
 	"volley/plan"
-	"volley/verify"
 )
 
 // executor is docs/execute.py, which is written after docs/format.md and shares nothing with the program. The test is skipped
@@ -62,17 +58,6 @@ for line in sys.stdin:
 	return list
 }
 
-// otherField has flags of a plan over F_p where the example of an algorithm is over GF(2^8), or the other way round.
-var otherField = map[string]string{
-	"dft":              "--matrix dft -k 15",
-	"draw-and-loose":   "--matrix vandermonde -k 30",
-	"lagrange":         "--matrix lagrange -k 30",
-	"folded-lagrange":  "--matrix lagrange -k 30",
-	"sinks-structured": "--matrix lagrange --omega coset --alpha coset -k 24 --sinks 8 --field 257",
-	"cauchy":           "--matrix cauchy --omega coset --alpha coset -k 24 --field 257",
-	"additive-fft":     "--matrix lch -k 6 --inverse", // there is none over F_p
-}
-
 // TestExecute runs plans of every algorithm by docs/execute.py, and compares the bytes with those of volley encode: so
 // docs/format.md is enough to run a plan.
 func TestExecute(t *testing.T) {
@@ -95,13 +80,7 @@ func TestExecute(t *testing.T) {
 		"-k 3 --matrix file:zero.csv", // zeros
 	}
 	for _, a := range algo.Parts() {
-		other, ok := otherField[a.Name]
-		if !ok {
-			other = a.Example + " --field 257"
-		}
-		for _, flags := range []string{a.Example, other} {
-			cases = append(cases, "--algorithm "+a.Name+" "+flags)
-		}
+		cases = append(cases, "--algorithm "+a.Name+" "+a.Example)
 	}
 	// Every field that it knows: the polynomials of all powers of 2, symbols of all sizes.
 	for m := 2; m <= 16; m++ {
@@ -185,234 +164,30 @@ func encodeFlags(args []string, name string) []string {
 	return list
 }
 
-// TestExecuteRefuses breaks a plan. Neither plan.Decode nor docs/execute.py takes it, and both name processor and round.
+// TestExecuteRefuses changes a plan: neither plan.Decode nor docs/execute.py takes it.
 func TestExecuteRefuses(t *testing.T) {
 	script := executor(t)
-	t.Chdir(t.TempDir())
 	good := volley(t, "plan", "--json", "-k", "5", "-p", "2", "--model", "paper", "--algorithm", "prepare-and-shoot", "--field", "257", "--matrix", "random:1")
-	var texts, wheres []string
-	for _, x := range []struct{ old, new, where string }{
-		{`"dst":1,`, ``, "processor 0 round 0: "},
-		{`"dst":1`, `"Dst":1`, "processor 0 round 0: "},
-		{`"dst":1`, `"dst":true`, "processor 0 round 0: "},
-		{`"dst":1`, `"dst":0`, "processor 0 round 0"},
-		{`"dst":1`, `"dst":5`, "processor 0 round 0"},
-		{`"dst":1`, `"dst":4`, "processor 0 round 0 port 0: "},
-		{`"dst":1`, `"dst":1,"dst":1`, "processor 0 round 0: "},
-		{`"dst":1`, `"dst":1,"to":1`, "processor 0 round 0: "},
-		{`"port":0`, `"port":2`, "processor 0 round 0"},
-		{`"port":0`, `"port":1`, "processor 0 round 0"},
-		{`"slots":[0]`, `"slots":[]`, "processor 0 round 0"},
-		{`"slots":[0]`, `"slots":[1]`, "processor 0 round 0"},
-		{`"slots":[0]`, `"slots":[0,0]`, "processor 0 round 0 port 0: "},
-		{`"count":1`, `"count":2`, "round 0 port 0: "},
-		{`"phases":[`, `"phase":[`, ""},
-		{`"rounds":1}`, `"rounds":2}`, "processor 0"},
-		{`"proc":1`, `"proc":2`, "processor 1"},
-		{`"version":1`, `"version":2`, ""},
-		{`"column":1`, `"column":0`, ""},
-		{`"column":1`, `"column":5`, "processor 1"},
-		{`"rows":[1]`, `"rows":[5]`, "processor 1"},
-		{`"field":"257"`, `"field":"256"`, ""},
-		{`"field":"257"`, `"field":"255"`, ""},
-		{`"field":"257"`, `"field":"2^8:0x11d"`, ""},
-		{`"field":"257"`, `"field":"2^8:0x101"`, ""},
-		{"\n]}", "\n]}{}", ""},
-		{"\n]}", "\n]", ""},
-	} {
-		text := strings.Replace(good, x.old, x.new, 1)
-		if text == good {
-			t.Fatalf("%s is not there", x.old)
-		}
-		texts, wheres = append(texts, text), append(wheres, x.where)
-		if _, err := plan.Decode(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), x.where) {
-			t.Errorf("%s → %s: plan.Decode: %v, want %s", x.old, x.new, err, x.where)
-		}
-	}
-	for i, answer := range each(t, script, "f = read", texts) {
-		if answer.Refused == "" || !strings.Contains(answer.Refused, wheres[i]) {
-			t.Errorf("%s: docs/execute.py: %+v, want %s", texts[i], answer, wheres[i])
-		}
-	}
-	// As a command.
-	write := func(name, text string) {
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("good.json", good)
-	write("wrong.json", texts[0])
-	write("packet", "\x00\x01\x01\x00")
-	write("outside", "\x00\x01\x01\x01")
-	packets := slices.Repeat([]string{"packet"}, 5)
-	for _, x := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"good.json"}, "PLAN OUT PACKET"},
-		{[]string{"wrong.json", "out", "packet", "packet", "packet", "packet", "packet"}, `wrong.json: processor 0 round 0: key 'dst' is missing`},
-		{slices.Concat([]string{"good.json", "out"}, packets[1:]), "good.json: good.json: 5 initial packets, and 4 files"},
-		{slices.Concat([]string{"--symbols", "good.json", "out"}, packets[1:], []string{"outside"}), "outside: a symbol that is outside the field"},
-		{slices.Concat([]string{"good.json", "packet"}, packets), "exists"},
-		{slices.Concat([]string{"packet", "out"}, packets), "packet: "},
-	} {
-		if out, errs, failed := testprogram.Python(t, script, "", x.args...); !failed || out != "" || !strings.Contains(errs, x.want) {
-			t.Errorf("%v: %s%s, want %s", x.args, out, errs, x.want)
-		}
-	}
-	if _, err := os.Stat("out"); err == nil {
-		t.Error("a plan that is refused has left coded packets")
-	}
-	if out, errs, failed := testprogram.Python(t, script, "", append([]string{"--symbols", "good.json", "out"}, packets...)...); failed || !strings.HasSuffix(out, "coded.4: column 4, at processor 4\n") {
-		t.Errorf("%s%s", out, errs)
-	}
-	if _, errs, code := run(slices.Concat([]string{"encode", "--symbols", "--field", "257", "--matrix", "random:1", "-o", "encoded"}, packets)...); code != 0 {
-		t.Errorf("%s", errs)
-	}
-	for k := range 5 {
-		if name := fmt.Sprintf("coded.%d", k); read(t, filepath.Join("out", name)) != read(t, filepath.Join("encoded", name)) {
-			t.Errorf("%s is not what volley encode writes", name)
-		}
-	}
-}
-
-// TestExecuteMutants changes plans at random. plan.Decode and docs/execute.py take the same ones, and of those that
-// they take execute.py computes what package verify says.
-func TestExecuteMutants(t *testing.T) {
-	script := executor(t)
-	random := rand.New(rand.NewPCG(3, 4))
-	var plans []string
-	for _, flags := range []string{
-		"-k 3 --field 257 --matrix random:1 --algorithm universal", "-k 4 --matrix random:1 --algorithm exchange:2,2 -p 1 --model paper",
-		"-k 3 --sinks 2 --separate --field 2^4 --matrix random:1", "-k 4 --field 5 --matrix dft --algorithm dft --order reversed",
-	} {
-		plans = append(plans, volley(t, append([]string{"plan", "--json"}, strings.Fields(flags)...)...))
-	}
 	var texts []string
-	for i := range 1200 {
-		d := json.NewDecoder(strings.NewReader(plans[i%len(plans)]))
-		d.UseNumber()
-		var v any
-		if err := d.Decode(&v); err != nil {
-			t.Fatal(err)
+	for _, change := range [][2]string{
+		{`"dst":1,`, ``}, {`"dst":1`, `"Dst":1`}, {`"dst":1`, `"dst":true`}, {`"dst":1`, `"dst":0`}, {`"dst":1`, `"dst":5`}, {`"dst":1`, `"dst":4`},
+		{`"dst":1`, `"dst":1,"dst":1`}, {`"dst":1`, `"dst":1,"to":1`}, {`"port":0`, `"port":2`}, {`"port":0`, `"port":1`},
+		{`"slots":[0]`, `"slots":[]`}, {`"slots":[0]`, `"slots":[1]`}, {`"slots":[0]`, `"slots":[0,0]`}, {`"slots":[0]`, `"slots":[0.5]`},
+		{`"count":1`, `"count":2`}, {`"phases":[`, `"phase":[`}, {`"rounds":1}`, `"rounds":2}`}, {`"proc":1`, `"proc":2`}, {`"version":1`, `"version":2`},
+		{`"column":1`, `"column":0`}, {`"column":1`, `"column":5`}, {`"rows":[1]`, `"rows":[5]`}, {`"101"`, `"-101"`}, {`"101"`, `"0101"`}, {`"101"`, `"257"`}, {`"101"`, `101`}, {`[0,"101"]`, `[9,"101"]`},
+		{`"field":"257"`, `"field":"256"`}, {`"field":"257"`, `"field":"255"`}, {`"field":"257"`, `"field":"2^8:0x11d"`}, {`"field":"257"`, `"field":"2^8:0x101"`},
+		{"\n]}", "\n]}{}"}, {"\n]}", "\n]"},
+	} {
+		text := strings.Replace(good, change[0], change[1], 1)
+		if text == good {
+			t.Fatalf("%s is not there", change[0])
 		}
-		for range 1 + random.IntN(2) {
-			v = mutate(random, v)
-		}
-		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, string(text))
+		texts = append(texts, text)
 	}
-	answers := each(t, script, `
-def f(text):
-    plan, field = read(text)
-    n = 2 * plan["pieces"]
-    packets = [[(7 * i + 3 * j + 1) % field.q for j in range(n)] for i in range(plan["rows"] // plan["pieces"])]
-    return [packet for packet, _, _ in run(plan, field, packets)]
-`, texts)
-	taken := 0
-	for i, text := range texts {
-		m, err := plan.Decode(strings.NewReader(text))
-		if refused := answers[i].Refused != ""; (err != nil) != refused {
-			t.Errorf("%s: plan.Decode: %v; docs/execute.py: %+v", text, err, answers[i])
-			continue
-		} else if refused {
-			continue
-		}
-		taken++
-		var got [][]int
-		if err := json.Unmarshal(answers[i].Value, &got); err != nil {
-			t.Fatal(err)
-		}
-		if want := computed(t, m); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: docs/execute.py: %v, want %v", text, got, want)
+	for i, answer := range each(t, script, "def f(x): read(x)", append(texts, good)) {
+		taken := i == len(texts)
+		if _, err := plan.Decode(strings.NewReader(append(texts, good)[i])); (err == nil) != taken || (answer.Refused == "") != taken {
+			t.Errorf("%s: plan.Decode: %v, docs/execute.py: %+v", append(texts, good)[i], err, answer)
 		}
 	}
-	if taken < len(texts)/20 || taken > len(texts)/2 {
-		t.Errorf("%d of %d plans were taken", taken, len(texts))
-	}
-}
-
-// computed returns the coded packets of the packets of [TestExecuteMutants], by the transfer matrix.
-func computed(t *testing.T, m *plan.Materialized) [][]int {
-	t.Helper()
-	memories, err := verify.Trace(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, pieces := m.Common.Field, m.Common.PieceCount()
-	q := int(f.Order().Int64())
-	packets := [][]int{}
-	for k, prog := range m.Programs {
-		for o, slot := range prog.Outputs {
-			if o%pieces == 0 {
-				packets = append(packets, nil)
-			}
-			for s := range 2 {
-				coefs, from := make([]field.Element, m.Common.Rows), make([][]byte, m.Common.Rows)
-				for i := range coefs {
-					coefs[i], from[i] = memories[k].Coefficient(slot, i), make([]byte, f.SymbolBytes())
-					field.PutSymbol(f, from[i], field.Code(uint64((7*(i/pieces)+3*(i%pieces*2+s)+1)%q)))
-				}
-				sum := make([]byte, f.SymbolBytes())
-				f.Combine(sum, coefs, from)
-				v, err := strconv.Atoi(field.Symbol(f, sum).String())
-				if err != nil {
-					t.Fatal(err)
-				}
-				packets[len(packets)-1] = append(packets[len(packets)-1], v)
-			}
-		}
-	}
-	return packets
-}
-
-// mutate changes JSON in one place.
-func mutate(r *rand.Rand, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		keys := slices.Sorted(maps.Keys(v))
-		key := keys[r.IntN(len(keys))]
-		if n := r.IntN(40); n == 0 {
-			delete(v, key)
-		} else if n == 1 {
-			v[key+"s"] = v[key]
-		} else {
-			if list := v["programs"]; list != nil && r.IntN(4) > 0 { // which is most of a plan
-				key = "programs"
-			}
-			v[key] = mutate(r, v[key])
-		}
-		return v
-	case []any:
-		if len(v) == 0 {
-			return append(v, json.Number("0"))
-		}
-		i, j := r.IntN(len(v)), r.IntN(len(v))
-		switch r.IntN(15) {
-		case 0:
-			return slices.Delete(v, i, i+1)
-		case 1:
-			v[i], v[j] = v[j], v[i]
-		case 2:
-			return append(v, v[i])
-		default:
-			v[i] = mutate(r, v[i])
-		}
-		return v
-	case json.Number:
-		n, _ := v.Int64()
-		list := []any{n + 1, n - 1, 0, 1, 2, n, float64(n) + 0.5, json.Number("9223372036854775808"), "1", nil, true}
-		return list[min(r.IntN(len(list)+12), r.IntN(len(list)))] // mostly a small number
-	case string:
-		n, err := strconv.Atoi(v)
-		list := []any{fmt.Sprint(n + 1), fmt.Sprint(n * 2), "0", "1", fmt.Sprint(n), v + "0", "", "+1", "01", n, nil}
-		if err != nil {
-			list = []any{"x", "", 1, nil, []any{}}
-		}
-		return list[min(r.IntN(len(list)+8), r.IntN(len(list)))]
-	}
-	return []any{nil, v, json.Number("0")}[r.IntN(3)]
 }

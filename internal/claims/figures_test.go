@@ -7,56 +7,42 @@ import (
 	"testing"
 )
 
-// shown returns for each document what the claims of a file quote of it, and their rows.
+// shown adds what the claims of a file quote of each document.
 func shown(text string, of map[string][]string) {
 	for block := range strings.SplitSeq(text, "\n\n") {
-		head, rest, _ := strings.Cut(strings.TrimSpace(uncommented(block)), "\n")
-		kind, document, _ := strings.Cut(head, " ")
-		input, output, _ := strings.Cut(rest, "----\n")
-		var said []string
-		switch kind {
-		case "claim":
-			for line := range strings.Lines(input) {
-				if !strings.HasPrefix(line, "$ ") && !strings.HasPrefix(line, "where ") {
-					said = append(said, line)
-				}
-			}
-			of[document] = append(of[document], fold(strings.Join(said, " ")))
-		case "rows":
-			for line := range strings.Lines(output) {
-				of[document] = append(of[document], fold(line))
-			}
+		head, rest, _ := strings.Cut(strings.TrimSpace(block), "\n")
+		document, isClaim := strings.CutPrefix(head, "claim ")
+		said, _, _ := strings.Cut(rest, "\n$ ")
+		if isClaim {
+			of[document] = append(of[document], fold(said))
 		}
 	}
 }
 
-// uncommented returns lines without those that begin with #.
-func uncommented(s string) string {
-	var b strings.Builder
-	for line := range strings.Lines(s) {
-		if !strings.HasPrefix(line, "# ") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-// TestFigures checks that a claim shows each cost, such as 6/14 or 12/1.97, that a document
-// names.
-func TestFigures(t *testing.T) {
-	root := repository(t)
-	of := map[string][]string{}
+// claimFiles returns the files of claims.
+func claimFiles(t *testing.T, root string) []string {
+	t.Helper()
 	names, err := filepath.Glob(filepath.Join(root, "internal", "claims", "testdata", "*.txt"))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no claims: %v", err)
 	}
-	for _, name := range names {
+	return names
+}
+
+// TestFigures checks that a claim shows each cost, such as 6/14 or 12/1.97, that a document
+// names. The change log tells history.
+func TestFigures(t *testing.T) {
+	root := repository(t)
+	of := map[string][]string{}
+	for _, name := range claimFiles(t, root) {
 		shown(read(t, name), of)
 	}
-	of["docs/paper.md"] = append(of["docs/paper.md"], numbersThatDiffer(t)...)
 	console := regexp.MustCompile("(?s)```console\n.*?```") // which TestFirstMinutes shows
 	figure := regexp.MustCompile(`\b[0-9]+/[0-9]+(\.[0-9]+)?\b`)
 	for _, document := range documents(t, root) {
+		if document == "CHANGELOG.md" {
+			continue
+		}
 		text := fold(console.ReplaceAllString(read(t, filepath.Join(root, document)), ""))
 		if figure.MatchString(text) && len(of[document]) == 0 {
 			t.Errorf("%s: no claims", document)

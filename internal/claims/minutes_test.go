@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"errors"
 	flags "flag"
 	"os"
 	"os/exec"
@@ -9,10 +10,22 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"volley/internal/cli"
 )
 
-var withMPI = flags.Bool("mpi", false, "run the sections of docs/first-minutes.md that need mpirun, too")
+var withMPI = flags.Bool("mpi", false, "run the sections of docs/first-minutes.md that need mpirun, too: with -tags mpi")
 var withTorch = flags.Bool("torch", false, "run the section of docs/first-minutes.md that needs PyTorch of /usr/bin/python3, too")
+
+// asVolley is the variable of the environment with which the program of the tests is volley.
+const asVolley = "CLAIMS_VOLLEY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asVolley) != "" {
+		os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
 
 // TestFirstMinutes runs docs/first-minutes.md, each section in a shell and a directory of its own, and compares what
 // the commands print with what the page says they print. In a block of the console a line that begins with $ is a
@@ -26,14 +39,9 @@ func TestFirstMinutes(t *testing.T) {
 	t.Parallel() // with what other processes run
 	root := repository(t)
 	bin := t.TempDir()
-	tags := ""
-	if *withMPI {
-		tags = "mpi"
-	}
-	build := exec.Command("go", "build", "-tags", tags, "-o", bin, "./cmd/volley")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	program, err := os.Executable()
+	if err := errors.Join(err, os.Symlink(program, filepath.Join(bin, "volley"))); err != nil {
+		t.Fatal(err)
 	}
 	for _, section := range strings.Split(read(t, filepath.Join(root, "docs", "first-minutes.md")), "\n## ")[1:] {
 		name, text, _ := strings.Cut(section, "\n")
@@ -55,7 +63,8 @@ func TestFirstMinutes(t *testing.T) {
 			}
 			shell := exec.Command("bash", "-c", script)
 			shell.Dir = dir
-			shell.Env = append(os.Environ(), "PATH="+bin+":/usr/bin:"+os.Getenv("PATH"), "GOWORK=",
+			shell.Env = append(os.Environ(), "PATH="+bin+":/usr/bin:"+os.Getenv("PATH"), asVolley+"=1", "GOWORK=",
+				"GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath", // the cache then knows the packages wherever they are
 				"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
 			out, err := shell.CombinedOutput()
 			if err != nil {

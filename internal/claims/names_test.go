@@ -85,38 +85,16 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestAttacks checks that each attack in the table of docs/security.md has tests, and that each
-// of these is in the folder that it names.
+// TestAttacks checks that each attack in the table of docs/security.md has tests. TestNames checks that there are these.
 func TestAttacks(t *testing.T) {
-	root := repository(t)
-	_, table, _ := strings.Cut(read(t, filepath.Join(root, "docs", "security.md")), "\n|---|---|---|\n")
-	attacks := 0
+	_, table, _ := strings.Cut(read(t, filepath.Join(repository(t), "docs", "security.md")), "\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
 	for line := range strings.Lines(table) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 5 {
-			break
-		}
-		attacks++
-		folder, tests := "", 0
-		for _, m := range code.FindAllStringSubmatch(cells[3], -1) {
-			if !strings.HasPrefix(m[1], "Test") {
-				folder = m[1]
-				continue
-			}
-			sources, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.ContainsFunc(sources, func(path string) bool { return strings.Contains(read(t, path), "\nfunc "+m[1]+"(") }) {
-				t.Errorf("docs/security.md: there is no %s in %q", m[1], folder)
-			}
-			tests++
-		}
-		if tests == 0 {
+		if cells := strings.Split(line, "|"); len(cells) != 5 || !strings.Contains(cells[3], "`Test") {
 			t.Errorf("docs/security.md: no test shows what happens: %s", line)
 		}
 	}
-	if attacks < 20 {
+	if attacks := strings.Count(table, "\n"); attacks < 20 {
 		t.Errorf("docs/security.md has %d attacks: was its table found?", attacks)
 	}
 }

@@ -170,10 +170,8 @@ var conventions = map[string]string{
 	"lab/draw.left": "is a side of a picture, beside right",
 }
 
-// TestPlainNames looks for function words among the names of the product, without generated sources. It logs how many functions and conditions are
-// hard to read, which it does not forbid.
+// TestPlainNames looks for function words among the names of the product, without generated sources.
 func TestPlainNames(t *testing.T) {
-	deep, wide, long := 0, 0, 0
 	productSources(t, repository(t), func(dir string, source *ast.File, position func(ast.Node) string) {
 		if ast.IsGenerated(source) {
 			return
@@ -183,50 +181,7 @@ func TestPlainNames(t *testing.T) {
 				t.Errorf("%s: %s is a function word: call it by what it is", position(name), name.Name)
 			}
 		}
-		ast.Inspect(source, func(x ast.Node) bool {
-			switch x := x.(type) {
-			case *ast.FuncDecl:
-				if x.Type.Params.NumFields() > 6 {
-					wide++
-				}
-				if x.Body != nil && depth(x.Body) >= 4 {
-					deep++
-				}
-			case *ast.IfStmt:
-				if operators(x.Cond) > 3 {
-					long++
-				}
-			}
-			return true
-		})
 	})
-	t.Logf("%d functions nest 4 deep or more, %d have more than 6 parameters, and %d conditions have more than 3 operators", deep, wide, long)
-}
-
-// depth returns how deep statements nest in one: 0 where it has no others.
-func depth(outer ast.Node) (deepest int) {
-	ast.Inspect(outer, func(x ast.Node) bool {
-		switch x.(type) {
-		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.SelectStmt:
-			if x != outer {
-				deepest = max(deepest, 1+depth(x))
-				return false
-			}
-		}
-		return true
-	})
-	return deepest
-}
-
-// operators counts && and || of a condition.
-func operators(condition ast.Expr) (count int) {
-	ast.Inspect(condition, func(x ast.Node) bool {
-		if pair, ok := x.(*ast.BinaryExpr); ok && (pair.Op == token.LAND || pair.Op == token.LOR) {
-			count++
-		}
-		return true
-	})
-	return count
 }
 
 // wordsIn splits a name where its letters become capital, and makes words singular.

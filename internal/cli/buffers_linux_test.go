@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"volley/internal/exit"
@@ -59,64 +59,52 @@ func TestBuffers(t *testing.T) {
 	t.Parallel()
 	rng := rand.NewChaCha8([32]byte{3})
 	var data, parity []memoryFile
-	var was [][]byte
 	var lists []any
 	for r := range 4 {
 		content := make([]byte, 50_000+r)
 		rng.Read(content)
-		data, parity, was = append(data, newMemoryFile(t, content)), append(parity, newMemoryFile(t, nil)), append(was, content)
+		data, parity = append(data, newMemoryFile(t, content)), append(parity, newMemoryFile(t, nil))
 		fd := data[r].fd()
 		spans := []memoryPart{{fd, 4097, 30_000}, {fd, 0, 0}, {fd, 40_001, 7 + int64(r)}}
 		lists = append(lists, &memoryList{spans, &memoryPart{FD: parity[r].fd()}, true})
 	}
-	codes, text := onBuffers(t, lists, nil, "protect", "--tolerate", "2")
-	if !allAre(codes, exit.OK) {
-		t.Fatal(codes, text)
+	do := func(code int, lists []any, lost map[int][]string, args ...string) string {
+		t.Helper()
+		codes, text := onBuffers(t, lists, lost, args...)
+		if !allAre(codes, code) {
+			t.Fatal(codes, text)
+		}
+		return text
 	}
+	text := do(exit.OK, lists, nil, "protect", "--tolerate", "2")
 	n := int64(len(parity[0].content(t)))
 	wants(t, text, fmt.Sprintf(`"parity_bytes": %d`, n))
-	if codes, text := onBuffers(t, lists, nil, "parity-bytes", "--tolerate", "2"); !allAre(codes, exit.Usage) { // it has no room to make
-		t.Fatal(codes, text)
-	}
-	lost := map[int][]string{1: {"--lost"}, 2: {"--lost"}}
-	var had [][]byte
+	do(exit.Usage, lists, nil, "parity-bytes", "--tolerate", "2") // it has no room to make
+	var was, had [][]byte
 	for r := range lists {
 		m := lists[r].(*memoryList)
 		m.Room, m.Parity.Bytes = false, n
-		had = append(had, parity[r].content(t))
+		was, had = append(was, data[r].content(t)), append(had, parity[r].content(t))
 	}
-	if codes, text := onBuffers(t, lists, nil, "parity-bytes", "--tolerate", "2"); !allAre(codes, exit.OK) || !bytes.Contains([]byte(text), []byte(fmt.Sprint(n))) {
-		t.Fatal(codes, text)
-	}
+	wants(t, do(exit.OK, lists, nil, "parity-bytes", "--tolerate", "2"), fmt.Sprint(n))
 	without := slices.Clone(lists)
 	without[1] = &memoryList{}
-	codes, text = onBuffers(t, without, nil, "sizes")
-	if !allAre(codes, exit.OK) {
-		t.Fatal(codes, text)
-	}
-	wants(t, text, "30000,\n    0,\n    8\n", fmt.Sprintf(`"parity_bytes": %d`, n))
+	wants(t, do(exit.OK, without, nil, "sizes"), "30000,\n    0,\n    8\n", fmt.Sprintf(`"parity_bytes": %d`, n))
+	lost := map[int][]string{1: {"--lost"}, 2: {"--lost"}}
 	for r := range lost {
+		clear(was[r][:4097]) // which is in no buffer
+		clear(was[r][34_097:40_001])
+		clear(was[r][40_008+r:])
 		for _, f := range []memoryFile{data[r], parity[r]} {
 			if _, err := f.WriteAt(make([]byte, len(f.content(t))), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if codes, text := onBuffers(t, lists, lost, "recover"); !allAre(codes, exit.OK) {
-		t.Fatal(codes, text)
-	}
-	for r, f := range data {
-		is := f.content(t)
-		for _, s := range lists[r].(*memoryList).Buffers {
-			if !bytes.Equal(is[s.Offset:s.Offset+s.Bytes], was[r][s.Offset:s.Offset+s.Bytes]) {
-				t.Errorf("rank %d: what lies at %d is another one", r, s.Offset)
-			}
-		}
-		if lost[r] != nil && !bytes.Equal(is[:4097], make([]byte, 4097)) {
-			t.Errorf("rank %d: something was written outside its buffers", r)
-		}
-		if !bytes.Equal(parity[r].content(t), had[r]) {
-			t.Errorf("rank %d: its parity is another one", r)
+	do(exit.OK, lists, lost, "recover")
+	for r := range lists {
+		if !bytes.Equal(data[r].content(t), was[r]) || !bytes.Equal(parity[r].content(t), had[r]) {
+			t.Errorf("rank %d: its memory or parity is another one", r)
 		}
 	}
 }
@@ -125,39 +113,35 @@ func TestBuffers(t *testing.T) {
 func TestBuffersMisuse(t *testing.T) {
 	t.Parallel()
 	data := newMemoryFile(t, make([]byte, 1000))
-	read, err := os.Open(filepath.Join(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
 	room := func() *memoryPart { return &memoryPart{FD: newMemoryFile(t, nil).fd()} }
 	good := func() any { return &memoryList{[]memoryPart{{data.fd(), 0, 1000}}, room(), true} }
+	spans := func(fd int, offset, n int64) any { return &memoryList{[]memoryPart{{fd, offset, n}}, room(), true} }
+	const protect = "protect --tolerate 1"
 	for _, c := range []struct {
-		list any
-		args []string
-		want string
+		list       any
+		verb, want string
 	}{
-		{good(), nil, "takes one of protect, parity-bytes, sizes, recover"},
-		{good(), []string{"make"}, "takes one of protect, parity-bytes, sizes, recover"},
-		{"text", []string{"protect", "--tolerate", "1"}, "--list"},
-		{map[string]int{"rom": 1}, []string{"protect", "--tolerate", "1"}, `unknown field "rom"`},
-		{&memoryList{}, []string{"protect", "--tolerate", "1"}, "has no parity, which protect needs"},
-		{good(), []string{"recover"}, "asks for room, which recover does not make"},
-		{&memoryList{[]memoryPart{{data.fd(), 900, 101}}, room(), true}, []string{"protect", "--tolerate", "1"}, "part 0: 101 bytes at 900 of descriptor"},
-		{&memoryList{[]memoryPart{{data.fd(), -1, 10}}, room(), true}, []string{"protect", "--tolerate", "1"}, "10 bytes at -1"},
-		{&memoryList{[]memoryPart{{data.fd(), 1 << 62, 1 << 62}}, room(), true}, []string{"protect", "--tolerate", "1"}, "rank 1"},
-		{&memoryList{[]memoryPart{{60_000, 0, 1}}, room(), true}, []string{"protect", "--tolerate", "1"}, "descriptor 60000"},
-		{&memoryList{nil, &memoryPart{FD: int(read.Fd())}, true}, []string{"protect", "--tolerate", "1"}, "no room for parity"},
+		{good(), "", "takes one of protect, parity-bytes, sizes, recover"},
+		{good(), "make", "takes one of protect, parity-bytes, sizes, recover"},
+		{"text", protect, "--list"},
+		{map[string]int{"rom": 1}, protect, `unknown field "rom"`},
+		{&memoryList{}, protect, "has no parity, which protect needs"},
+		{good(), "recover", "asks for room, which recover does not make"},
+		{spans(data.fd(), 900, 101), protect, "part 0: 101 bytes at 900 of descriptor"},
+		{spans(data.fd(), -1, 10), protect, "10 bytes at -1"},
+		{spans(data.fd(), 1<<62, 1<<62), protect, "rank 1"},
+		{spans(60_000, 0, 1), protect, "descriptor 60000"},
+		{good(), protect + " --list 60001", "--list 60001"},
 	} {
-		codes, text := onBuffers(t, []any{good(), c.list}, nil, c.args...)
+		flags := map[int][]string{}
+		verb, list, more := strings.Cut(c.verb, " --list")
+		if more {
+			flags[1] = []string{"--list" + list}
+		}
+		codes, text := onBuffers(t, []any{good(), c.list}, flags, strings.Fields(verb)...)
 		if codes[0] == exit.OK || codes[0] != codes[1] {
-			t.Errorf("%v: exit codes %v", c.args, codes)
+			t.Errorf("%s: exit codes %v", c.verb, codes)
 		}
 		wants(t, text, c.want)
-	}
-	if codes, text := onBuffers(t, []any{good()}, map[int][]string{0: {"--list", "60001"}}, "protect", "--tolerate", "1"); !allAre(codes, exit.Usage) {
-		t.Error(codes, text)
-	} else {
-		wants(t, text, "--list 60001")
 	}
 }

@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -12,15 +12,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"volley/engine"
-	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/launch"
-	"volley/internal/testprogram"
 )
 
 // TestConfined has a launch ask a rank for what its key does not permit: nothing is done.
@@ -80,57 +76,42 @@ type keyedHost struct {
 	port int
 }
 
-// newKeyedHost starts an sshd for each connection.
+// newKeyedHost starts an sshd for each connection, as sshd itself would bind a port that is another one's by then.
 func newKeyedHost(t *testing.T) *keyedHost {
 	t.Helper()
 	if !*hosts {
 		t.Skip("without -hosts")
-	}
-	if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-		t.Fatal(err)
 	}
 	base, err := os.MkdirTemp("/tmp", "keyed")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
-	h := &keyedHost{base: base}
-	for _, key := range []string{"host", "user"} {
-		shell(t, `ssh-keygen -q -t ed25519 -N "" -f "$1"`, filepath.Join(base, key))
-	}
+	shell(t, `mkdir -p /run/sshd; for key in host user; do ssh-keygen -q -t ed25519 -N "" -f "$1/$key"; done`, base)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.port = l.Addr().(*net.TCPAddr).Port
-	var connections sync.WaitGroup
-	t.Cleanup(connections.Wait)
 	t.Cleanup(func() { l.Close() })
-	connections.Go(func() { // sshd would bind a port that is another one's by then
+	go func() {
 		for {
 			x, err := l.Accept()
 			if err != nil {
 				return
 			}
-			socket, err := x.(*net.TCPConn).File()
+			socket, _ := x.(*net.TCPConn).File()
 			x.Close()
-			if err != nil {
-				t.Error(err)
-				return
-			}
 			c := exec.Command("/usr/sbin/sshd", "-i", "-e", "-f", "/dev/null", "-h", filepath.Join(base, "host"),
 				"-o", "AuthorizedKeysFile="+filepath.Join(base, "authorized_keys"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "LogLevel=ERROR", "-o", "SetEnv=SHLVL=2 "+asCommand+"=1")
 			c.Stdin, c.Stdout, c.Stderr = socket, socket, os.Stderr
-			err = c.Start()
-			socket.Close()
-			if err != nil {
+			if err := c.Start(); err != nil {
 				t.Error(err)
-				return
 			}
-			connections.Go(func() { c.Wait() })
+			socket.Close()
+			go c.Wait()
 		}
-	})
-	return h
+	}()
+	return &keyedHost{base, l.Addr().(*net.TCPAddr).Port}
 }
 
 // permit writes the line of the key.
@@ -149,44 +130,39 @@ func (h *keyedHost) ssh() string {
 func TestForcedCommand(t *testing.T) {
 	h := newKeyedHost(t)
 	dirs := writeNodes(t, 4, 20_000)
-	others := filepath.Dir(dirs[0]) + "/others"
-	if err := os.Rename(dirs[3], others); err != nil {
+	others, dirs := filepath.Join(filepath.Dir(dirs[0]), "others"), dirs[:3]
+	if err := os.Rename(dirs[0][:len(dirs[0])-1]+"3", others); err != nil {
 		t.Fatal(err)
 	}
-	dirs = dirs[:3]
 	forced := func(flags string) string {
 		return fmt.Sprintf(`restrict,command="%s rank %s"`, thisProgram(t), flags)
 	}
-	marked := func(s *session.Invocation) *session.Invocation { s.Program = thisProgram(t); return s }
 	at := func(dir string) string { return "127.0.0.1:" + dir }
 	run := func(args ...string) result {
-		return resultIn(t.Context(), marked(starting()), append(args, "--ssh", h.ssh())...)
+		s := starting()
+		s.Program = thisProgram(t)
+		return resultIn(t.Context(), s, append(args, "--ssh", h.ssh())...)
 	}
 	names := []string{at(dirs[0]), at(dirs[1]), at(dirs[2])}
 	h.permit(t, forced("--only "+strings.Join(dirs, ",")))
-	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"verify"}, {"status"}} {
+	want, before := contents(t, dirs), contents(t, []string{others})
+	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"verify"}, {"status"}, {"recover"}} {
+		if verb[0] == "recover" {
+			removeAll(t, dirs[1])
+		}
 		if r := run(append(verb, names...)...); r.code != exit.OK {
 			t.Fatalf("%q: %+v", verb, r)
 		}
 	}
-	want := contents(t, dirs)
-	removeAll(t, dirs[1])
-	if r := run(append([]string{"recover"}, names...)...); r.code != exit.OK {
-		t.Fatalf("%+v", r)
-	}
 	if got := contents(t, dirs); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-
-	before := contents(t, []string{others})
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"protect", "--tolerate", "1", names[0], names[1], at(others)}, "127.0.0.1: this key permits "},
-		{[]string{"protect", "--tolerate", "1", names[0], names[1], at(dirs[2] + "/../others")}, "lies elsewhere"},
 		{append([]string{"recover", "--file", "ckpt", "--to", at(others)}, names...), "lies elsewhere"},
-		{append([]string{"protect", "--tolerate", "1", "--meta", others}, names...), "lies elsewhere"},
 		{append([]string{"verify", "--remote-path", "copy"}, names...), "leave --remote-path copy out"},
 		{[]string{"encode", "-o", "{host}:" + others, at(dirs[0] + "/ckpt"), at(dirs[1] + "/ckpt")}, "does not run the verb encode"},
 	} {
@@ -194,35 +170,13 @@ func TestForcedCommand(t *testing.T) {
 			t.Errorf("%q: %+v: want %q", c.args, r, c.want)
 		}
 	}
-	out, err := exec.Command("sh", "-c", h.ssh()+" 127.0.0.1 'touch "+others+"/x'").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "this key starts volley for ranks alone") {
-		t.Errorf("%v: %s", err, out)
-	}
-
-	// A launch that somebody else has written.
-	for _, sent := range []launch.Start{
-		{Verb: "protect", Paths: []string{others}, Dir: dirs[0]},
-		{Verb: "protect", Flags: []launch.Flag{{Name: "ssh", Value: "touch " + others + "/x"}}, Paths: []string{"a:" + dirs[0]}, Dir: dirs[0]},
-		{Verb: "plan", Flags: []launch.Flag{{Name: "output", Value: others + "/x"}}},
-		{Verb: "protect", Paths: []string{dirs[0]}, Dir: dirs[0], Commanded: true},
-	} {
-		words := strings.Fields(h.ssh())
-		c := exec.Command(words[0], append(words[1:], "127.0.0.1", "volley rank")...)
-		in, _ := c.StdinPipe()
-		stdout, _ := c.StdoutPipe()
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		text, _ := json.Marshal(sent)
-		order, _ := json.Marshal(launch.NodeCommands{Commands: launch.Commands{Pre: "touch " + others + "/x", Limit: time.Minute}})
-		fmt.Fprintf(in, "%s\n%s\n", text, order)
-		said, _ := bufio.NewReader(stdout).ReadString('}')
-		in.Close()
-		rest, _ := io.ReadAll(stdout)
-		said += string(rest)
-		c.Wait()
-		if !strings.Contains(said, `"End":{"Text":"this key`) {
-			t.Errorf("%+v: %s", sent, said)
+	// Somebody else has written the launch, or types a command.
+	sent, _ := json.Marshal(launch.Start{Verb: "protect", Flags: []launch.Flag{{Name: "ssh", Value: "touch " + others + "/x"}}, Paths: []string{"a:" + dirs[0]}, Dir: dirs[0]})
+	for command, want := range map[string]string{"volley rank": `"End":{"Text":"this key`, "touch " + others + "/x": "this key starts volley for ranks alone"} {
+		c := exec.Command("sh", "-c", h.ssh()+" 127.0.0.1 '"+command+"'")
+		c.Stdin = bytes.NewReader(append(sent, '\n'))
+		if said, _ := c.CombinedOutput(); !strings.Contains(string(said), want) {
+			t.Errorf("%s: %s", command, said)
 		}
 	}
 	if got := contents(t, []string{others}); !slices.Equal(got, before) {
@@ -241,6 +195,15 @@ func TestForcedCommand(t *testing.T) {
 	}
 }
 
+// onlyVariable has the directories of the only rank that the program of TestConfinedStandIn starts.
+const onlyVariable = "VOLLEY_TEST_ONLY"
+
+func init() {
+	played["only"] = func([]string) int {
+		return Main([]string{"rank", "--only", os.Getenv(onlyVariable)}, os.Stdout, os.Stderr)
+	}
+}
+
 // TestConfinedStandIn has a rank that may do little stand for a node whose host does not answer, and copy its files out.
 func TestConfinedStandIn(t *testing.T) {
 	t.Parallel()
@@ -248,23 +211,22 @@ func TestConfinedStandIn(t *testing.T) {
 	dirs := writeNodes(t, 3, 20_000)
 	f.must(t, f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2])...)
 	base, out := t.TempDir(), t.TempDir()
-	f.env = append(f.env, "ONLY="+dirs[0]+","+dirs[1]+","+out)
-	few := filepath.Join(base, "volley")
-	if err := testprogram.Write(few, []byte("#!/bin/sh\nexec "+thisProgram(t)+" rank --only \"$ONLY\"\n")); err != nil {
+	f.env = append(f.env, onlyVariable+"="+dirs[0]+","+dirs[1]+","+out)
+	f.flags[3] = filepath.Join(base, "only")
+	if err := os.Symlink(thisProgram(t), f.flags[3]); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]}
-	f.flags[3] = few
-	r := f.run(append(append([]string{"status"}, f.flags...), names...)...)
-	if r.code != exit.Wrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "no more nodes may be lost now") {
+	line := func(args ...string) []string {
+		return slices.Concat(args, f.flags, []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]})
+	}
+	if r := f.run(line("status")...); r.code != exit.Wrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "no more nodes may be lost now") {
 		t.Errorf("%+v", r)
 	}
-	f.must(t, append(append([]string{"recover", "--to", "host0:" + out}, f.flags...), names...)...)
-	if got, want := fmt.Sprint(filesOf(t, filepath.Join(out, "node.2"))), fmt.Sprint(filesOf(t, dirs[2])); got != want {
+	f.must(t, line("recover", "--to", "host0:"+out)...)
+	if got, want := filesOf(t, filepath.Join(out, "node.2")), filesOf(t, dirs[2]); !maps.Equal(got, want) {
 		t.Errorf("copied out %s, want %s", got, want)
 	}
-	r = f.run(append(append([]string{"recover", "--to", "host0:" + base}, f.flags...), names...)...)
-	if r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
+	if r := f.run(line("recover", "--to", "host0:"+base)...); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -272,15 +234,14 @@ func TestConfinedStandIn(t *testing.T) {
 // TestColonInPath has a host whose directories look to its rank as if they were at other hosts: it reaches none.
 func TestColonInPath(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	base := t.TempDir()
-	name := filepath.Join(base, "ssh")
-	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\ncd '" + base + "' && exec sh -c \"$3\"\n"
-	if err := testprogram.Write(name, []byte(script)); err != nil {
-		t.Fatal(err)
+	f, base := newFleet(t), t.TempDir()
+	f.env = append(f.env, homeVariable+"="+base)
+	args := slices.Concat([]string{"protect", "--tolerate", "1"}, f.flags)
+	for _, name := range []string{"a:1", "a:2", "a:3"} {
+		lay(t, filepath.Join(base, name, "file"), []byte(name), 0o644)
+		args = append(args, "host:"+name)
 	}
-	shell(t, `cd "$1"; for d in a:1 a:2 a:3; do mkdir "$d"; echo "$d" >"$d/file"; done`, base)
-	f.must(t, "protect", "--tolerate", "1", "--ssh", name, "--remote-path", thisProgram(t), "host:a:1", "host:a:2", "host:a:3")
+	f.must(t, args...)
 	if _, err := os.Stat(filepath.Join(base, "a:3", ".volley")); err != nil {
 		t.Error(err)
 	}

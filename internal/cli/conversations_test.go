@@ -16,8 +16,9 @@ import (
 // TestConversations shows what users type and what they read. Rewrite the files
 // with -rewrite only when that is meant to change, and read the difference.
 //
-//	volley      runs the command line below it; prints stdout, stderr, and the exit code unless it is 0
+//	volley      runs the command lines below it; prints stdout, stderr, and the exit code unless it is 0
 //	file NAME   makes a file of the text below it
+//	files       makes a file of each line below it: a name, and the text
 //	rm NAME     removes a file
 //	ls DIR      lists a directory
 //	cat NAME    prints a file
@@ -30,32 +31,36 @@ func TestConversations(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Chdir(t.TempDir())
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		put := func(name, text string) {
+			if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			write(t, name, text+"\n")
+		}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) (text string) {
 			name := func() string { return d.CmdArgs[0].Key }
 			switch d.Cmd {
 			case "volley":
-				return converse(d.Input)
+				for line := range strings.Lines(d.Input) {
+					text += converse(line)
+				}
 			case "file":
-				err := os.MkdirAll(filepath.Dir(name()), 0o777)
-				if err == nil {
-					err = os.WriteFile(name(), []byte(d.Input+"\n"), 0o666)
+				put(name(), d.Input)
+			case "files":
+				for line := range strings.SplitSeq(d.Input, "\n") {
+					name, text, _ := strings.Cut(line, " ")
+					put(name, text)
 				}
-				if err != nil {
-					d.Fatalf(t, "%v", err)
-				}
-				return ""
 			case "rm":
-				if err := os.Remove(name()); err != nil {
-					d.Fatalf(t, "%v", err)
-				}
-				return ""
+				remove(t, name())
 			case "ls":
-				return strings.Join(listDir(t, name()), " ") + "\n"
+				text = strings.Join(listDir(t, name()), " ") + "\n"
 			case "cat":
-				return string(readFile(t, name()))
+				text = string(readFile(t, name()))
+			default:
+				d.Fatalf(t, "unknown directive %q", d.Cmd)
 			}
-			d.Fatalf(t, "unknown directive %q", d.Cmd)
-			return ""
+			return text
 		})
 	})
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -85,144 +84,100 @@ func dataOf(t *testing.T, dir string) string {
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 6, 100_000)
-	with := func(args ...string) []string { return append(args, dirs...) }
-	if r := volleyRun(with("verify")...); r.code != exit.Wrong || !strings.Contains(r.stderr, "the group is not protected") {
-		t.Errorf("never protected: %+v", r)
-	}
-	dry := mustRun(t, with("protect", "--tolerate", "2", "--dry-run", "--json")...)
 	var report group.ProtectReport
-	if err := json.Unmarshal([]byte(dry), &report); err != nil || report.Cost == nil || report.Cost.Rounds != 5 {
-		t.Errorf("%v: %s", err, dry)
+	if err := json.Unmarshal([]byte(expect(t, exit.OK, "protect --tolerate 2 --dry-run --json", dirs)), &report); err != nil || report.Cost == nil || report.Cost.Rounds != 5 {
+		t.Errorf("%v: %+v", err, report)
 	}
 	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
 		t.Error("a dry run has written")
 	}
-	if out := mustRun(t, with("protect", "--tolerate", "2")...); !strings.Contains(out, "protected, generation 1") {
-		t.Error(out)
-	}
-	mustRun(t, with("verify")...)
+	expect(t, exit.OK, "protect --tolerate 2", dirs, "protected, generation 1")
 	before := dataOf(t, dirs[2])
-	if err := os.RemoveAll(dirs[2]); err != nil {
-		t.Fatal(err)
-	}
-	r := volleyRun(with("verify", "--json")...)
+	removeAll(t, dirs[2])
+	r := volleyRun(append([]string{"verify", "--json"}, dirs...)...)
 	var verified group.VerifyReport
 	if err := json.Unmarshal([]byte(r.stdout), &verified); err != nil || r.code != exit.Wrong || verified.Intact || verified.Nodes[2].Status != group.Lost {
 		t.Errorf("%v: %+v", err, r)
 	}
-	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, "no such directory") {
-		t.Errorf("%+v", r)
-	}
-	if err := os.Mkdir(dirs[2], 0o755); err != nil {
+	expect(t, exit.Usage, "protect --tolerate 2", dirs, "no such directory")
+	expect(t, exit.OK, "recover --dry-run", dirs)
+	if err := os.Mkdir(dirs[2], 0o755); err != nil { // as the dry run has made none
 		t.Fatal(err)
 	}
-	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, dirs[2]+" is missing what was protected: recover it first") {
-		t.Errorf("%+v", r)
-	}
-	if err := os.Remove(dirs[2]); err != nil {
-		t.Fatal(err)
-	}
-	mustRun(t, with("recover", "--dry-run")...)
-	if _, err := os.Lstat(dirs[2]); err == nil {
-		t.Error("a dry run has made a directory")
-	}
-	mustRun(t, with("recover")...)
+	expect(t, exit.Usage, "protect --tolerate 2", dirs, dirs[2]+" is missing what was protected: recover it first")
+	expect(t, exit.OK, "recover", dirs)
 	if after := dataOf(t, dirs[2]); after != before {
 		t.Errorf("recovered\n%s\nof\n%s", after, before)
 	}
-	mustRun(t, with("verify")...)
 
-	// What a disk has lost stays protected.
+	// What a disk has lost stays protected. What gets other content and its old time is protected, and named.
 	path := filepath.Join(dirs[3], "sub", "b")
 	vanish(t, path)
-	if r := volleyRun(with("protect", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, "recover first") || !strings.Contains(r.stderr, path) {
-		t.Errorf("%+v", r)
-	}
-	mustRun(t, with("recover")...)
-	mustRun(t, with("verify")...)
-
-	// What gets other content and its old time is protected, and named.
+	expect(t, exit.Usage, "protect --tolerate 2", dirs, "recover first", path)
+	expect(t, exit.OK, "recover", dirs)
 	damage(t, path)
-	if r := volleyRun(with("protect", "--tolerate", "2", "-q")...); r.code != exit.OK || r.stdout != "" || !strings.Contains(r.stderr, "look whether they are as they should be: "+path) {
-		t.Errorf("%+v", r)
-	}
-	mustRun(t, with("verify")...)
-
-	// A file that was changed on purpose stays, unless asked.
-	if err := os.WriteFile(filepath.Join(dirs[1], "ckpt"), []byte("shorter"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if r := volleyRun(with("verify")...); r.code != exit.OK || !strings.Contains(r.stdout, `changed: "ckpt"`) {
-		t.Errorf("%+v", r)
-	}
-	if out := mustRun(t, with("recover")...); !strings.Contains(out, "\nleft as it is: 1 changed file; recover --revert changed ") {
-		t.Error(out)
-	}
-	if content, _ := os.ReadFile(filepath.Join(dirs[1], "ckpt")); string(content) != "shorter" {
-		t.Errorf("%d bytes", len(content))
-	}
-	mustRun(t, with("recover", "--revert", "changed")...)
-	mustRun(t, with("verify")...)
+	expect(t, exit.OK, "protect --tolerate 2 -q", dirs, "look whether they are as they should be: "+path)
+	expect(t, exit.OK, "verify", dirs)
 
 	// Too much.
 	for _, n := range []int{0, 3, 5} {
-		if err := os.Rename(dirs[n], dirs[n]+".away"); err != nil {
-			t.Fatal(err)
-		}
+		removeAll(t, dirs[n])
 	}
-	if r := volleyRun(with("recover")...); r.code != exit.Usage || !strings.Contains(r.stderr, dirs[0]+", "+dirs[3]+", "+dirs[5]) {
-		t.Errorf("%+v", r)
+	expect(t, exit.Usage, "recover", dirs, dirs[0]+", "+dirs[3]+", "+dirs[5])
+	removeAll(t, dirs...)
+	expect(t, exit.Wrong, "verify", dirs, "all nodes are lost")
+	expect(t, exit.Absent, "recover", dirs, "all nodes are lost")
+	for _, dir := range dirs {
+		if _, err := os.Lstat(dir); err == nil {
+			t.Errorf("%s is there", dir)
+		}
 	}
 }
 
-// TestGroupErrors checks what is refused, and that it is said what is wrong.
+// TestGroupErrors checks what is refused, and that it is said what is wrong. Nothing is written.
 func TestGroupErrors(t *testing.T) {
 	t.Parallel()
-	dirs := writeNodes(t, 4, 1000)
-	other := writeNodes(t, 4, 1000)
-	mustRun(t, append([]string{"protect", "--tolerate", "1"}, dirs...)...)
-	mustRun(t, append([]string{"protect", "--tolerate", "1"}, other...)...)
-	file := filepath.Join(dirs[0], "ckpt")
-	newer := writeNodes(t, 2, 1000)
-	mustRun(t, append([]string{"protect", "--tolerate", "1"}, newer...)...)
-	for _, dir := range newer { // as a later version would write it
-		path := filepath.Join(dir, ".volley/generation.1/manifest.json")
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		line, _, _ := bytes.Cut(text, []byte("\n"))
-		line = bytes.Replace(line, []byte(`"version":6`), []byte(`"version":9`), 1)
-		if err := os.WriteFile(path, sealed(line), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dirs, other, none := writeNodes(t, 4, 1000), writeNodes(t, 4, 1000), writeNodes(t, 3, 1000)
+	expect(t, exit.OK, "protect --tolerate 1", dirs)
+	expect(t, exit.OK, "protect --tolerate 1", other)
+	file := writeGroup(t, dirs, nil)
 	for _, c := range []struct {
-		args []string
-		code int
-		want string
+		words string
+		dirs  []string
+		code  int
+		want  string
 	}{
-		{append([]string{"protect"}, dirs...), 0, "any 1 may be lost"}, // as in the last run
-		{append([]string{"protect"}, writeNodes(t, 2, 1000)...), 2, "no run has said yet how many nodes may be lost; say it with --tolerate R"},
-		{append([]string{"protect", "--tolerate", "4"}, dirs...), 2, "loss of 4 of 4 nodes: want 1 to 3"},
-		{append([]string{"protect", "--tolerate", "0"}, dirs...), 2, "--tolerate 0: want 1 or more"},
-		{[]string{"protect", "--tolerate", "1"}, 2, "no directories"},
-		{[]string{"protect", "--tolerate", "1", dirs[0]}, 2, "need at least 2 directories, got 1"},
-		{[]string{"protect", "--tolerate", "1", dirs[0], dirs[0]}, 2, "are the same directory"},
-		{[]string{"protect", "--tolerate", "1", dirs[0], filepath.Join(dirs[0], "sub")}, 2, "lies in"},
-		{[]string{"protect", "--tolerate", "1", dirs[0], dirs[0] + "-none"}, 2, "no such directory"},
-		{[]string{"protect", "--tolerate", "1", dirs[1], file}, 2, "is not a directory: name the directory of a node"},
-		{[]string{"status", dirs[1], dirs[0], dirs[2], dirs[3]}, 0, "node 0  whole  " + dirs[0]},
-		{[]string{"verify", dirs[0], dirs[1], dirs[2]}, 2, "a group of 4 nodes, and 3 were given"},
-		{[]string{"verify", dirs[0], dirs[1], dirs[2], other[3]}, 2, "belongs to another group"},
-		{append([]string{"recover"}, writeNodes(t, 2, 1000)...), exit.Absent, "not protected"},
-		{append([]string{"verify"}, newer...), 2, "this program knows version 6"},
-		{append([]string{"verify", "--memory", "x"}, dirs...), 2, "--memory"},
-		{append([]string{"recover", "--comm", "smoke"}, dirs...), 2, "--comm"},
+		{"protect", dirs, exit.OK, "any 1 may be lost"}, // as in the last run
+		{"protect", none, exit.Usage, "no run has said yet how many nodes may be lost; say it with --tolerate R"},
+		{"protect --tolerate 4", dirs, exit.Usage, "loss of 4 of 4 nodes: want 1 to 3"},
+		{"protect --tolerate 0", dirs, exit.Usage, "--tolerate 0: want 1 or more"},
+		{"protect --tolerate 1", nil, exit.Usage, "no directories"},
+		{"protect --tolerate 1", dirs[:1], exit.Usage, "need at least 2 directories, got 1"},
+		{"protect --tolerate 1", []string{dirs[0], dirs[0]}, exit.Usage, "are the same directory"},
+		{"protect --tolerate 1", []string{dirs[0], filepath.Join(dirs[0], "sub")}, exit.Usage, "lies in"},
+		{"protect --tolerate 1", []string{dirs[1], file}, exit.Usage, "is not a directory: name the directory of a node"},
+		{"protect --tolerate 1 --accept deleted,", dirs, exit.Usage, `--accept: "deleted,": want changed, deleted`},
+		{"protect --tolerate 1 --accept deleted --accept=changed", dirs, exit.OK, ""},
+		{"protect --tolerate 1 --retain 2", dirs, exit.Usage, "--retain 2: want how many snapshots of roots stay"},
+		{"status", []string{dirs[1], dirs[0], dirs[2], dirs[3]}, exit.OK, "node 0  whole  " + dirs[0]},
+		{"verify", dirs[:3], exit.Usage, "a group of 4 nodes, and 3 were given"},
+		{"verify", []string{dirs[0], dirs[1], dirs[2], other[3]}, exit.Usage, "belongs to another group"},
+		{"verify", none, exit.Wrong, "the group is not protected"},
+		{"recover", none, exit.Absent, "not protected"},
+		{"verify --memory x", dirs, exit.Usage, "--memory"},
+		{"verify --progress -1s", dirs, exit.Usage, "--progress"},
+		{"verify --limit-rate 100MB", dirs, exit.Usage, "--limit-rate: all is in this process"},
+		{"verify --limit-rate 1kB", dirs, exit.Usage, "1MiB or more"},
+		{"verify --limit-read x", dirs, exit.Usage, `--limit-read "x"`},
+		{"protect --limit-read 20M", dirs, exit.OK, ""},
+		{"recover --comm smoke", dirs, exit.Usage, "--comm"},
+		{"group init", dirs, exit.Usage, "-o FILE"},
 	} {
-		r := volleyRun(c.args...)
-		if r.code != c.code || !strings.Contains(r.stderr+r.stdout, c.want) {
-			t.Errorf("volley %s: %+v: want exit %d and %q", strings.Join(c.args, " "), r, c.code, c.want)
+		expect(t, c.code, c.words, c.dirs, c.want)
+	}
+	for _, dir := range none {
+		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
+			t.Errorf("%s has a .volley", dir)
 		}
 	}
 }
@@ -264,7 +219,7 @@ func vanish(t *testing.T, path string) {
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)
 	if err == nil {
-		err = errors.Join(os.Remove(path), os.Chtimes(dir, info.ModTime(), info.ModTime()))
+		err = errors.Join(os.RemoveAll(path), os.Chtimes(dir, info.ModTime(), info.ModTime()))
 	}
 	if err != nil {
 		t.Fatal(err)

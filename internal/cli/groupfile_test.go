@@ -34,34 +34,29 @@ func writeGroup(t *testing.T, dirs, domains []string, options ...string) string 
 // TestGroupFileOfOthers refuses a group file that others can change or replace: its ssh would be run. All may read it.
 func TestGroupFileOfOthers(t *testing.T) {
 	t.Parallel()
-	mark := filepath.Join(t.TempDir(), "mark")
+	const sticky = 0o777 | os.ModeSticky
 	for _, c := range []struct {
-		file, dir os.FileMode
-		link      bool // in a directory that is the caller's alone
-		of, dirOf int  // another owner, if this is root
-		want      string
+		file, dir   os.FileMode
+		link        bool // in a directory that is the caller's alone
+		of, ofDir   int  // another owner, if this is root
+		want, owned string
 	}{
 		{file: 0o644, dir: 0o755},
-		{file: 0o644, dir: 0o777 | os.ModeSticky},
+		{file: 0o644, dir: sticky},
 		{file: 0o664, dir: 0o755, want: "has mode 0664, with which others can change it: chmod go-w "},
 		{file: 0o602, dir: 0o755, want: "has mode 0602"},
 		{file: 0o600, dir: 0o775, want: "has mode 0775, with which others can replace "},
 		{file: 0o600, dir: 0o777, link: true, want: "has mode 0777, with which others can replace "},
-		{file: 0o644, dir: 0o755, of: 12345, want: "is user 12345's, who can change it: give a file of your own"},
-		{file: 0o644, dir: 0o755, dirOf: 12345, want: "is user 12345's, who can change it: give a directory of your own"},
-		{file: 0o644, dir: 0o777 | os.ModeSticky, dirOf: 12345, want: "give a directory of your own"},
+		{file: 0o644, dir: 0o755, of: 12345, owned: "is user 12345's, who can change it: give a file of your own"},
+		{file: 0o644, dir: 0o755, ofDir: 12345, owned: "is user 12345's, who can change it: give a directory of your own"},
+		{file: 0o644, dir: sticky, ofDir: 12345, owned: "give a directory of your own"},
 	} {
-		if c.of+c.dirOf > 0 && os.Geteuid() != 0 {
-			continue
-		}
+		mark := filepath.Join(t.TempDir(), "mark")
 		name := writeGroup(t, []string{"a:/x", "b:/x"}, nil, "tolerate: 1", fmt.Sprintf("ssh: sh -c 'touch %s'", mark))
-		dir := filepath.Dir(name)
-		err := errors.Join(os.Chmod(name, c.file), os.Chmod(dir, c.dir))
-		if c.of > 0 {
-			err = errors.Join(err, os.Chown(name, c.of, -1))
-		}
-		if c.dirOf > 0 {
-			err = errors.Join(err, os.Chown(dir, c.dirOf, -1))
+		err := errors.Join(os.Chmod(name, c.file), os.Chmod(filepath.Dir(name), c.dir))
+		if c.owned != "" && os.Geteuid() == 0 {
+			c.want = c.owned
+			err = errors.Join(err, os.Chown(name, c.of, -1), os.Chown(filepath.Dir(name), c.ofDir, -1))
 		}
 		if c.link {
 			link := filepath.Join(t.TempDir(), "link")
@@ -76,108 +71,51 @@ func TestGroupFileOfOthers(t *testing.T) {
 		if ran := err == nil; ran != (c.want == "") || c.want != "" && (r.code != exit.Usage || !strings.Contains(r.stderr, c.want)) {
 			t.Errorf("%+v: the program was run: %v, %+v", c, ran, r)
 		}
-		os.Remove(mark)
 	}
 }
 
-// TestGroupFile writes a group file, and runs all verbs by it, also after a loss, with one line changed.
+// TestGroupFile writes a group file, and runs all verbs by it, also after a loss, with one line changed, and by a process
+// for each member.
 func TestGroupFile(t *testing.T) {
 	dirs := writeNodes(t, 4, 20_000)
 	before := contents(t, dirs)
 	file := filepath.Join(t.TempDir(), "group.yaml")
 	t.Chdir(filepath.Dir(dirs[0])) // directories become absolute
-	init := []string{"group", "init", "--tolerate", "2", "--digest", "xxh3", "-o", file, "node.0", "node.1", dirs[2], dirs[3]}
-	mustRun(t, init...)
+	init := "group init --tolerate 2 --digest xxh3 node.0 node.1 -o "
+	expect(t, exit.OK, init+file, dirs[2:])
+	if text := expect(t, exit.OK, init+"-", dirs[2:]); text != string(readFile(t, file)) {
+		t.Errorf("%s", text)
+	}
+	expect(t, exit.Usage, init+file, dirs[2:], "it is there")
 	t.Chdir(t.TempDir())
-	if r := volleyRun(init...); r.code != exit.Usage || !strings.Contains(r.stderr, "it is there") {
-		t.Errorf("%+v", r)
-	}
-	do := func(code int, args ...string) string {
-		t.Helper()
-		r := volleyRun(append(args, "--group", file)...)
-		if r.code != code {
-			t.Fatalf("volley %v: %+v", args, r)
-		}
-		return r.stdout + r.stderr
-	}
-	wants(t, do(exit.OK, "protect"), "4 nodes, any 2 may be lost", "protected, generation 1")
-	wants(t, do(exit.OK, "verify"), "whole: 4 nodes, any 2 may be lost, generation 1, compared by xxh3\n")
+	by := " --group " + file
+	expect(t, exit.OK, "protect"+by, nil, "4 nodes, any 2 may be lost", "protected, generation 1")
+	expect(t, exit.OK, "verify"+by, nil, "whole: 4 nodes, any 2 may be lost, generation 1, compared by xxh3\n")
 	removeAll(t, dirs[1], dirs[3])
-	wants(t, do(exit.Wrong, "status"), "node 1  lost  "+dirs[1])
+	expect(t, exit.Wrong, "status"+by, nil, "node 1  lost  "+dirs[1])
 	elsewhere := filepath.Join(t.TempDir(), "new")
 	replaceIn(t, file, dirs[1], elsewhere)
 	dirs[1] = elsewhere
-	wants(t, do(exit.OK, "recover"), "recovered node 1: 4 files", "recovered node 3: ")
+	expect(t, exit.OK, "recover"+by, nil, "recovered node 1: 4 files", "recovered node 3: ")
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	wants(t, do(exit.OK, "protect", "--tolerate", "1"), "any 1 may be lost") // the command line has the last word
-	wants(t, do(exit.Usage, "verify", dirs[0]), "leave "+dirs[0]+" out")
-	wants(t, do(exit.OK, "protect", "--dry-run"), "any 2 may be lost")
-}
-
-// TestGroupFileRanks starts a process for each member, in two sets by the domains of a group file.
-func TestGroupFileRanks(t *testing.T) {
-	t.Parallel()
-	dirs := writeNodes(t, 6, 20_000)
-	before := contents(t, dirs)
-	file := writeGroup(t, dirs, []string{"rack1", "rack1", "rack2", "rack2", "rack3", "rack3"}, "tolerate: 1", "group-size: 3")
-	do := func(ranks, code int, verb string, wanted ...string) {
-		t.Helper()
-		codes, text := newRanks(t, ranks, nil, verb, "--group", file).do()
-		if !allAre(codes, code) {
-			t.Fatalf("%s: %v, %s", verb, codes, text)
-		}
-		wants(t, text, wanted...)
-	}
-	do(6, exit.OK, "protect", "set 0 of 2: ", dirs[1]+" (rack1)", "set 1 of 2: ")
-	removeAll(t, dirs[0], dirs[5]) // of two sets, as one rack has one node of each
-	do(6, exit.OK, "recover")
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
-	do(6, exit.OK, "verify", "whole")
-	do(5, exit.Usage, "verify", "as many as there are processes")
-	wants(t, mustRun(t, "status", "--group", file), "set 1 of 2: ") // in one process, too
-}
-
-// TestGroupFileSnapshots protects roots of snapshots by a group file.
-func TestGroupFileSnapshots(t *testing.T) {
-	t.Parallel()
-	roots := make([]string, 3)
-	save := func(step string) {
-		for n := range roots {
-			roots[n] = filepath.Join(filepath.Dir(roots[n]), fmt.Sprint("root.", n))
-			dir := filepath.Join(roots[n], step)
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			rewrite(t, filepath.Join(dir, "state"), fmt.Append(nil, n, step))
+	expect(t, exit.OK, "protect --tolerate 1"+by, nil, "any 1 may be lost") // the command line has the last word
+	expect(t, exit.Usage, "verify"+by, dirs[:1], "leave "+dirs[0]+" out")
+	expect(t, exit.OK, "protect --dry-run"+by, nil, "any 2 may be lost")
+	for ranks, code := range map[int]int{4: exit.OK, 3: exit.Usage} {
+		codes, text := newRanks(t, ranks, nil, "verify", "--group", file, "--group-size", "4").do()
+		if !allAre(codes, code) || strings.Contains(text, "as many as there are processes") != (code == exit.Usage) {
+			t.Errorf("%d processes: %v, %s", ranks, codes, text)
 		}
 	}
-	roots[0] = filepath.Join(t.TempDir(), "x")
-	roots[1], roots[2] = roots[0], roots[0]
-	file := filepath.Join(t.TempDir(), "group.yaml")
-	save("step-1")
-	mustRun(t, append([]string{"group", "init", "--tolerate", "1", "--step", "latest", "--retain", "2", "-o", file}, roots...)...)
-	for _, step := range []string{"step-1", "step-2", "step-3"} {
-		save(step)
-		wants(t, mustRun(t, "protect", "--group", file), "snapshot   "+step)
-	}
-	if _, err := os.Stat(filepath.Join(roots[0], "step-1")); err == nil {
-		t.Error("step-1 is there, and two were to stay")
-	}
-	removeAll(t, roots[2])
-	wants(t, mustRun(t, "recover", "--group", file), "snapshot   step-3")
-	wants(t, mustRun(t, "recover", "--group", file, "--step", "2"), "snapshot   step-2") // the command line has the last word
-	wants(t, mustRun(t, "verify", "--group", file), "whole")
-	wants(t, mustRun(t, "snapshots", "--group", file), "in force")
 }
 
 // TestGroupFileErrors names the file, the line and the member.
 func TestGroupFileErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	file := filepath.Join(dir, "group.yaml")
 	for text, want := range map[string]string{
 		"":           "group.yaml:1: nothing in it",
 		"members: x": "group.yaml:1: members: want a list",
@@ -186,44 +124,39 @@ func TestGroupFileErrors(t *testing.T) {
 		"tolerat: 2": "group.yaml:1: tolerat: want members, command-timeout, or one of tolerate, ",
 		"tolerate: 2\ntolerate: 3\nmembers: [dir: a, dir: b]": "group.yaml:2: tolerate: it is there twice",
 		"members: [dir: a, dir: b]\n---\ntolerate: 1":         "group.yaml:2: --- begins another document",
-		"members: [dir: a]":                                                                            "group.yaml:1: members: 1: a group has 2 or more",
-		"members:\n- dir: a\n- dir: ./a\n":                                                             "group.yaml:3: member 1: " + dir + "/a is in line 2, too",
-		"members:\n- dir: a\n- dir: b\n  rack: 1\n":                                                    "group.yaml:4: member 1: rack: want dir: DIR, domain",
-		"members:\n- dir: a\n- domain: b\n":                                                            "group.yaml:3: member 1: want dir: DIR",
-		"members:\n- dir: a\n  domain: x\n- dir: b\n- dir: c\n":                                        "group.yaml:4: member 1: some members have a domain",
-		"members:\n- dir: a\n- dir: b\n  domain: x\n- dir: c\n":                                        "group.yaml:3: member 1: some members have a domain",
-		"members:\n- dir: a\n- dir: '-h:/b'\n":                                                         `group.yaml:3: member 1: "-h:/b": "-h" is no host`,
-		"\ntolerate: many\nmembers: [dir: a, dir: b]":                                                  `group.yaml:2: --tolerate "many": want a whole number`,
-		"tolerate: 1\nport: 70000\nmembers: [dir: a, dir: b]":                                          `group.yaml:2: --port: ports "70000": want a range such as 7000-7063`,
-		"tolerate: [1, 2]\nmembers: [dir: a, dir: b]":                                                  "group.yaml:1: tolerate: want a value",
-		"key: group.key\nmembers: [dir: a, dir: b]":                                                    `group.yaml:1: key: "group.key": want an absolute path`,
-		"a: &x {b: 1}\nmembers: [dir: *x]":                                                             "group.yaml:1: a: want members",
-		"members: [&x {dir: a}, *x]":                                                                   "group.yaml:1: member 1: want lines KEY: VALUE",
-		"members: [dir: " + strings.Repeat("x", 20) + "]\n" + strings.Repeat("#", groupfile.MostBytes): "longer than",
+		"members: [dir: a]":                                        "group.yaml:1: members: 1: a group has 2 or more",
+		"members:\n- dir: a\n- dir: ./a\n":                         "group.yaml:3: member 1: " + dir + "/a is in line 2, too",
+		"members:\n- dir: a\n- dir: b\n  rack: 1\n":                "group.yaml:4: member 1: rack: want dir: DIR, domain",
+		"members:\n- dir: a\n- domain: b\n":                        "group.yaml:3: member 1: want dir: DIR",
+		"members:\n- dir: a\n  domain: x\n- dir: b\n- dir: c\n":    "group.yaml:4: member 1: some members have a domain",
+		"members:\n- dir: a\n- dir: b\n  domain: x\n- dir: c\n":    "group.yaml:3: member 1: some members have a domain",
+		"members:\n- dir: a\n- dir: '-h:/b'\n":                     `group.yaml:3: member 1: "-h:/b": "-h" is no host`,
+		"\ntolerate: many\nmembers: [dir: a, dir: b]":              `group.yaml:2: --tolerate "many": want a whole number`,
+		"tolerate: 1\nport: 70000\nmembers: [dir: a, dir: b]":      `group.yaml:2: --port: ports "70000": want a range such as 7000-7063`,
+		"tolerate: [1, 2]\nmembers: [dir: a, dir: b]":              "group.yaml:1: tolerate: want a value",
+		"key: group.key\nmembers: [dir: a, dir: b]":                `group.yaml:1: key: "group.key": want an absolute path`,
+		"a: &x {b: 1}\nmembers: [dir: *x]":                         "group.yaml:1: a: want members",
+		"members: [&x {dir: a}, *x]":                               "group.yaml:1: member 1: want lines KEY: VALUE",
+		"members: [dir: !!binary '?', dir: b]":                     "group.yaml:1: member 0: dir: want dir: DIR",
+		"members: []\n" + strings.Repeat("#", groupfile.MostBytes): "longer than",
 	} {
-		name := filepath.Join(dir, "group.yaml")
-		rewrite(t, name, []byte(text))
-		if r := volleyRun("protect", "--group", name); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
-			t.Errorf("%.80q: %d, %s: want %q", text, r.code, r.stderr, want)
-		}
-	}
-	for want, args := range map[string][]string{
-		"need at least 2 directories, got 1":                        {"a"},
-		"cannot tolerate the loss of 2 of 2 nodes: want 1 to 1":     {"a", "b", "--tolerate", "2"},
-		"cannot tolerate the loss of 0 of 2 nodes":                  {"a", "b", "--tolerate", "0"},
-		"a directory has an empty name: is a variable not set?":     {"a", "b", ""},
-		"--key: the FILE has an empty name: is a variable not set?": {"a", "b", "--key", ""},
-	} {
-		r := volleyRun(append([]string{"group", "init", "-o", filepath.Join(dir, "x")}, args...)...)
-		if _, err := os.Lstat(filepath.Join(dir, "x")); r.code != exit.Usage || !strings.Contains(r.stderr, want) || err == nil {
-			t.Errorf("%q: %+v", args, r)
-		}
+		rewrite(t, file, []byte(text))
+		expect(t, exit.Usage, "protect --group "+file, nil, want)
 	}
 	shell(t, `mkfifo "$1"`, filepath.Join(dir, "pipe")) // which nobody writes
-	for name, want := range map[string]string{filepath.Join(dir, "pipe"): "is a named pipe", dir: "is a directory", "/dev/null": "is a device"} {
-		if r := volleyRun("status", "--group", name); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
-			t.Errorf("%s: %+v: want %q", name, r, want)
-		}
+	out := filepath.Join(dir, "x")
+	for words, want := range map[string]string{
+		"group init a -o " + out:                "need at least 2 directories, got 1",
+		"group init a b --tolerate 2 -o " + out: "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1",
+		"group init a b --tolerate 0 -o " + out: "cannot tolerate the loss of 0 of 2 nodes",
+		"status --group " + dir + "/pipe":       "is a named pipe",
+		"status --group " + dir:                 "is a directory",
+		"status --group /dev/null":              "is a device",
+	} {
+		expect(t, exit.Usage, words, nil, want)
+	}
+	if _, err := os.Lstat(out); err == nil {
+		t.Error("a file was written")
 	}
 	several := session.New()
 	several.Environ = append(several.Environ, "SLURM_STEP_NUM_TASKS=4")
@@ -235,9 +168,6 @@ func TestGroupFileErrors(t *testing.T) {
 		if protect.Flags().Lookup(key) == nil {
 			t.Errorf("protect has no flag %s", key)
 		}
-	}
-	if r := volleyRun("group", "init", "a", "b"); r.code != exit.Usage || !strings.Contains(r.stderr, "-o FILE") {
-		t.Errorf("%+v", r)
 	}
 }
 
@@ -252,29 +182,28 @@ func TestGroupFileNames(t *testing.T) {
 			t.Skipf("the file system refuses %q: %v", name, err)
 		}
 	}
-	mustRun(t, append([]string{"group", "init", "--tolerate", "1", "--exclude", "\xffx", "-o", file}, dirs...)...)
-	if g, err := groupfile.Read(file); err != nil || !slices.Equal(g.Dirs, dirs) || !slices.Equal(g.Flags["exclude"], []string{"\xffx"}) {
-		t.Fatalf("%+v, %v: %s", g, err, readFile(t, file))
+	has := func(want []string) {
+		t.Helper()
+		if g, err := groupfile.Read(file); err != nil || !slices.Equal(g.Dirs, want) || !slices.Equal(g.Flags["exclude"], []string{"\xffx"}) {
+			t.Fatalf("%+v, %v: %s", g, err, readFile(t, file))
+		}
 	}
-	mustRun(t, "protect", "--group", file)
-	mustRun(t, "resize", "--remove", dirs[4], "--group", file)
-	if g, err := groupfile.Read(file); err != nil || !slices.Equal(g.Dirs, dirs[:4]) {
-		t.Errorf("%+v, %v", g, err)
-	}
-	rewrite(t, file, []byte("members: [dir: !!binary '?', dir: b]"))
-	if r := volleyRun("status", "--group", file); r.code != exit.Usage || !strings.Contains(r.stderr, "group.yaml:1: member 0: dir: want dir: DIR") {
-		t.Errorf("%+v", r)
-	}
+	expect(t, exit.OK, "group init --tolerate 1 --exclude \xffx -o "+file, dirs)
+	has(dirs)
+	expect(t, exit.OK, "protect --group "+file, nil)
+	expect(t, exit.OK, "resize --group "+file+" --remove", dirs[4:])
+	has(dirs[:4])
 }
 
 // TestEmptyNames gives verbs of groups an empty name in place of a directory or file: nothing is done.
 func TestEmptyNames(t *testing.T) {
 	dirs := writeNodes(t, 3, 100)
 	t.Chdir(t.TempDir()) // no node, and none to become one
-	for _, args := range [][]string{{"protect", "--tolerate", "1", ""}, {"status", ""}, {"recover", ""}, {"resize", "--add", ""}, {"resize", "--remove", ""}, {"recover", "--to", ""}, {"protect", "--tolerate", "1", "--key", ""}, {"verify", "--group", ""}} {
-		if r := volleyRun(append(args, dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "has an empty name: is a variable not set?") {
-			t.Errorf("%q: %+v", args, r)
-		}
+	for _, words := range []string{
+		"protect --tolerate 1", "status", "recover", "resize --add", "resize --remove", "recover --to", "protect --tolerate 1 --key", "verify --group",
+		"group init -o x", "group init -o x --key",
+	} {
+		expect(t, exit.Usage, words, append([]string{""}, dirs...), "has an empty name: is a variable not set?")
 	}
 	for _, dir := range append(dirs, ".") {
 		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {

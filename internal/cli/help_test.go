@@ -16,7 +16,6 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/cli/session"
-	"volley/internal/exit"
 )
 
 // verbs returns the verbs that have help.
@@ -30,15 +29,30 @@ func verbs() []*cobra.Command {
 	return list
 }
 
-// TestHelp checks that every verb has help.
+// TestHelp checks that every verb has help, which begins with what operators do and has tuning in a topic.
 func TestHelp(t *testing.T) {
 	t.Parallel()
+	tuning, main := mustRun(t, "help", "tuning"), mustRun(t, "--help")
+	end := 0
+	for _, verb := range []string{"protect", "recover", "encode", "decode", "plan", "cost"} {
+		i := strings.Index(main, "\n  "+verb+" ")
+		if i <= end {
+			t.Errorf("%s comes at %d, and what it follows at %d", verb, i, end)
+		}
+		end = i
+	}
 	for _, verb := range verbs() {
 		help := mustRun(t, verb.Name(), "--help")
 		if !strings.Contains(help, "Usage:") {
 			t.Errorf("%s --help: %s", verb.Name(), help)
 		}
 		checkWidth(t, verb.Name(), help)
+		for _, name := range []string{"beta", "tau", "gamma", "rounds-over", "max-memory", "max-compute"} {
+			there, operators := verb.Flags().Lookup(name) != nil, strings.Contains(help, "volley help tuning") // who read of it there only
+			if strings.Contains(help, "--"+name+" ") != (there && !operators) || !strings.Contains(tuning, "--"+name) {
+				t.Errorf("%s --help: --%s is there %v: %s", verb.Name(), name, there, help)
+			}
+		}
 		if paragraphs := strings.Count(verb.Long, "\n\n"); verb.Long != "" && paragraphs != 1 {
 			t.Errorf("%s: %d paragraphs after the line of purpose, want one", verb.Name(), paragraphs)
 		}
@@ -55,13 +69,9 @@ func TestHelp(t *testing.T) {
 			checkWidth(t, topic.Name(), help)
 		}
 	}
-	checkWidth(t, "volley", mustRun(t, "--help"))
-	if r := volleyRun(); r.code != exit.OK || !strings.Contains(r.stdout, "encode") {
-		t.Errorf("volley alone: exit %d, %s", r.code, r.stdout)
-	}
-	if r := volleyRun("--version"); r.code != exit.OK || !strings.Contains(r.stdout, "volley version") {
-		t.Errorf("--version: exit %d, %s", r.code, r.stdout)
-	}
+	checkWidth(t, "volley", main)
+	wants(t, mustRun(t), "encode")
+	wants(t, mustRun(t, "--version"), "volley version")
 }
 
 // TestArguments runs TestHelp by a process with arguments of its own, as debuggers start tests: a session has only its
@@ -84,25 +94,6 @@ func checkWidth(t *testing.T, name, help string) {
 	}
 	if first, rest, _ := strings.Cut(help, "\n"); !strings.HasPrefix(rest, "\n") || len(first) < 20 {
 		t.Errorf("%s: the first line is no line of purpose: %s", name, first)
-	}
-}
-
-// TestTuningFlags checks that what the topic tuning lists are flags of the verbs, and that
-// operators do not read of it elsewhere.
-func TestTuningFlags(t *testing.T) {
-	t.Parallel()
-	topic := mustRun(t, "help", "tuning")
-	for _, verb := range verbs() {
-		help := mustRun(t, verb.Name(), "--help")
-		for _, name := range []string{"beta", "tau", "gamma", "rounds-over", "max-memory", "max-compute"} {
-			if !strings.Contains(topic, "--"+name) {
-				t.Errorf("the topic lacks --%s", name)
-			}
-			there, listed := verb.Flags().Lookup(name) != nil, strings.Contains(help, "--"+name+" ")
-			if operators := strings.Contains(help, "volley help tuning"); listed != (there && !operators) {
-				t.Errorf("%s --help: --%s listed: %v, there: %v", verb.Name(), name, listed, there)
-			}
-		}
 	}
 }
 
@@ -144,9 +135,7 @@ func TestExamples(t *testing.T) {
 				}
 				out := mustRun(t, args[1:]...)
 				if redirected {
-					if err := os.WriteFile(file, []byte(out), 0o666); err != nil {
-						t.Fatal(err)
-					}
+					write(t, file, out)
 				}
 			}
 			if n == 0 && verb.Long != "" {
@@ -175,15 +164,5 @@ func TestVersion(t *testing.T) {
 	if again := fmt.Sprintf("volley %s\ncommit   %s\ngo       %s, %s\nkernels  %s\ncomm     %s\n",
 		v.Version, v.Commit, v.Go, v.System, v.Kernels, strings.Join(v.Comm, ", ")); again != text {
 		t.Errorf("--json has %+v, want what is in\n%s", v, text)
-	}
-}
-
-// TestSuggestions checks what is said of a verb that does not exist.
-func TestSuggestions(t *testing.T) {
-	t.Parallel()
-	for verb, want := range map[string]string{"protct": "did you mean protect?", "recov": "did you mean recover?", "zzz": `"zzz": see volley --help`} {
-		if r := volleyRun(verb); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
-			t.Errorf("%s: exit %d, %s", verb, r.code, r.stderr)
-		}
 	}
 }

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -27,11 +27,18 @@ var (
 // A trial is a run between hosts to which something happens.
 type trial struct {
 	*lab
-	rng  *rand.Rand
-	dirs []string // of the members, each on a small disk of its own
-	host int      // to which it happens
-	cmd  *exec.Cmd
-	done chan struct{} // the run has ended
+	rng   *rand.Rand
+	verb  string
+	limit time.Duration // that a run takes
+	dirs  []string      // of the members, each on a small disk of its own
+	host  int           // to which it happens
+	other int           // another one
+	cmd   *exec.Cmd
+	done  chan struct{} // the run has ended
+	code  int
+
+	changed int  // which of both is new, or is lost
+	stale   bool // the other one has an old generation
 }
 
 // A hostFault is what happens to a host. Those of begin come at a random moment of the run, and those of
@@ -53,6 +60,10 @@ var hostFaults = []hostFault{
 	}},
 	{name: "the launch is killed", begin: func(t *testing.T, x *trial) func() {
 		x.cmd.Process.Kill()
+		return nil
+	}},
+	{name: "the launch is interrupted", begin: func(t *testing.T, x *trial) func() {
+		x.cmd.Process.Signal(os.Interrupt)
 		return nil
 	}},
 	{name: "an sshd is killed", names: true, begin: func(t *testing.T, x *trial) func() {
@@ -101,15 +112,6 @@ var hostFaults = []hostFault{
 		}
 		size(int64(is.Blocks-is.Bfree)*int64(is.Bsize) + x.rng.Int64N(trialSize))
 		return func() { size(trialDisk) }
-	}},
-	{name: "a clock is an hour ahead", survives: true, before: func(t *testing.T, x *trial) func() {
-		ahead := filepath.Join(filepath.Dir(x.volley), "ahead."+fmt.Sprint(x.host+1))
-		rewrite(t, ahead, nil)
-		late := time.Now().Add(time.Hour)
-		if err := os.Chtimes(filepath.Join(x.dirs[x.host], "ckpt"), late, late); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		}
-		return func() { os.Remove(ahead) }
 	}},
 }
 
@@ -164,58 +166,12 @@ func (x *trial) cut(t *testing.T, n int, out, in bool) (end func()) {
 	return func() { set("02:00:00:00:00:%02x") } // the lab's
 }
 
-// clocks has hosts with a file ahead.N run a volley whose clock is an hour ahead.
-func (l *lab) clocks(t *testing.T) {
-	t.Helper()
-	base := filepath.Dir(l.volley)
-	at := func(name string) string { return filepath.Join(base, name) }
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	clock := filepath.Join(strings.TrimSpace(string(root)), "src/time/time.go")
-	text, err := os.ReadFile(clock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const now = "\tsec, nsec, mono := runtimeNow()\n"
-	if strings.Count(string(text), now) != 1 {
-		t.Fatalf("%s: want one %q", clock, now)
-	}
-	rewrite(t, at("time.go"), []byte(strings.Replace(string(text), now, now+"\tsec += 3600\n", 1)))
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{clock: at("time.go")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rewrite(t, at("overlay.json"), overlay)
-	if out, err := exec.Command("go", "build", "-overlay", at("overlay.json"), "-o", at("ahead/volley"), "../../cmd/volley").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	script := fmt.Sprintf("#!/bin/sh\nset -- \"$1\" $SSH_CONNECTION\n[ ! -e %s/ahead.${4##*.} ] || exec %s/ahead/volley \"$1\"\nexec %s \"$1\"\n", base, base, l.volley)
-	rewrite(t, at("at"), []byte(script))
-	if err := os.Chmod(at("at"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	l.flags = append(l.flags, "--remote-path", at("at"))
-}
-
 // fill gives a member a file of its own.
 func (x *trial) fill(t *testing.T, k int, name string) {
 	t.Helper()
-	path := filepath.Join(x.dirs[k], name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	content := make([]byte, trialSize/2+k*7)
 	rand.NewChaCha8([32]byte{byte(x.rng.Uint32()), byte(x.rng.Uint32())}).Read(content)
-	rewrite(t, path, content)
-}
-
-func (x *trial) remove(t *testing.T, k int) {
-	t.Helper()
-	if err := os.RemoveAll(x.dirs[k]); err != nil {
-		t.Fatal(err)
-	}
+	lay(t, filepath.Join(x.dirs[k], name), content, 0o644)
 }
 
 func (x *trial) files(t *testing.T) (list []map[string]string) {
@@ -250,79 +206,129 @@ func TestHostFaults(t *testing.T) {
 	var dirs []string
 	for k := range labHosts {
 		disk := filepath.Join(base, fmt.Sprint("disk.", k))
-		if err := os.Mkdir(disk, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprint("size=", trialDisk)); err != nil {
+		if err := cmp.Or(os.Mkdir(disk, 0o755), syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprint("size=", trialDisk))); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { syscall.Unmount(disk, 0) })
 		dirs = append(dirs, filepath.Join(disk, "node"))
 	}
 	l := newLab(t, trialRate, "0")
-	l.clocks(t)
 	limits := map[string]time.Duration{} // how long a run takes
 	for i, f := range append([]hostFault{{name: "none", survives: true}}, hostFaults...) {
 		t.Run(f.name, func(t *testing.T) {
-			runs, failed, longest := 0, 0, time.Duration(0)
+			runs, failed := 0, 0
 			for n := range *hostTrials {
-				x := &trial{lab: l, rng: rand.New(rand.NewPCG(seed, uint64(i)<<32+uint64(n))), dirs: dirs}
 				verbs := []string{"protect", "recover", "verify"}
+				rng := rand.New(rand.NewPCG(seed, uint64(i)<<32+uint64(n)))
 				if f.name != "none" {
-					verbs = verbs[x.rng.IntN(5)/2:][:1]
+					verbs = verbs[rng.IntN(5)/2:][:1]
 				} else if n > 0 {
 					break
 				}
 				for _, verb := range verbs {
-					runs++
-					code, took, after := x.run(t, f, n, verb, limits[verb])
-					if code != exit.OK {
+					x := &trial{lab: l, rng: rng, dirs: dirs, verb: verb, limit: limits[verb]}
+					took := x.run(t, f)
+					if runs++; x.code != exit.OK {
 						failed++
 					}
-					if longest = max(longest, after); f.name == "none" {
+					if f.name == "none" {
 						limits[verb] = took
 					}
 				}
 			}
-			t.Logf("of %d runs %d failed; a run went on for %v after the fault at most", runs, failed, longest.Round(10*time.Millisecond))
+			t.Logf("of %d runs %d failed", runs, failed)
 		})
 	}
 }
 
-// run makes a group, and runs the verb with the fault before limit. It returns how long the run took, and how long it
-// went on after the fault.
-func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Duration) (code int, took, after time.Duration) {
+// run makes a group, runs the verb with the fault, and checks what comes of it. It returns how long the run took.
+func (x *trial) run(t *testing.T, f hostFault) (took time.Duration) {
+	t.Helper()
+	want, was := x.prepare(t)
+	var names []string
+	for k, dir := range x.dirs {
+		names = append(names, fmt.Sprintf("10.78.0.%d:%s", k+1, dir))
+	}
+	x.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	begun := time.Now()
+	said := x.strike(t, f, names)
+	took = time.Since(begun)
+	fail := func(format string, args ...any) {
+		t.Helper()
+		t.Fatalf("%s at host 10.78.0.%d, changed 10.78.0.%d, stale %v: exit code %d after %v: %s\n%s",
+			x.verb, x.host+1, x.changed+1, x.stale, x.code, took, fmt.Sprintf(format, args...), said)
+	}
+	if x.code != exit.OK && f.survives {
+		fail("want success")
+	}
+	if x.code != exit.OK && f.names && !strings.Contains(said, fmt.Sprintf("10.78.0.%d", x.host+1)) {
+		fail("the host is not named")
+	}
+	lose := []int{x.other}
+	switch {
+	case x.verb == "verify":
+		lose = []int{x.host, x.other}
+	case x.stale:
+		lose = nil
+	case x.changed == x.other:
+		lose = []int{x.host}
+	}
+	for _, k := range lose {
+		removeAll(t, x.dirs[k])
+	}
+	if r := volleyRun(append([]string{"recover", "--revert", "changed"}, x.dirs...)...); r.code != exit.OK {
+		fail("lost %v, and recover: %+v", lose, r)
+	}
+	for k, got := range x.files(t) {
+		old := x.verb == "protect" && x.code != exit.OK && k == x.changed && maps.Equal(got, was) // the old generation
+		if !maps.Equal(got, want[k]) && !old {
+			fail("lost %v: host 10.78.0.%d has other files", lose, k+1)
+		}
+	}
+	if next := x.lab.run(t, arguments("protect"), names...); next.code != exit.OK {
+		fail("the next run: %+v", next)
+	}
+	return took
+}
+
+// prepare makes a group of which the verb is run. It returns what the hosts are to have, and what the one had that has changed.
+func (x *trial) prepare(t *testing.T) (want []map[string]string, was map[string]string) {
 	t.Helper()
 	x.host = x.rng.IntN(labHosts)
-	other := (x.host + 1 + x.rng.IntN(labHosts-1)) % labHosts
-	changed := []int{x.host, other}[x.rng.IntN(2)]
-	stale := verb == "recover" && changed == x.host && x.rng.IntN(2) == 0 // the other has an old generation
-	for k := range x.dirs {
-		x.remove(t, k)
+	x.other = (x.host + 1 + x.rng.IntN(labHosts-1)) % labHosts
+	x.changed = []int{x.host, x.other}[x.rng.IntN(2)]
+	x.stale = x.verb == "recover" && x.changed == x.host && x.rng.IntN(2) == 0
+	for k, dir := range x.dirs {
+		removeAll(t, dir)
 		x.fill(t, k, "ckpt")
 		x.fill(t, k, "sub/b")
 	}
 	protect := append([]string{"protect", "--tolerate", "2"}, x.dirs...)
 	mustRun(t, protect...)
-	if stale {
-		copyTree(t, x.dirs[other], x.dirs[other]+".old")
+	if other := x.dirs[x.other]; x.stale {
+		copyTree(t, other, other+".old")
 		x.fill(t, x.host, "ckpt")
 		mustRun(t, protect...)
-		x.remove(t, other)
-		if err := os.Rename(x.dirs[other]+".old", x.dirs[other]); err != nil {
+		removeAll(t, other)
+		if err := os.Rename(other+".old", other); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := x.files(t)
-	was := want[changed]
-	switch verb {
+	want = x.files(t)
+	was = want[x.changed]
+	switch x.verb {
 	case "protect":
-		x.fill(t, changed, "ckpt")
+		x.fill(t, x.changed, "ckpt")
 		want = x.files(t)
 	case "recover":
-		x.remove(t, changed)
+		removeAll(t, x.dirs[x.changed])
 	}
+	return want, was
+}
 
+// strike runs the verb with the fault, before its limit, and returns what the run says.
+func (x *trial) strike(t *testing.T, f hostFault, names []string) string {
+	t.Helper()
 	end := func() {}
 	set := func(undo func()) {
 		if undo != nil {
@@ -333,30 +339,20 @@ func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Du
 	if f.before != nil {
 		set(f.before(t, x))
 	}
-	var names []string
-	for k, dir := range x.dirs {
-		names = append(names, fmt.Sprintf("10.78.0.%d:%s", k+1, dir))
-	}
-	x.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	x.cmd, x.done = x.command(t, arguments(verb), names...), make(chan struct{})
-	var stdout, stderr bytes.Buffer
-	x.cmd.Stdout, x.cmd.Stderr = &stdout, &stderr
-	begun := time.Now()
+	x.cmd, x.done = x.command(t, arguments(x.verb), names...), make(chan struct{})
+	var said bytes.Buffer
+	x.cmd.Stdout, x.cmd.Stderr = &said, &said
 	if err := x.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() { x.cmd.Wait(); close(x.done) }()
-	struck := begun
-	moment := time.Duration(0)
 	if f.begin != nil {
-		most := limit * 3 / 4
+		most := x.limit * 3 / 4
 		if x.rng.IntN(2) == 0 { // not while ssh logs in
 			x.rank(x.host)
-			most = limit / 4
+			most = x.limit / 4
 		}
 		time.Sleep(time.Duration(x.rng.Int64N(int64(most))))
-		moment = time.Since(begun)
-		struck = time.Now()
 		set(f.begin(t, x))
 		if f.lasts > 0 {
 			select {
@@ -367,50 +363,8 @@ func (x *trial) run(t *testing.T, f hostFault, n int, verb string, limit time.Du
 		}
 	}
 	<-x.done
-	code, took, after = x.cmd.ProcessState.ExitCode(), time.Since(begun), time.Since(struck)
 	end()
 	x.ended(t)
-
-	fail := func(format string, args ...any) {
-		t.Helper()
-		t.Fatalf("trial %d, %s at host 10.78.0.%d after %v, changed 10.78.0.%d, stale %v: exit code %d after %v: %s\n%s%s",
-			n, verb, x.host+1, moment, changed+1, stale, code, took, fmt.Sprintf(format, args...), stdout.String(), stderr.String())
-	}
-	if code != exit.OK && f.survives {
-		fail("want success")
-	}
-	if code != exit.OK && f.names && !strings.Contains(stderr.String(), fmt.Sprintf("10.78.0.%d", x.host+1)) {
-		fail("the host is not named")
-	}
-	lose := []int{other}
-	switch {
-	case verb == "protect" && changed == other:
-		lose = []int{x.host}
-	case verb == "recover" && stale:
-		lose = nil
-	case verb == "recover" && changed == other:
-		lose = []int{x.host}
-	case verb == "verify":
-		lose = []int{x.host, other}
-	}
-	for _, k := range lose {
-		x.remove(t, k)
-	}
-	if r := volleyRun(append([]string{"recover", "--revert", "changed"}, x.dirs...)...); r.code != exit.OK {
-		fail("lost %v, and recover: %+v", lose, r)
-	}
-	got := x.files(t)
-	if verb == "protect" && code != exit.OK && maps.Equal(got[changed], was) { // the old generation
-		got[changed] = want[changed]
-	}
-	for k := range got {
-		if !maps.Equal(got[k], want[k]) {
-			fail("lost %v: host 10.78.0.%d has other files", lose, k+1)
-		}
-	}
-	next := x.lab.run(t, arguments("protect"), names...)
-	if next.code != exit.OK {
-		fail("the next run: %+v", next)
-	}
-	return code, took, after
+	x.code = x.cmd.ProcessState.ExitCode()
+	return said.String()
 }

@@ -3,11 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,35 +121,6 @@ func (f *farm) run(t *testing.T, command string) result {
 	return result{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// digests returns what lies below /data of a host, but for Volley's own: of each file the digest of mode, time and bytes.
-func (f *farm) digests(t *testing.T, host string) map[string]string {
-	t.Helper()
-	root, all := f.path(host, "data"), map[string]string{}
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if d != nil && d.Name() == ".volley" {
-				return fs.SkipDir
-			}
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		name, _ = filepath.Rel(root, name)
-		all[name] = fmt.Sprintf("%v %v %x", info.Mode(), info.ModTime().UnixNano(), sha256.Sum256(text))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // lay writes a file, and makes the folders in which it lies.
 func lay(t *testing.T, path string, text []byte, mode os.FileMode) {
 	t.Helper()
@@ -224,6 +192,150 @@ func operations(page string) (all []operation) {
 	return all
 }
 
+// An operator runs the commands of docs/operations.md at hosts.
+type operator struct {
+	*testing.T
+	*farm
+	want map[string]string // of each host: its files as they are to be
+}
+
+var members = []string{"a", "b", "c", "d", "e"}
+
+func newOperator(t *testing.T) *operator {
+	o := &operator{t, newFarm(t, "a", "b", "c", "d", "e", "f", "g", "admin"), map[string]string{}}
+	units, _ := filepath.Glob("../../deploy/systemd/volley*")
+	for _, unit := range units {
+		copyFile(t, unit, o.path("admin", "etc/systemd/system/"+filepath.Base(unit)), 0o644)
+	}
+	copyFile(t, "../../deploy/systemd/group.conf", o.path("admin", "etc/volley/group.conf"), 0o644)
+	copyFile(t, o.volley, o.path("admin", "usr/local/bin/volley"), 0o755)
+	copyFile(t, filepath.Join(filepath.Dir(o.volley), "user"), o.path("admin", "root/.ssh/id_ed25519"), 0o600)
+	lay(t, o.path("admin", "root/.ssh/config"), []byte("Host *\n\tStrictHostKeyChecking accept-new\n\tLogLevel ERROR\n"), 0o600)
+	lay(t, o.path("admin", "usr/local/bin/systemctl"), []byte(systemctl), 0o755)
+	for _, host := range append(members, "g") {
+		for name, size := range map[string]int{"home/report.odt": 300_000, "home/empty": 0, "log/app.log": 50_000, "mail/1": 3_000, "img/disk": 2_000_000} {
+			text := bytes.Repeat([]byte(fmt.Sprintf("%s of %s\n", name, host)), size/8)[:size]
+			lay(t, o.path(host, "data/"+name), text, 0o640)
+		}
+	}
+	o.keep(append(members, "g")...)
+	return o
+}
+
+func (o *operator) keep(hosts ...string) {
+	for _, host := range hosts {
+		o.want[host] = dataOf(o.T, o.path(host, "data"))
+	}
+}
+
+func (o *operator) same(hosts ...string) {
+	o.Helper()
+	for _, host := range hosts {
+		if got := dataOf(o.T, o.path(host, "data")); got != o.want[host] {
+			o.Errorf("host %s has\n%s\nwant\n%s", host, got, o.want[host])
+		}
+	}
+}
+
+// acts returns what happens around the commands of each section.
+func (o *operator) acts() map[string]act {
+	replaced := []string{"a", "f", "c", "d", "e", "g"}
+	return map[string]act{
+		"Prepare": {after: func(string) {
+			for _, host := range members {
+				if _, err := os.Stat(o.path(host, "usr/local/bin/volley")); err != nil {
+					o.Error(err)
+				}
+			}
+		}},
+		"The first group": {after: func(printed string) {
+			wants(o.T, printed, "\nnothing written: a dry run\n", "protected, generation 1\n", "\n2 more nodes may be lost now\n")
+			o.same(members...)
+		}},
+		"Every night": {during: o.writes, after: o.morning},
+		"Rot": {
+			before: func() { vanish(o.T, o.path("c", "data/img/disk")) }, // what has rotted comes back in the same way
+			after: func(printed string) {
+				wants(o.T, printed, `missing: "img/disk"`, "whole: 5 nodes")
+				o.same(members...)
+			},
+		},
+		"One file back": {
+			before: func() { removeAll(o.T, o.path("d", "data/home/report.odt")) },
+			after:  func(string) { o.same(members...) },
+		},
+		"A host is lost": {
+			before: func() { o.stop("b") },
+			after: func(printed string) {
+				wants(o.T, printed, "node 1  unreachable  root@b:/data\n", "\n1 more node may be lost now\n", "recovered node 1: ")
+				o.want["f"] = o.want["b"]
+				o.same(replaced[:5]...)
+			},
+		},
+		"A host comes, a host goes": {after: func(printed string) {
+			wants(o.T, printed, "whole: 5 nodes")
+			o.same(replaced...)
+		}},
+		"The end": {after: func(string) {
+			o.same(replaced...)
+			for _, host := range replaced {
+				if list, _ := os.ReadDir(o.path(host, "data/.volley")); list != nil {
+					o.Errorf("host %s has %v", host, list)
+				}
+			}
+		}},
+	}
+}
+
+// writes appends to a log of host a while the timer's run protects.
+func (o *operator) writes(command string) (end func()) {
+	if !strings.HasPrefix(command, "systemctl start") {
+		return func() {}
+	}
+	stop, done := make(chan struct{}), make(chan error)
+	log, err := os.OpenFile(o.path("a", "data/log/app.log"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		o.Fatal(err)
+	}
+	go func() {
+		var err error
+		for n := 0; err == nil; n++ {
+			select {
+			case <-stop:
+				done <- log.Close()
+				return
+			case <-time.After(time.Millisecond):
+				_, err = fmt.Fprintf(log, "line %d\n", n)
+			}
+		}
+		<-stop
+		done <- err
+	}()
+	return func() {
+		close(stop)
+		if err := <-done; err != nil {
+			o.Error(err)
+		}
+	}
+}
+
+// morning looks at what the night has protected: the log as it was at a moment, the beginning of what there is.
+func (o *operator) morning(printed string) {
+	if !strings.HasPrefix(printed, "node 0  ") {
+		o.Errorf("the timer's run is not silent: %s", printed)
+	}
+	wants(o.T, printed, " may be lost now\n")
+	r := o.run(o.T, "volley recover --group group.yaml --file /log/ --to /tmp/old")
+	log, now := readFile(o.T, o.path("a", "tmp/old/node.0/log/app.log")), readFile(o.T, o.path("a", "data/log/app.log"))
+	if r.code != exit.OK || len(log) <= 50_000 || !bytes.HasPrefix(now, log) {
+		o.Errorf("%+v: %d bytes of a log of %d", r, len(log), len(now))
+	}
+	if r := o.run(o.T, "systemctl start volley-protect.service"); r != (result{}) { // the next night is quiet
+		o.Errorf("%+v", r)
+	}
+	o.keep(members...)
+}
+
 // TestOperations runs the commands of docs/operations.md, in order and as they stand, at hosts with sshd. What the page
 // tells of happens in between: programs write, a byte rots, a file is deleted, a host dies. After each section all files
 // of all hosts are compared. These stand for the real thing: namespaces and trees of files for machines, memory for
@@ -232,133 +344,12 @@ func TestOperations(t *testing.T) {
 	if !*hosts {
 		t.Skip("without -hosts")
 	}
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := operations(string(page))
+	commands := operations(string(readFile(t, "../../docs/operations.md")))
 	if len(commands) > 23 {
 		t.Errorf("%d commands: the page promises at most 23", len(commands))
 	}
-	f := newFarm(t, "a", "b", "c", "d", "e", "f", "g", "admin")
-	units, _ := filepath.Glob("../../deploy/systemd/volley*")
-	for _, unit := range units {
-		copyFile(t, unit, f.path("admin", "etc/systemd/system/"+filepath.Base(unit)), 0o644)
-	}
-	copyFile(t, "../../deploy/systemd/group.conf", f.path("admin", "etc/volley/group.conf"), 0o644)
-	copyFile(t, f.volley, f.path("admin", "usr/local/bin/volley"), 0o755)
-	copyFile(t, filepath.Join(filepath.Dir(f.volley), "user"), f.path("admin", "root/.ssh/id_ed25519"), 0o600)
-	lay(t, f.path("admin", "root/.ssh/config"), []byte("Host *\n\tStrictHostKeyChecking accept-new\n\tLogLevel ERROR\n"), 0o600)
-	lay(t, f.path("admin", "usr/local/bin/systemctl"), []byte(systemctl), 0o755)
-
-	group := []string{"a", "b", "c", "d", "e"}
-	for _, host := range append(group, "g") {
-		for name, size := range map[string]int{"home/report.odt": 300_000, "home/empty": 0, "log/app.log": 50_000, "mail/1": 3_000, "mail/2": 4_000, "img/disk": 2_000_000} {
-			text := bytes.Repeat([]byte(fmt.Sprintf("%s of %s\n", name, host)), size/8)[:size]
-			lay(t, f.path(host, "data/"+name), text, 0o640)
-		}
-	}
-	want := map[string]map[string]string{} // of each host: its files as they are to be
-	keep := func(hosts ...string) {
-		for _, host := range hosts {
-			want[host] = f.digests(t, host)
-		}
-	}
-	same := func(hosts ...string) {
-		t.Helper()
-		for _, host := range hosts {
-			if got := f.digests(t, host); !maps.Equal(got, want[host]) {
-				t.Errorf("host %s has %v, want %v", host, got, want[host])
-			}
-		}
-	}
-	keep("a", "b", "c", "d", "e", "g")
-	says := func(printed string, parts ...string) {
-		t.Helper()
-		for _, part := range parts {
-			if !strings.Contains(printed, part) {
-				t.Errorf("nobody says %q:\n%s", part, printed)
-			}
-		}
-	}
-	acts := map[string]act{
-		"Prepare": {after: func(string) {
-			for _, host := range group {
-				if _, err := os.Stat(f.path(host, "usr/local/bin/volley")); err != nil {
-					t.Error(err)
-				}
-			}
-		}},
-		"The first group": {after: func(printed string) {
-			says(printed, "\nnothing written: a dry run\n", "protected, generation 1\n", "\n2 more nodes may be lost now\n")
-			same(group...)
-		}},
-		"Every night": {
-			during: func(command string) func() {
-				if !strings.HasPrefix(command, "systemctl start") {
-					return nil
-				}
-				return f.writers(t)
-			},
-			after: func(printed string) {
-				if !strings.HasPrefix(printed, "node 0  ") {
-					t.Errorf("the timer's run is not silent: %s", printed)
-				}
-				says(printed, " may be lost now\n")
-				// What the run met, it has protected as it was at a moment: the beginning of what there is.
-				r := f.run(t, "volley recover --group group.yaml --file /log/ --file /mail/ --to /tmp/old")
-				log, err := os.ReadFile(f.path("a", "tmp/old/node.0/log/app.log"))
-				now, err2 := os.ReadFile(f.path("a", "data/log/app.log"))
-				if r.code != exit.OK || errors.Join(err, err2) != nil || len(log) <= 50_000 || !bytes.HasPrefix(now, log) {
-					t.Errorf("%+v, %v, %v: %d bytes of a log of %d", r, err, err2, len(log), len(now))
-				}
-				mail, _ := filepath.Glob(f.path("b", "tmp/old/node.1/mail/new.*"))
-				for _, name := range mail {
-					if text, err := os.ReadFile(name); err != nil || !bytes.HasPrefix(delivered, text) {
-						t.Errorf("%s: %q, %v", name, text, err)
-					}
-				}
-				t.Logf("protected: %d bytes of the log, which now has %d, and %d mails that came meanwhile", len(log), len(now), len(mail))
-				// The next night is quiet.
-				if r := f.run(t, "systemctl start volley-protect.service"); r != (result{}) {
-					t.Errorf("%+v", r)
-				}
-				keep(group...)
-			},
-		},
-		"Rot": {
-			before: func() { vanish(t, f.path("c", "data/img/disk")) }, // what has rotted comes back in the same way
-			after: func(printed string) {
-				says(printed, `missing: "img/disk"`, "whole: 5 nodes")
-				same(group...)
-			},
-		},
-		"One file back": {
-			before: func() { removeAll(t, f.path("d", "data/home/report.odt")) },
-			after:  func(string) { same(group...) },
-		},
-		"A host is lost": {
-			before: func() { f.stop("b") },
-			after: func(printed string) {
-				says(printed, "node 1  unreachable  root@b:/data\n", "\n1 more node may be lost now\n", "recovered node 1: ")
-				want["f"] = want["b"]
-				same("a", "f", "c", "d", "e")
-			},
-		},
-		"A host comes, a host goes": {after: func(printed string) {
-			says(printed, "whole: 5 nodes")
-			same("a", "f", "c", "d", "e", "g")
-		}},
-		"The end": {after: func(printed string) {
-			same("a", "f", "c", "d", "e", "g")
-			for _, host := range []string{"a", "f", "c", "d", "e", "g"} {
-				if list, _ := os.ReadDir(f.path(host, "data/.volley")); list != nil {
-					t.Errorf("host %s has %v", host, list)
-				}
-			}
-		}},
-	}
-
+	o := newOperator(t)
+	acts := o.acts()
 	for len(commands) > 0 {
 		section, printed := commands[0].section, ""
 		act, ok := acts[section]
@@ -370,72 +361,20 @@ func TestOperations(t *testing.T) {
 			act.before()
 		}
 		for ; len(commands) > 0 && commands[0].section == section; commands = commands[1:] {
-			o := commands[0]
-			var end func()
+			c, end := commands[0], func() {}
 			if act.during != nil {
-				end = act.during(o.line)
+				end = act.during(c.line)
 			}
-			r := f.run(t, o.line)
-			if end != nil {
-				end()
-			}
-			t.Logf("$ %s\n%s%s", o.line, r.stdout, r.stderr)
-			if printed += r.stdout + r.stderr; r.code != o.code {
-				t.Fatalf("%s: exit code %d, want %d", o.line, r.code, o.code)
+			r := o.run(t, c.line)
+			end()
+			t.Logf("$ %s\n%s%s", c.line, r.stdout, r.stderr)
+			if printed += r.stdout + r.stderr; r.code != c.code {
+				t.Fatalf("%s: exit code %d, want %d", c.line, r.code, c.code)
 			}
 		}
 		act.after(printed)
 	}
 	for section := range acts {
 		t.Errorf("the page has no commands in a section %q", section)
-	}
-}
-
-// delivered is the beginning of which every new mail has a part.
-var delivered = bytes.Repeat([]byte("mail"), 5000)
-
-// writers append to a log of host a, and deliver and remove mail at host b, until they are ended.
-func (f *farm) writers(t *testing.T) (end func()) {
-	stop, done := make(chan struct{}), make(chan error, 2)
-	write := func(each func(n int) error) {
-		for n := 0; ; n++ {
-			select {
-			case <-stop:
-				done <- nil
-				return
-			case <-time.After(time.Millisecond):
-				if err := each(n); err != nil {
-					done <- err
-					return
-				}
-			}
-		}
-	}
-	log, mail := f.path("a", "data/log/app.log"), f.path("b", "data/mail")
-	go write(func(n int) error {
-		file, err := os.OpenFile(log, os.O_APPEND|os.O_WRONLY, 0)
-		if err == nil {
-			fmt.Fprintf(file, "line %d\n", n)
-			err = file.Close()
-		}
-		return err
-	})
-	go write(func(n int) error {
-		if n%4 == 0 { // so that less than half goes however long the run takes: more would be an accident
-			os.Remove(filepath.Join(mail, fmt.Sprint("new.", n-400)))
-		}
-		if n >= 8000 {
-			return nil
-		}
-		return os.WriteFile(filepath.Join(mail, fmt.Sprint("new.", n)), delivered[:n%len(delivered)], 0o600)
-	})
-	return func() {
-		t.Helper()
-		close(stop)
-		for range 2 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}
 	}
 }

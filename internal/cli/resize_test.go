@@ -9,69 +9,55 @@ import (
 	"testing"
 
 	"volley/internal/exit"
+	"volley/internal/groupfile"
 )
+
+// membersIn returns the directories that a group file names, in its order.
+func membersIn(t *testing.T, file string) []string {
+	t.Helper()
+	g, err := groupfile.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g.Dirs
+}
 
 // TestResize adds and removes nodes by a group file, which names those that there are at any time.
 func TestResize(t *testing.T) {
 	dirs := writeNodes(t, 6, 20_000)
 	before := contents(t, dirs)
-	file := filepath.Join(t.TempDir(), "group.yaml")
-	text := "# disks of the rack\ndigest: sha256\nmembers:\n"
-	for _, dir := range dirs[:4] {
-		text += "  - dir: " + dir + " # a disk\n"
-	}
-	if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+	file := writeGroup(t, dirs[:4], nil, "# disks of the rack", "digest: sha256")
+	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	do := func(code int, args ...string) string {
+	by := " --group " + file
+	resize := func(code int, flags string, texts ...string) {
 		t.Helper()
-		r := volleyRun(append(args, "--group", file)...)
-		if r.code != code {
-			t.Fatalf("volley %v: %+v", args, r)
-		}
-		return r.stdout + r.stderr
+		expect(t, code, "resize"+by+flags, nil, texts...)
 	}
-	lines := func() (list []string) {
-		for line := range strings.Lines(string(readFile(t, file))) {
-			if _, dir, ok := strings.Cut(line, "dir: "); ok {
-				dir, _, _ = strings.Cut(strings.TrimSpace(dir), " ")
-				list = append(list, dir)
-			}
-		}
-		return list
-	}
-	wants(t, do(exit.Absent, "resize", "--add", dirs[4]), "the group is not protected")
-	do(exit.OK, "protect", "--tolerate", "1")
+	resize(exit.Absent, " --add "+dirs[4], "the group is not protected")
+	expect(t, exit.OK, "protect --tolerate 1"+by, nil)
 	old := readFile(t, file)
-	wants(t, do(exit.OK, "resize", "--dry-run", "--add", dirs[4]), "added      "+dirs[4], "5 nodes", "nothing written")
+	resize(exit.OK, " --dry-run --add "+dirs[4], "added      "+dirs[4], "5 nodes", "nothing written")
 	if string(readFile(t, file)) != string(old) {
 		t.Errorf("a dry run has made %s", readFile(t, file))
 	}
 	t.Chdir(filepath.Dir(dirs[4]))
-	wants(t, do(exit.OK, "resize", "--add", filepath.Base(dirs[4]), "--tolerate", "2"), "added      "+dirs[4], "5 nodes, any 2 may be lost", "protected, generation 2")
+	resize(exit.OK, " --tolerate 2 --add "+filepath.Base(dirs[4]), "added      "+dirs[4], "5 nodes, any 2 may be lost", "protected, generation 2")
 	t.Chdir(t.TempDir())
-	if got := lines(); !slices.Equal(got, dirs[:5]) {
-		t.Errorf("%s: %q", readFile(t, file), got)
+	if got := membersIn(t, file); !slices.Equal(got, dirs[:5]) {
+		t.Errorf("%q", got)
 	}
-	wants(t, string(readFile(t, file)), "# disks of the rack", "tolerate: 2", "# a disk")
+	wants(t, string(readFile(t, file)), "# disks of the rack", "tolerate: 2")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
-	wants(t, do(exit.OK, "verify"), "whole: 5 nodes, any 2 may be lost, generation 2")
 	removeAll(t, dirs[0])
-	wants(t, do(exit.Usage, "resize", "--remove", dirs[0]), dirs[0]+" is missing what was protected: recover it first; --force gives it up")
-	wants(t, do(exit.Usage, "resize", "--remove", dirs[1]), dirs[0]+" is missing, with what was protected: recover it first, or remove the node")
-	if err := os.Mkdir(dirs[0], 0o700); err != nil {
-		t.Fatal(err)
-	}
-	wants(t, do(exit.Usage, "resize", "--remove", dirs[1]), dirs[0]+" is missing what was protected: recover it first; --force protects")
-	removeAll(t, dirs[4])
-	do(exit.OK, "recover")
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
-	wants(t, do(exit.OK, "resize", "--add", dirs[5], "--remove", dirs[0], "--remove", dirs[2], "--json"), `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
-	if got, want := lines(), []string{dirs[1], dirs[3], dirs[4], dirs[5]}; !slices.Equal(got, want) {
+	resize(exit.Usage, " --remove "+dirs[0], dirs[0]+" is missing what was protected: recover it first; --force gives it up")
+	resize(exit.Usage, " --remove "+dirs[1], dirs[0]+" is missing, with what was protected: recover it first, or remove the node")
+	expect(t, exit.OK, "recover"+by, nil)
+	resize(exit.OK, " --json --add "+dirs[5]+" --remove "+dirs[0]+" --remove "+dirs[2], `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
+	if got, want := membersIn(t, file), []string{dirs[1], dirs[3], dirs[4], dirs[5]}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for _, dir := range []string{dirs[0], dirs[2]} {
@@ -79,31 +65,28 @@ func TestResize(t *testing.T) {
 			t.Errorf("%s has a .volley", dir)
 		}
 	}
-	wants(t, do(exit.OK, "verify"), "whole: 4 nodes")
 	removeAll(t, dirs[3], dirs[4])
-	do(exit.OK, "recover")
+	expect(t, exit.OK, "recover"+by, nil)
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	r := volleyRun(append([]string{"verify"}, dirs[:5]...)...)
-	if r.code != exit.Usage {
-		t.Errorf("%+v", r)
-	}
 	now := []string{dirs[4], dirs[1], dirs[5], dirs[3]} // by node
-	wants(t, r.stderr, "the group was resized, ", "it has 4 nodes now, and 5 were given. Give those of all of them: "+strings.Join(now, ", "))
-	for _, x := range [][]string{
-		{"--add " + dirs[5] + ": ", "--add", dirs[5]},
-		{"it is named twice, or ", "--add", dirs[0], "--add", dirs[0]},
-		{"--remove x: want a directory as ", "--remove", "x"},
-		{"name the directories of one set", "--add", dirs[0], "--group-size", "2"},
-		{"0 are added and 0 removed"},
+	expect(t, exit.Usage, "verify", dirs[:5], "the group was resized, ", "it has 4 nodes now, and 5 were given. Give those of all of them: "+strings.Join(now, ", "))
+	for flags, want := range map[string]string{
+		" --add " + dirs[5]:                       "--add " + dirs[5] + ": ",
+		" --add " + dirs[0] + " --add " + dirs[0]: "it is named twice, or ",
+		" --remove x":                             "--remove x: want a directory as ",
+		" --remove 4":                             `"4" is to be removed, and is no node`,
+		" --group-size 2 --add " + dirs[0]:        "name the directories of one set",
+		" --accept all --add " + dirs[0]:          `--accept: "all": want changed, deleted`,
+		"":                                        "0 are added and 0 removed",
 	} {
-		wants(t, do(exit.Usage, append([]string{"resize"}, x[1:]...)...), x[0])
+		resize(exit.Usage, flags, want)
 	}
 	replaceIn(t, file, "members:", "step: latest\nmembers:")
-	wants(t, do(exit.Usage, "resize", "--add", dirs[0]), "it is of roots of snapshots")
+	resize(exit.Usage, " --add "+dirs[0], "it is of roots of snapshots")
 	replaceIn(t, file, "step: latest\nmembers:", "group-size: 3\nmembers:")
-	wants(t, do(exit.Usage, "resize", "--add", dirs[0]), "resize is for one group")
+	resize(exit.Usage, " --add "+dirs[0], "resize is for one group")
 }
 
 // TestResizeRemoved removes nodes that are there or lost, by their numbers in a group file, and says what stays. The same
@@ -112,100 +95,59 @@ func TestResizeRemoved(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 6, 100)
 	file := writeGroup(t, dirs, nil, "tolerate: 1")
-	mustRun(t, "protect", "--group", file)
+	by := " --group " + file
+	expect(t, exit.OK, "protect"+by, nil)
 	old := readFile(t, file)
 	removeAll(t, dirs[1])
-	do := func(code int, args ...string) string {
-		t.Helper()
-		r := volleyRun(append(append([]string{"resize"}, args...), "--group", file)...)
-		if r.code != code {
-			t.Fatalf("%v: %+v", args, r)
-		}
-		return r.stdout + r.stderr
-	}
-	wants(t, do(exit.Usage, "--remove", "6"), `"6" is to be removed, and is no node`)
-	wants(t, do(exit.Usage, "--remove", "none"), "--remove none: want a directory as ", "or the number of a node")
 	for range 2 {
 		rewrite(t, file, old)
-		wants(t, do(exit.OK, "--force", "--remove", "0", "--remove", "1", "--json"), `"removed"`, dirs[0], `"lost"`, dirs[1])
-		text := string(readFile(t, file))
-		for n, dir := range dirs {
-			if strings.Contains(text, dir) != (n > 1) {
-				t.Fatalf("%s", text)
-			}
+		expect(t, exit.OK, "resize --force --remove 0 --remove 1 --json"+by, nil, `"removed"`, dirs[0], `"lost"`, dirs[1])
+		if got := membersIn(t, file); !slices.Equal(got, dirs[2:]) {
+			t.Fatalf("%s", got)
 		}
-		mustRun(t, "verify", "--group", file)
+		expect(t, exit.OK, "verify"+by, nil)
 	}
 	removeAll(t, dirs[2])
-	wants(t, do(exit.OK, "--force", "--remove", dirs[2]), "removed    "+dirs[2]+", which is lost\n")
-	wants(t, do(exit.OK, "--remove", dirs[3]), "removed    "+dirs[3]+", whose files stay\n")
-	mustRun(t, "verify", "--group", file)
+	expect(t, exit.OK, "resize --force --remove "+dirs[2]+by, nil, "removed    "+dirs[2]+", which is lost\n")
+	expect(t, exit.OK, "resize --remove "+dirs[3]+by, nil, "removed    "+dirs[3]+", whose files stay\n")
+	expect(t, exit.OK, "verify"+by, nil)
 }
 
-// TestResizeFile resizes where the group file cannot be written: the group is resized, and the error says so.
+// TestResizeFile resizes where the group file cannot be written: the group is resized, and the error says so. A link to
+// a file that lies elsewhere stays: its relative directories lie beside the link, and the file gets what has changed.
 func TestResizeFile(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 4, 100)
-	file := writeGroup(t, dirs[:3], []string{"a", "b", "c"}, "tolerate: 1")
-	mustRun(t, "protect", "--group", file)
-	if r := volleyRun("resize", "--add", dirs[3], "--group", file); r.code != exit.Usage || !strings.Contains(r.stderr, "its members have domains") {
-		t.Errorf("%+v", r)
-	}
-	more := writeNodes(t, 4, 100)
-	file = writeGroup(t, more[:3], nil, "tolerate: 1")
-	mustRun(t, "protect", "--group", file)
-	if r := volleyRun("resize", "--add", more[3], "--group", file, "--strict"); r.code != exit.Wrong || !strings.Contains(r.stderr, "all nodes are on one disk") {
-		t.Errorf("%+v", r)
-	}
-	mustRun(t, "verify", "--group", file) // which has four members by now
-	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "dir:") != 4 {
-		t.Errorf("%v: %s", err, text)
-	}
-	if os.Geteuid() == 0 {
-		t.Skip("root may write everywhere")
-	}
-	file = writeGroup(t, dirs[:3], nil, "tolerate: 1")
-	if err := os.Chmod(filepath.Dir(file), 0o500); err != nil {
-		t.Fatal(err)
-	}
-	r := volleyRun("resize", "--add", dirs[3], "--group", file)
-	if err := os.Chmod(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if r.code == exit.OK || !strings.Contains(r.stderr, "the group is resized, and its file is as it was") {
-		t.Errorf("%+v", r)
-	}
-	mustRun(t, append([]string{"verify"}, dirs...)...)
-	mustRun(t, "resize", "--add", dirs[3], "--group", file) // the same command again
-	mustRun(t, "verify", "--group", file)
-}
-
-// TestResizeFileLink resizes by a link to a group file that lies elsewhere: its relative directories lie beside the
-// link, and the file itself gets what has changed.
-func TestResizeFileLink(t *testing.T) {
-	t.Parallel()
-	dirs := writeNodes(t, 4, 100)
+	domains := " --group " + writeGroup(t, dirs[:3], []string{"a", "b", "c"}, "tolerate: 1")
+	expect(t, exit.OK, "protect"+domains, nil)
+	expect(t, exit.Usage, "resize"+domains+" --add", dirs[3:], "its members have domains")
 	base := filepath.Dir(dirs[0])
-	file, link := filepath.Join(t.TempDir(), "group.yaml"), filepath.Join(base, "link.yaml")
-	text := "tolerate: 1\nmembers:\n"
-	for _, dir := range dirs {
-		text += "    - dir: ./" + filepath.Base(dir) + "\n"
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file, link := writeGroup(t, []string{"./node.0", "./node.1", "./node.2"}, nil, "tolerate: 1"), filepath.Join(base, "link.yaml")
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, "protect", "--group", link)
-	mustRun(t, "resize", "--remove", dirs[3], "--group", link)
-	if got := string(readFile(t, file)); strings.Contains(got, filepath.Base(dirs[3])) || !strings.Contains(got, filepath.Base(dirs[2])) {
+	by := " --group " + link
+	if os.Geteuid() != 0 { // who may write everywhere
+		if err := os.Chmod(filepath.Dir(file), 0o500); err != nil {
+			t.Fatal(err)
+		}
+		r := volleyRun(append(strings.Fields("resize"+by+" --add"), dirs[3])...)
+		if err := os.Chmod(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if r.code == exit.OK || !strings.Contains(r.stderr, "the group is resized, and its file is as it was") {
+			t.Errorf("%+v", r)
+		}
+		expect(t, exit.OK, "verify", dirs)
+	}
+	expect(t, exit.Wrong, "resize --strict"+by+" --add", dirs[3:], "all nodes are on one disk") // the same command again
+	expect(t, exit.OK, "verify"+by, nil)                                                        // of four members by now
+	if got := string(readFile(t, file)); strings.Count(got, "dir:") != 4 {
 		t.Errorf("the file is %s", got)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link: %v, %v", info, err)
 	}
-	mustRun(t, "verify", "--group", link)
 }
 
 // TestRanksResize has a process for each node: one more, and then one fewer, in other orders.

@@ -73,3 +73,10 @@ func resultIn(ctx context.Context, s *session.Invocation, args ...string) result
 	code := execute(ctx, s, args, &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
+
+func shell(t *testing.T, script string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("sh", append([]string{"-euc", script, "sh"}, args...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,49 +16,48 @@ func TestSetsLaunch(t *testing.T) {
 	f := newFleet(t)
 	dirs := writeNodes(t, 6, 20_000)
 	before := contents(t, dirs)
-	with := func(verb string, args ...string) []string {
+	hosts := []string{"host0:", "host1:", "host2:", "host3:", "host4:", "host5:"}
+	do := func(code int, words string) result {
+		t.Helper()
 		var at []string
 		for i, dir := range dirs {
-			at = append(at, fmt.Sprintf("host%d:%s", i, dir))
+			at = append(at, hosts[i]+dir)
 		}
 		file := writeGroup(t, at, []string{"A", "A", "B", "B", "C", "C"})
-		return slices.Concat([]string{verb}, f.flags, args, []string{"--group-size", "3", "--group", file})
+		r := f.run(slices.Concat(strings.Fields(words), f.flags, []string{"--group-size", "3", "--group", file})...)
+		if r.code != code {
+			t.Fatalf("%s: %+v", words, r)
+		}
+		return r
 	}
-	at := filepath.Join(t.TempDir(), "volley.prom")
-	text := f.must(t, with("protect", "--tolerate", "1", "--metrics", at)...)
-	if got := metricsOf(t, at, "protect"); got["nodes"] != 6 || got["generation"] != 1 {
+	metrics := filepath.Join(t.TempDir(), "volley.prom")
+	text := do(exit.OK, "protect --tolerate 1 --metrics "+metrics).stdout
+	if got := metricsOf(t, metrics, "protect"); got["nodes"] != 6 || got["generation"] != 1 {
 		t.Errorf("metrics of two sets: %v", got)
 	}
 	wants(t, text, "set 0 of 2: host0:"+dirs[0]+" (A), host2:"+dirs[2]+" (B), host4:"+dirs[4]+" (C)\n", "set 1 of 2: host1:")
-	if strings.Count(text, "protected, generation 1") != 2 {
-		t.Fatal(text)
-	}
 	removeAll(t, dirs[2], dirs[5])
 	dirs[2], dirs[5] = filepath.Join(t.TempDir(), "new.0"), filepath.Join(t.TempDir(), "new.1")
-	if text = f.must(t, with("recover")...); strings.Contains(text, "failure domain") {
+	if text := do(exit.OK, "recover").stdout; strings.Contains(text, "failure domain") {
 		t.Error(text)
 	}
-	if list := setsOf(t, f.must(t, with("verify", "--json")...)); len(list) != 2 || len(list[0].Report) == 0 || list[1].Domains[2] != "C" {
+	if list := setsOf(t, do(exit.OK, "verify --json").stdout); len(list) != 2 || len(list[0].Report) == 0 || list[1].Domains[2] != "C" {
 		t.Errorf("%+v", list)
 	}
 	if got := contents(t, dirs); !slices.Equal(got, before) {
 		t.Errorf("%q, want %q", got, before)
 	}
-	if r := f.run(append(f.of("verify", dirs[0], dirs[1]), "host0:"+dirs[0], "--group-size", "3")...); r.code != exit.Usage || !strings.Contains(r.stderr, "host0:"+dirs[0]+" is there twice") {
+	wants(t, do(exit.Usage, "recover --to "+t.TempDir()).stderr, "--to is for one group")
+	hosts[3] = "dead:"
+	r := do(exit.Failed, "protect --tolerate 1")
+	if strings.Count(r.stdout, "protected, generation 2") != 1 || strings.Count("\n"+r.stderr, "\nvolley: set 1: dead:") != 1 {
 		t.Errorf("%+v", r)
 	}
-	args := with("protect", "--tolerate", "1")
-	file := args[len(args)-1]
-	replaceIn(t, file, "host3:", "dead:")
-	r := f.run(args...)
-	if r.code == exit.OK || strings.Count(r.stdout, "protected, generation 2") != 1 || strings.Count("\n"+r.stderr, "\nvolley: set 1: dead:") != 1 {
+	if r := do(exit.Failed, "recover"); !strings.Contains(r.stderr, "No route to host") || strings.Contains(r.stdout, "recovered") {
 		t.Errorf("%+v", r)
 	}
-	args[0] = "recover"
-	if r := f.run(slices.DeleteFunc(args, func(a string) bool { return a == "--tolerate" || a == "1" })...); r.code == exit.OK || !strings.Contains(r.stderr, "No route to host") || strings.Contains(r.stdout, "recovered") {
-		t.Errorf("%+v", r)
-	}
-	if r := f.run(append(with("recover"), "--to", fmt.Sprint(t.TempDir()))...); r.code != exit.Usage || !strings.Contains(r.stderr, "--to is for one group") {
+	r = f.run(append(f.of("verify", dirs[0], dirs[1]), "host0:"+dirs[0], "--group-size", "3")...)
+	if r.code != exit.Usage || !strings.Contains(r.stderr, "host0:"+dirs[0]+" is there twice") {
 		t.Errorf("%+v", r)
 	}
 	f.ended(t)

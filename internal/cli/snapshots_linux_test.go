@@ -3,8 +3,10 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,19 +15,23 @@ import (
 	"volley/internal/exit"
 )
 
-// saveSnapshot writes a snapshot of every node, and returns the roots.
-func saveSnapshot(t *testing.T, base string, k, step int) (roots []string) {
+// saveSnapshot writes a snapshot below every root.
+func saveSnapshot(t *testing.T, roots []string, step int) {
 	t.Helper()
-	for n, dir := range writeNodes(t, k, 40_000+step) {
-		root := filepath.Join(base, fmt.Sprint("root.", n))
-		if err := os.MkdirAll(root, 0o755); err != nil {
+	for n, dir := range writeNodes(t, len(roots), 40_000+step) {
+		if err := os.MkdirAll(roots[n], 0o755); err != nil {
 			t.Fatal(err)
 		}
-		copyTree(t, dir, filepath.Join(root, ".new"))
-		if err := os.Rename(filepath.Join(root, ".new"), filepath.Join(root, fmt.Sprint("step-", step))); err != nil {
-			t.Fatal(err)
-		}
-		roots = append(roots, root)
+		copyTree(t, dir, filepath.Join(roots[n], fmt.Sprint("step-", step)))
+	}
+}
+
+// newRoots returns the names of directories that do not exist.
+func newRoots(t *testing.T, k int) (roots []string) {
+	t.Helper()
+	base := t.TempDir()
+	for n := range k {
+		roots = append(roots, filepath.Join(base, fmt.Sprint("root.", n)))
 	}
 	return roots
 }
@@ -34,89 +40,72 @@ func saveSnapshot(t *testing.T, base string, k, step int) (roots []string) {
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	engines := map[string]func(args ...string) result{
-		"one process": func(args ...string) result { return volleyRun(args...) },
-		"ssh":         func(args ...string) result { return f.run(f.of(args...)...) },
-		"tcp": func(args ...string) result {
-			first := slices.IndexFunc(args, filepath.IsAbs)
-			roots := args[first:]
-			run := newRanks(t, len(roots), nil, append(slices.Clone(args[:first]), "{ROOT}")...)
-			for r, c := range run.commands {
-				c.Args[len(c.Args)-1] = roots[r]
-			}
-			codes, text := run.do()
+	protects := map[string]string{"group file": "protect"} // which has the flags
+	for name, run := range map[string]func(words, roots []string) result{
+		"group file": func(words, roots []string) result { // in which flags may be that some verbs have not
+			file := writeGroup(t, roots, nil, "tolerate: 2", "step: latest", "retain: 2")
+			return volleyRun(append(words, "--group", file)...)
+		},
+		"ssh": func(words, roots []string) result { return f.run(f.of(slices.Concat(words, roots)...)...) },
+		"tcp": func(words, roots []string) result {
+			codes, text := newRanks(t, len(roots), func(r int, c *exec.Cmd) { c.Args = append(c.Args, roots[r]) }, words...).do()
 			return result{code: slices.Max(codes), stdout: text, stderr: text}
 		},
-	}
-	for name, do := range engines {
+	} {
 		t.Run(name, func(t *testing.T) {
-			base := t.TempDir()
-			var roots []string
-			with := func(args ...string) []string { return append(args, roots...) }
-			for step := range 4 {
-				roots = saveSnapshot(t, base, 4, 9+step)
-				if step == 3 { // which no node has protected when two are lost
-					break
+			roots := newRoots(t, 4)
+			do := func(code int, words string, texts ...string) string {
+				t.Helper()
+				r := run(strings.Fields(words), roots)
+				if r.code != code {
+					t.Fatalf("%s: %+v", words, r)
 				}
-				r := do(with("protect", "--step", "latest", "--tolerate", "2", "--retain", "2")...)
-				if r.code != exit.OK || strings.Count(r.stdout, fmt.Sprintf("snapshot   step-%d\n", 9+step)) != 1 {
-					t.Fatalf("%+v", r)
+				wants(t, r.stdout+r.stderr, texts...)
+				return r.stdout
+			}
+			for step := 9; step <= 11; step++ {
+				saveSnapshot(t, roots, step)
+				snapshot := fmt.Sprintf("snapshot   step-%d\n", step)
+				if text := do(exit.OK, cmp.Or(protects[name], "protect --step latest --tolerate 2 --retain 2")); strings.Count(text, snapshot) != 1 {
+					t.Fatal(text)
 				}
 			}
-			want := dataOfAll(t, []string{filepath.Join(roots[0], "step-11"), filepath.Join(roots[1], "step-11"), filepath.Join(roots[2], "step-11"), filepath.Join(roots[3], "step-11")})
-			for _, n := range []int{0, 2} {
-				if err := os.RemoveAll(roots[n]); err != nil {
-					t.Fatal(err)
-				}
+			saveSnapshot(t, roots, 12) // which no node has protected when two are lost
+			var steps []string
+			for _, n := range []int{3, 0, 1, 2} {
+				steps = append(steps, filepath.Join(roots[n], "step-11"))
 			}
+			want := dataOfAll(t, steps)
+			removeAll(t, roots[0], roots[2])
 			roots = []string{roots[3], roots[0], roots[1], roots[2]}
-			r := do(with("snapshots")...)
-			for _, text := range []string{"\n12    no", "2 of 4  incomplete: it is not protected, and missing or empty at", "recoverable: not whole at "} {
-				if r.code != exit.OK || !strings.Contains(r.stdout, text) {
-					t.Errorf("%+v: want %q", r, text)
-				}
+			do(exit.OK, "snapshots", "\n12    no", "2 of 4  incomplete: it is not protected, and missing or empty at", "recoverable: not whole at ")
+			if text := do(exit.OK, "snapshots --json", `"latest": 11,`); strings.Contains(text, `"step": 9,`) {
+				t.Error(text)
 			}
-			if r := do(with("snapshots", "--json")...); !strings.Contains(r.stdout, `"latest": 11,`) || strings.Contains(r.stdout, `"step": 9,`) {
-				t.Errorf("%+v", r)
+			do(exit.OK, "recover --step latest --json", `"step": 11,`, "step-12 is passed over")
+			if got := dataOfAll(t, steps); !slices.Equal(got, want) {
+				t.Fatalf("%q: want %q", got, want)
 			}
-			r = do(with("recover", "--step", "latest", "--json")...)
-			if r.code != exit.OK || !strings.Contains(r.stdout, `"step": 11,`) || !strings.Contains(r.stdout, "step-12 is passed over") {
-				t.Fatalf("%+v", r)
+			for _, verb := range []string{"verify --step latest", "verify --step 11", "status --step latest", "status --step 11"} {
+				do(exit.OK, verb, "step-11")
 			}
-			var got []string
-			for _, n := range []int{1, 2, 3, 0} {
-				got = append(got, filepath.Join(roots[n], "step-11"))
+			if text := do(exit.Wrong, "verify --step 10"); strings.Count(text, "  lost  ") != 2 {
+				t.Error(text)
 			}
-			if is := dataOfAll(t, got); !slices.Equal(is, want) {
-				t.Fatalf("%q: want %q", is, want)
-			}
-			for _, verb := range []string{"verify", "status"} {
-				for _, which := range [][]string{{"--step", "latest"}, {"--step", "11"}} {
-					if r := do(with(append([]string{verb}, which...)...)...); r.code != exit.OK || !strings.Contains(r.stdout, "step-11") {
-						t.Errorf("%+v", r)
-					}
-				}
-			}
-			if r := do(with("verify", "--step", "10")...); r.code != exit.Wrong || strings.Count(r.stdout, "  lost  ") != 2 {
-				t.Errorf("%+v", r)
-			}
-			if r := do(with("recover", "--step", "10")...); r.code != exit.OK {
-				t.Errorf("%+v", r)
-			}
-			if r := do(with("protect", "--step", "12", "--tolerate", "2")...); r.code != exit.Usage || !strings.Contains(r.stderr, "step-12 is not at every node: ") {
-				t.Errorf("%+v", r)
-			}
+			do(exit.OK, "recover --step 10")
+			do(exit.Usage, "protect --step 12 --tolerate 2", "step-12 is not at every node: ")
 		})
 	}
 	f.ended(t)
 }
 
-// TestSnapshotsMisuse gives flags that make no sense.
+// TestSnapshotsMisuse gives flags that make no sense. Where all that says that the newest snapshot is protected is
+// damaged, no older one takes its place, unless the command line names it.
 func TestSnapshotsMisuse(t *testing.T) {
 	t.Parallel()
-	roots := saveSnapshot(t, t.TempDir(), 3, 1)
-	for args, want := range map[string]string{
-		"protect --tolerate 1 --retain 2":                          "--retain 2: want how many snapshots of roots stay",
+	roots := newRoots(t, 3)
+	saveSnapshot(t, roots, 1)
+	for words, want := range map[string]string{
 		"protect --tolerate 1 --step latest --retain -1":           "--retain -1:",
 		"protect --tolerate 1 --step -3":                           "--step: \"-3\": want latest, or a number, 0 or more",
 		"protect --tolerate 1 --step x":                            "--step: \"x\": want latest",
@@ -124,24 +113,25 @@ func TestSnapshotsMisuse(t *testing.T) {
 		"snapshots --group-size 3":                                 "--group-size: snapshots are of one group",
 		"recover --step 7":                                         "all nodes are lost",
 		"protect --tolerate 1 --step latest " + roots[0] + "/none": "no step-N (N a number without leading zeros) is at every node",
+		"snapshots /dev/null":                                      "is not a directory: name the root",
 	} {
-		r := volleyRun(append(strings.Fields(args), roots...)...)
-		if r.code != exit.Usage || !strings.Contains(r.stderr, want) {
-			t.Errorf("%s: %+v: want %q", args, r, want)
-		}
+		expect(t, exit.Usage, words, roots, want)
 	}
-	if r := volleyRun(append([]string{"verify", "--step", "latest"}, roots...)...); r.code != exit.Absent || !strings.Contains(r.stderr, "no snapshot can be recovered: step-1: it is not protected") {
-		t.Errorf("%+v", r)
-	}
-	if err := os.WriteFile(roots[0]+".file", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if r := volleyRun("snapshots", roots[0]+".file", roots[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "is not a directory: name the root") {
-		t.Errorf("%+v", r)
-	}
+	expect(t, exit.Absent, "verify --step latest", roots, "no snapshot can be recovered: step-1: it is not protected")
 	for _, root := range roots {
 		if has, err := os.ReadDir(root); err != nil || len(has) != 1 {
 			t.Errorf("%s has %v, %v", root, has, err)
 		}
 	}
+	expect(t, exit.OK, "protect --step latest --tolerate 1", roots)
+	saveSnapshot(t, roots, 2)
+	expect(t, exit.OK, "protect --step latest --tolerate 1", roots)
+	for _, root := range roots {
+		if err := os.Truncate(filepath.Join(root, "step-2/.volley/generation.1/manifest.json"), 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, exit.Usage, "recover --step latest", roots, "step-2: ", "generation.1/manifest.json", "no older snapshot takes its place", "--step N")
+	expect(t, exit.OK, "snapshots", roots, "unclear: ", "in force")
+	expect(t, exit.OK, "recover --step 1", roots)
 }

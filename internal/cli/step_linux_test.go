@@ -4,80 +4,41 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"volley/engine"
 	"volley/internal/exit"
-	"volley/internal/testprogram"
 )
 
-// fakeSrun is srun -nN for tests: it starts N processes here with the variables of a step, passes on a SIGTERM, and
-// ends with their largest exit code. A bash that waits may not survive a second SIGTERM, which the kernel sends where the
-// threads of a parent are killed one by one: so the processes have one of their own when it ends.
-const fakeSrun = `#!/bin/bash
-n=${1#-n}; shift
-export SLURM_STEP_NUM_TASKS=$n SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=%d
-trap 'n=0; kill -TERM $(jobs -p)' TERM # before there are any, on a busy machine too
-for ((i = 0; i < n; i++)); do SLURM_PROCID=$i setpriv --pdeathsig TERM "${@//RANK/$i}" & pids+=($!); done
-most=0
-for p in "${pids[@]}"; do
-	while :; do wait "$p"; code=$?; kill -0 "$p" 2>/dev/null || break; done
-	((code > most)) && most=$code
-done
-exit $most
-`
-
-// newSrun returns the fake srun.
-func newSrun(t *testing.T) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "srun")
-	if err := testprogram.Write(name, fmt.Appendf(nil, fakeSrun, os.Getpid())); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
-// TestStep has a step of several processes protect, recover and verify, with metrics.
+// TestStep has the places of processes in the variables of a Slurm step: they protect, recover and verify, with metrics.
 func TestStep(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t) // its mark finds the processes
-	srun, self := newSrun(t), thisProgram(t)
 	dirs := writeNodes(t, 3, 100_000)
-	pattern := strings.TrimSuffix(dirs[0], "0") + "RANK"
-	at := filepath.Join(t.TempDir(), "volley.prom")
-	want := fmt.Sprint(filesOf(t, dirs[1]))
-	run := func(verb string, flags ...string) result {
-		secret, _ := engine.NewSecret().MarshalText()
-		p := f.command(t, slices.Concat([]string{verb, "--port", "7200-7263"}, flags, []string{pattern})...)
-		p.Path, p.Args = srun, slices.Concat([]string{srun, "-n3", self}, p.Args[1:])
-		p.Env = append(p.Env, engine.SecretVariable+"="+string(secret))
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
+	metrics := filepath.Join(t.TempDir(), "volley.prom")
+	want := contents(t, dirs)
+	run := func(code int, said string, args ...string) {
+		t.Helper()
+		codes, text := newRankProcesses(t, 3, func(r int, c *exec.Cmd) {
+			c.Args = slices.Concat(c.Args[:2], args[1:], []string{dirs[r]})
+			c.Env = append(c.Env, "SLURM_STEP_NUM_TASKS=3", fmt.Sprint("SLURM_PROCID=", r), "SLURM_STEP_NODELIST=localhost", fmt.Sprint("SLURM_JOB_ID=", os.Getpid()))
+		}, args...).do()
+		if !allAre(codes, code) || strings.Count(text, said) != 1 {
+			t.Fatalf("%q: exit codes %v: %s", args, codes, text)
 		}
-		return p.end(t)
 	}
-	if r := run("protect", "--tolerate", "1", "--metrics", at); r.code != exit.OK || strings.Count(r.stdout, "protected, generation 1") != 1 {
-		t.Fatalf("%+v", r)
-	}
-	if got := metricsOf(t, at, "protect"); got["success"] != 1 || got["nodes"] != 3 {
+	run(exit.OK, "protected, generation 1", "protect", "--port", "7200-7263", "--tolerate", "1", "--metrics", metrics)
+	if got := metricsOf(t, metrics, "protect"); got["success"] != 1 || got["nodes"] != 3 {
 		t.Errorf("%v", got)
 	}
-	if err := os.RemoveAll(dirs[1]); err != nil {
-		t.Fatal(err)
+	removeAll(t, dirs[1])
+	run(exit.Wrong, "volley: ", "verify")
+	run(exit.OK, "recovered ", "recover")
+	if got := contents(t, dirs); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
-	if r := run("verify"); r.code != exit.Wrong || strings.Count(r.stderr, "volley: ") != 1 {
-		t.Errorf("%+v", r)
-	}
-	if r := run("recover"); r.code != exit.OK || fmt.Sprint(filesOf(t, dirs[1])) != want {
-		t.Errorf("%+v", r)
-	}
-	if r := run("verify", "--log-format", "json", "--json=x"); r.code != exit.Usage || !strings.Contains(r.stderr, "--json") {
-		t.Errorf("%+v", r)
-	}
-	f.ended(t)
 }
 
 // TestLogJSON reads the log of launches and ranks as records.

@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -155,58 +154,6 @@ func moduleName(t *testing.T) string {
 	return strings.TrimSpace(strings.TrimPrefix(strings.SplitN(string(file), "\n", 2)[0], "module"))
 }
 
-// levels are the packages from the bottom up: none imports one of a higher level.
-var levels = []struct {
-	what     string
-	packages string
-}{
-	{"know nothing of packets", "files internal/claims internal/deps internal/fuzzlimit internal/hugepage internal/located internal/memo internal/pace internal/poll internal/powercut internal/printable internal/race internal/rapidseed internal/report internal/sharedmemory internal/twosums internal/verifyall"},
-	{"disks", "internal/disk internal/testprogram"},
-	{"arithmetic", "field"},
-	{"what is to be done with symbols", "plan internal/pointset"},
-	{"which matrix, and what a plan costs", "matrix sim"},
-	{"algorithms, and whether a plan is right", "algo verify"},
-	{"messages", "transport"},
-	{"messages that are late or lost", "internal/delay internal/faulty"},
-	{"ranks at work: on a plan, and together", "executor collective engine internal/code internal/runcheck"},
-	{"encode", ""},
-	{"what is kept: files, nodes", "coded group"},
-	{"what commands share", "internal/exit internal/selection internal/comparison internal/sets internal/ssh internal/launch internal/groupfile internal/grouptext internal/gauges"},
-	{"a session of the command line", "internal/cli/session"},
-	{"ranks that join a run", "internal/cli/ranks"},
-	{"verbs", "internal/cli/schedules internal/cli/groups"},
-	{"the command line", "internal/cli"},
-	{"programs", "cmd/volley cmd/libvolley"},
-}
-
-// TestLevels checks that no package imports one of a higher level.
-func TestLevels(t *testing.T) {
-	level := map[string]int{}
-	for i, l := range levels {
-		for _, folder := range strings.Split(l.packages, " ") {
-			level[folder] = i
-		}
-	}
-	// of returns the folder that levels name, in which the package is.
-	of := func(name string) string {
-		for folder := name; folder != "."; folder = path.Dir(folder) {
-			if _, ok := level[folder]; ok {
-				return folder
-			}
-		}
-		t.Errorf("%q has no level", name)
-		return ""
-	}
-	for name, imports := range allowed {
-		from := of(name)
-		for _, i := range imports {
-			if to := of(i); level[to] > level[from] {
-				t.Errorf("%s, of %q, imports %s, of %q: want none of a higher level", name, levels[level[from]].what, i, levels[level[to]].what)
-			}
-		}
-	}
-}
-
 // root is where the module is.
 const root = "../.."
 
@@ -247,33 +194,46 @@ func packages(t *testing.T, f func(name string, pkg *build.Package)) {
 	}
 }
 
-// TestErrorNames checks that each type of error of an internal package has a name in a package that others can import,
-// so that their errors.As finds it.
-func TestErrorNames(t *testing.T) {
-	inside, named := map[string]bool{}, map[string]bool{}
+// sources calls f for each node of each source file of each package of the module.
+func sources(t *testing.T, f func(name, file string, pkg *build.Package, n ast.Node)) {
+	t.Helper()
 	packages(t, func(name string, pkg *build.Package) {
-		if slices.Contains(commandLine, name) {
-			return
-		}
-		hidden := slices.Contains(strings.Split(name, "/"), "internal")
-		for _, file := range pkg.GoFiles {
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.CgoFiles) {
 			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			ast.Inspect(tree, func(n ast.Node) bool {
-				x, ok := n.(*ast.TypeSpec)
-				switch {
-				case !ok || !strings.HasSuffix(x.Name.Name, "Error") || !x.Name.IsExported():
-				case hidden && !x.Assign.IsValid():
-					inside[pkg.Name+"."+x.Name.Name] = true
-				case !hidden && x.Assign.IsValid():
-					if of, ok := x.Type.(*ast.SelectorExpr); ok {
-						named[of.X.(*ast.Ident).Name+"."+of.Sel.Name] = true
-					}
-				}
-				return true
-			})
+			for n := range ast.Preorder(tree) {
+				f(name, file, pkg, n)
+			}
+		}
+	})
+}
+
+// calledOf returns the package, or other name, and what is selected of it.
+func calledOf(n ast.Node) (of *ast.Ident, selected string) {
+	if x, ok := n.(*ast.SelectorExpr); ok {
+		if of, ok := x.X.(*ast.Ident); ok {
+			return of, x.Sel.Name
+		}
+	}
+	return &ast.Ident{}, ""
+}
+
+// TestErrorNames checks that each type of error of an internal package has a name in a package that others can import,
+// so that their errors.As finds it.
+func TestErrorNames(t *testing.T) {
+	inside, named := map[string]bool{}, map[string]bool{}
+	sources(t, func(name, _ string, pkg *build.Package, n ast.Node) {
+		x, ok := n.(*ast.TypeSpec)
+		switch {
+		case !ok || !strings.HasSuffix(x.Name.Name, "Error") || !x.Name.IsExported() || slices.Contains(commandLine, name):
+		case hidden(name) && !x.Assign.IsValid():
+			inside[pkg.Name+"."+x.Name.Name] = true
+		case !hidden(name) && x.Assign.IsValid():
+			if of, selected := calledOf(x.Type); selected != "" {
+				named[of.Name+"."+selected] = true
+			}
 		}
 	})
 	for x := range inside {
@@ -299,24 +259,13 @@ var commandLine = []string{"internal/cli/session", "internal/launch", "internal/
 
 // TestLogs checks that a package logs where its caller says, and never to the default log of the program.
 func TestLogs(t *testing.T) {
-	packages(t, func(name string, pkg *build.Package) {
-		if slices.Contains(programs, name) {
+	sources(t, func(name, file string, pkg *build.Package, n ast.Node) {
+		of, selected := calledOf(n)
+		if slices.Contains(programs, name) || of.Obj != nil {
 			return
 		}
-		for _, file := range slices.Concat(pkg.GoFiles, pkg.CgoFiles) {
-			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(tree, func(n ast.Node) bool {
-				if x, ok := n.(*ast.SelectorExpr); ok {
-					of, ok := x.X.(*ast.Ident)
-					if ok && of.Obj == nil && (of.Name == "slog" && slices.Contains(defaultLog, x.Sel.Name) || of.Name == "log" && slices.Contains(pkg.Imports, "log")) {
-						t.Errorf("%s/%s uses %s.%s: log to a *slog.Logger of the options", name, file, of.Name, x.Sel.Name)
-					}
-				}
-				return true
-			})
+		if of.Name == "slog" && slices.Contains(defaultLog, selected) || of.Name == "log" && slices.Contains(pkg.Imports, "log") {
+			t.Errorf("%s/%s uses %s.%s: log to a *slog.Logger of the options", name, file, of.Name, selected)
 		}
 	})
 }
@@ -334,23 +283,14 @@ var changing = strings.Fields("Chmod Chown Chtimes CopyFS Create CreateTemp Lcho
 // each of its calls. Package disk has such a test for whole files.
 func TestWrites(t *testing.T) {
 	found := map[string]bool{}
-	packages(t, func(name string, pkg *build.Package) {
-		for _, file := range slices.Concat(pkg.GoFiles, pkg.CgoFiles) {
-			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(tree, func(n ast.Node) bool {
-				if call, ok := n.(*ast.SelectorExpr); ok && slices.Contains(changing, call.Sel.Name) {
-					if of, ok := call.X.(*ast.Ident); ok && of.Name == "os" {
-						found[name] = true
-						if !slices.Contains(writers, name) {
-							t.Errorf("%s/%s calls os.%s: write by package disk", name, file, call.Sel.Name)
-						}
-					}
-				}
-				return true
-			})
+	sources(t, func(name, file string, _ *build.Package, n ast.Node) {
+		of, selected := calledOf(n)
+		if of.Name != "os" || !slices.Contains(changing, selected) {
+			return
+		}
+		found[name] = true
+		if !slices.Contains(writers, name) {
+			t.Errorf("%s/%s calls os.%s: write by package disk", name, file, selected)
 		}
 	})
 	for _, name := range writers {

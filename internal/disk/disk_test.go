@@ -2,7 +2,6 @@ package disk_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,55 +34,52 @@ func openOn(t *testing.T, on disk.Disk, path string) disk.Dir {
 	return d
 }
 
-// TestLock checks who gets a lock, and what the others are told.
+// TestLock checks who gets a lock, and what the others are told, on disks of both kinds.
 func TestLock(t *testing.T) {
 	t.Parallel()
-	path := t.TempDir()
-	d := openOn(t, quick, path)
-	mine := disk.HolderOf("protect", "run")
-	unlock, err := d.Lock("lock", false, mine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, shared := range []bool{false, true} {
-		_, err := openOn(t, quick, path).Lock("lock", shared, disk.HolderOf("recover", "other"))
-		busy := new(files.BusyError)
-		if !errors.As(err, &busy) || busy.Holder.PID != os.Getpid() || busy.Holder.Verb != "protect" || busy.Holder.Run != "run" || !busy.Holder.Since.Equal(mine.Since) {
-			t.Errorf("shared %v: %+v", shared, err)
+	m := disktest.NewMachine()
+	m.MkdirAll("/d", 0o755)
+	for path, on := range map[string]func() disk.Disk{t.TempDir(): func() disk.Disk { return quick }, "/d": func() disk.Disk { return m.Process() }} {
+		d, other := openOn(t, on(), path), openOn(t, on(), path)
+		mine := disk.HolderOf("protect", "run")
+		lock := func(d disk.Dir, shared bool, holder files.Holder) func(remove bool) {
+			t.Helper()
+			unlock, err := d.Lock("lock", shared, holder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return unlock
 		}
-	}
-	// A lock that names this very rank is one that it has given back: whose it is now is not known.
-	busy := new(files.BusyError)
-	if _, err := openOn(t, quick, path).Lock("lock", false, mine); !errors.As(err, &busy) || busy.Holder != (files.Holder{}) {
-		t.Errorf("its own name: %+v", err)
-	}
-	unlock(false)
-	one, err := d.Lock("lock", true, disk.HolderOf("verify", "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := openOn(t, quick, path).Lock("lock", true, disk.HolderOf("verify", "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Lock("lock", false, mine); !errors.As(err, new(*files.BusyError)) {
-		t.Errorf("exclusive beside two shared: %v", err)
-	}
-	one(true)
-	if _, err := os.Lstat(filepath.Join(path, "lock")); err != nil {
-		t.Errorf("the file of a lock that another still has: %v", err)
-	}
-	two(true)
-	if _, err := os.Lstat(filepath.Join(path, "lock")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file of a shared lock: %v", err)
-	}
-	unlock, err = d.Lock("lock", false, mine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock(true)
-	if _, err := os.Lstat(filepath.Join(path, "lock")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the lock's file: %v", err)
+		there := func(want bool, when string) {
+			t.Helper()
+			if _, err := d.Lstat("lock"); want != (err == nil) {
+				t.Errorf("%s: the lock's file: %v", when, err)
+			}
+		}
+		unlock := lock(d, false, mine)
+		for _, shared := range []bool{false, true} {
+			_, err := other.Lock("lock", shared, disk.HolderOf("recover", "other"))
+			busy := new(files.BusyError)
+			if !errors.As(err, &busy) || busy.Path != d.Path() || busy.Holder.PID != os.Getpid() || busy.Holder.Verb != "protect" || busy.Holder.Run != "run" || !busy.Holder.Since.Equal(mine.Since) {
+				t.Errorf("shared %v: %+v", shared, err)
+			}
+		}
+		// A lock that names this very rank is one that it has given back: whose it is now is not known.
+		busy := new(files.BusyError)
+		if _, err := other.Lock("lock", false, mine); path != "/d" && (!errors.As(err, &busy) || busy.Holder != (files.Holder{})) {
+			t.Errorf("its own name: %+v", err)
+		}
+		unlock(false)
+		one, two := lock(d, true, disk.HolderOf("verify", "a")), lock(other, true, disk.HolderOf("verify", "b"))
+		if _, err := d.Lock("lock", false, mine); !errors.As(err, new(*files.BusyError)) {
+			t.Errorf("exclusive beside two shared: %v", err)
+		}
+		one(true)
+		there(true, "another still has it")
+		two(true)
+		there(false, "shared by nobody")
+		lock(d, false, mine)(true)
+		there(false, "given back")
 	}
 }
 
@@ -198,44 +194,6 @@ func TestUnmake(t *testing.T) {
 	m.Remove("/a/b/c/d")
 	if undo(); m.Exists("/a/b") {
 		t.Error("an empty directory is left")
-	}
-}
-
-// TestMakeInterrupted interrupts what makes directories at each call: whoever finds them made, by itself or by another
-// run, has them last.
-func TestMakeInterrupted(t *testing.T) {
-	t.Parallel()
-	for name, run := range map[string]func(*disktest.Process) error{
-		"Make": func(p *disktest.Process) error {
-			_, err := disk.Make(p, "/d/a/b", 0o755)
-			return err
-		},
-		"MkdirAll": func(p *disktest.Process) error {
-			d, err := p.Open("/d")
-			if err != nil {
-				return err
-			}
-			return disk.MkdirAll(d, "a/b", 0o755)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := disktest.NewMachine()
-			m.MkdirAll("/d", 0o755)
-			sweep := disktest.Sweep{Machine: m, Run: run, Check: func(x *disktest.Interrupted) error {
-				if x.Err != nil {
-					if err := run(x.Machine.Process()); err != nil {
-						return fmt.Errorf("again: %w", err)
-					}
-				}
-				if x.Machine.PowerCut(nil); !x.Machine.Exists("/d/a/b") {
-					return errors.New("it is lost")
-				}
-				return nil
-			}}
-			if n := sweep.Test(t); n < 30 {
-				t.Errorf("%d runs were interrupted", n)
-			}
-		})
 	}
 }
 

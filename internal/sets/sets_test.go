@@ -36,6 +36,18 @@ func settle(members []Member, list []NodeSet) {
 	}
 }
 
+// settled returns members of domains, with the places that they get in sets of a size.
+func settled(t *testing.T, domains string, size int) ([]Member, []NodeSet) {
+	t.Helper()
+	members := membersOf(domains)
+	list, err := Choose(members, size, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(members, list)
+	return members, list
+}
+
 // checked fails unless every member has one place, and members that had one have kept it. It reports whether
 // two members of a set are in one domain.
 func checked(t *testing.T, members []Member, list []NodeSet, size int) (shared bool) {
@@ -111,57 +123,25 @@ func possible(members []Member, free []int, rooms []int, domains []map[string]bo
 // TestChooseAll compares all assignments of few members, in up to four domains, with trying all.
 func TestChooseAll(t *testing.T) {
 	t.Parallel()
-	const labels = "-abc"
 	refused, kept := 0, 0
 	for k := 2; k <= verifyall.Pick(6, 7); k++ {
 		for size := 2; size <= k; size++ {
 			sets := (k + size - 1) / size
-			var rooms []int
-			for i := range sets {
-				rooms = append(rooms, (k+i)/sets)
+			if k/sets < 2 {
+				if list, err := Choose(membersOf(strings.Repeat("-", k)), size, true); err == nil {
+					t.Fatalf("%d in sets of %d: %+v", k, size, list)
+				}
+				continue
 			}
 			for code := range 1 << (2 * k) {
 				text := make([]byte, k)
 				for i := range text {
-					text[i] = labels[code>>(2*i)&3]
+					text[i] = "-abc"[code>>(2*i)&3]
 				}
-				members := membersOf(string(text))
-				list, err := Choose(members, size, true)
-				if k/sets < 2 {
-					if err == nil {
-						t.Fatalf("%d in sets of %d: %+v", k, size, list)
-					}
-					continue
-				}
-				domains := make([]map[string]bool, sets)
-				var all []int
-				for i := range domains {
-					domains[i] = map[string]bool{}
-				}
-				for i := range members {
-					all = append(all, i)
-				}
-				want := possible(members, all, rooms, domains)
-				if want != (err == nil) {
-					t.Fatalf("%s in sets of %d: possible %v, got %v", text, size, want, err)
-				}
-				if err == nil {
+				if fits(t, string(text), size, sets) {
 					kept++
-					if checked(t, members, list, size) {
-						t.Fatalf("%s in sets of %d: %+v", text, size, list)
-					}
-					continue
-				}
-				refused++
-				if _, advice, ok := strings.Cut(err.Error(), "sets of at most "); ok {
-					var n int
-					fmt.Sscan(advice, &n)
-					if _, err := Choose(members, n, true); err != nil && k/((k+n-1)/n) > 1 {
-						t.Fatalf("%s: sets of %d do not help: %v", text, n, err)
-					}
-				}
-				if list, err = Choose(members, size, false); err != nil || !checked(t, members, list, size) {
-					t.Fatalf("%s: %v", text, err)
+				} else {
+					refused++
 				}
 			}
 		}
@@ -169,6 +149,42 @@ func TestChooseAll(t *testing.T) {
 	if refused < 1000 || kept < 1000 {
 		t.Errorf("%d refused, %d kept", refused, kept)
 	}
+}
+
+// fits reports whether members of the domains can be kept apart in sets. It fails where [Choose] finds otherwise, or
+// advises what does not help.
+func fits(t *testing.T, text string, size, sets int) bool {
+	t.Helper()
+	members := membersOf(text)
+	var rooms, all []int
+	var domains []map[string]bool
+	for i := range sets {
+		rooms, domains = append(rooms, (len(text)+i)/sets), append(domains, map[string]bool{})
+	}
+	for i := range members {
+		all = append(all, i)
+	}
+	list, err := Choose(members, size, true)
+	if want := possible(members, all, rooms, domains); want != (err == nil) {
+		t.Fatalf("%s in sets of %d: possible %v, got %v", text, size, want, err)
+	}
+	if err == nil {
+		if checked(t, members, list, size) {
+			t.Fatalf("%s in sets of %d: %+v", text, size, list)
+		}
+		return true
+	}
+	if _, advice, ok := strings.Cut(err.Error(), "sets of at most "); ok {
+		var n int
+		fmt.Sscan(advice, &n)
+		if _, err := Choose(members, n, true); err != nil && len(text)/((len(text)+n-1)/n) > 1 {
+			t.Fatalf("%s: sets of %d do not help: %v", text, n, err)
+		}
+	}
+	if list, err = Choose(members, size, false); err != nil || !checked(t, members, list, size) {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return false
 }
 
 // TestChooseAgain loses members of an assignment: the same order gives all their places back; any other order, with other
@@ -183,75 +199,47 @@ func TestChooseAgain(t *testing.T) {
 		for i := range text {
 			text[i] = "-abcdef"[rng.IntN(7)]
 		}
-		members := membersOf(string(text))
-		list, err := Choose(members, size, false)
-		if err != nil {
+		if k/((k+size-1)/size) < 2 {
 			continue
 		}
-		settle(members, list)
+		members, list := settled(t, string(text), size)
 		again := slices.Clone(members)
-		var lost []int
 		empty := rng.IntN(2) == 0
 		for i := range again {
-			if rng.IntN(3) == 0 && len(lost) < 5 {
+			if rng.IntN(3) == 0 {
 				again[i].Identity = protection.Identity{Node: -1, Empty: empty}
-				lost = append(lost, i)
 			}
 		}
-		whole := func(s NodeSet) bool {
-			return slices.ContainsFunc(s.Members, func(i int) bool { return again[i].Node >= 0 })
-		}
-		if !slices.ContainsFunc(list, func(s NodeSet) bool { return !whole(s) }) {
-			same, err := Choose(again, size, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for n, s := range same {
-				if !slices.Equal(s.Members, list[n].Members) {
-					t.Fatalf("%s: lost %v: set %d is %v, was %v", text, lost, n, s.Members, list[n].Members)
-				}
-			}
-		} else {
+		if !chosenAgain(t, again, list, size) {
 			continue
 		}
-		for _, i := range lost {
-			again[i].Domain = string("abcdefgh"[rng.IntN(8)])
-		}
-		rng.Shuffle(k, func(i, j int) { again[i], again[j] = again[j], again[i] })
-		now, err := Choose(again, size, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if twice, _ := Choose(again, size, false); fmt.Sprint(twice) != fmt.Sprint(now) {
-			t.Fatal("not the same twice")
-		}
-		checked(t, again, now, size)
-		var rooms, free []int
+		var rooms, free []int // before members come in another order
 		var domains []map[string]bool
 		for _, s := range list {
-			room, d := 0, map[string]bool{}
+			room, there := 0, map[string]bool{}
 			for _, i := range s.Members {
-				if slices.Contains(lost, i) {
+				if again[i].Node < 0 {
 					room++
 				} else {
-					d[members[i].Domain] = true
+					there[members[i].Domain] = true
 				}
 			}
-			rooms, domains = append(rooms, room), append(domains, d)
+			rooms, domains = append(rooms, room), append(domains, there)
 		}
+		for i := range again {
+			if again[i].Node < 0 {
+				again[i].Domain = string("abcdefgh"[rng.IntN(8)])
+			}
+		}
+		rng.Shuffle(k, func(i, j int) { again[i], again[j] = again[j], again[i] })
 		for i, m := range again {
 			if m.Node < 0 {
 				free = append(free, i)
 			}
 		}
-		met := false // one of them meets its own domain
-		for _, s := range now {
-			for _, i := range s.Members {
-				met = met || again[i].Node < 0 && slices.ContainsFunc(s.Members, func(j int) bool { return i != j && again[i].Domain == again[j].Domain })
-			}
-		}
+		met := meets(t, again, size)
 		if want := possible(again, free, rooms, domains); want == met {
-			t.Fatalf("%s: lost %v, now %+v: possible %v", text, lost, now, want)
+			t.Fatalf("%s: now %+v: possible %v", text, again, want)
 		}
 		if met {
 			broken++
@@ -264,16 +252,50 @@ func TestChooseAgain(t *testing.T) {
 	}
 }
 
+// chosenAgain fails unless members have the places of an assignment. It reports whether no set of it is lost.
+func chosenAgain(t *testing.T, members []Member, list []NodeSet, size int) bool {
+	t.Helper()
+	for _, s := range list {
+		if !slices.ContainsFunc(s.Members, func(i int) bool { return members[i].Node >= 0 }) {
+			return false
+		}
+	}
+	same, err := Choose(members, size, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, s := range same {
+		if !slices.Equal(s.Members, list[n].Members) {
+			t.Fatalf("set %d is %v, was %v", n, s.Members, list[n].Members)
+		}
+	}
+	return true
+}
+
+// meets chooses sets, twice alike, and reports whether a member without a place meets its own domain there.
+func meets(t *testing.T, members []Member, size int) (met bool) {
+	t.Helper()
+	list, err := Choose(members, size, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if twice, _ := Choose(members, size, false); fmt.Sprint(twice) != fmt.Sprint(list) {
+		t.Fatal("not the same twice")
+	}
+	checked(t, members, list, size)
+	for _, s := range list {
+		for _, i := range s.Members {
+			met = met || members[i].Node < 0 && slices.ContainsFunc(s.Members, func(j int) bool { return i != j && members[i].Domain == members[j].Domain })
+		}
+	}
+	return met
+}
+
 // TestChooseLost leaves out the members of some sets: their numbers stay free, or go to new sets. What members say that
 // cannot be counts for nothing.
 func TestChooseLost(t *testing.T) {
 	t.Parallel()
-	members := membersOf("--------")
-	list, err := Choose(members, 2, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settle(members, list)
+	members, list := settled(t, "--------", 2)
 	choose := func(members ...Member) (names []string) {
 		list, err := Choose(members, 2, false)
 		if err != nil {
@@ -321,38 +343,26 @@ func TestChooseLost(t *testing.T) {
 // TestChooseEmpty has a lost node come back along with new ones: it gets the place that is free.
 func TestChooseEmpty(t *testing.T) {
 	t.Parallel()
-	members := membersOf("----")
-	list, err := Choose(members, 4, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settle(members, list)
+	members, _ := settled(t, "----", 4)
 	members[1].Identity = protection.Identity{Node: -1, Empty: true}
-	members = slices.Concat(membersOf("--"), members)
-	if list, err = Choose(members, 4, false); err != nil || len(list) != 2 || !slices.Equal(list[0].Members, []int{2, 3, 4, 5}) {
+	list, err := Choose(slices.Concat(membersOf("--"), members), 4, false)
+	if err != nil || len(list) != 2 || !slices.Equal(list[0].Members, []int{2, 3, 4, 5}) {
 		t.Errorf("%v, %+v", err, list)
 	}
 }
 
-// TestChooseMany chooses sets for many members, in racks as full as can be.
+// TestChooseMany chooses sets for many members, in racks as full as can be, of which one is lost and comes back with
+// other hosts.
 func TestChooseMany(t *testing.T) {
 	t.Parallel()
-	var members []Member
-	for i := range 1024 {
-		members = append(members, Member{Name: fmt.Sprint(i), Domain: fmt.Sprint(i / 64), Identity: protection.Identity{Node: -1}})
+	members, _ := settled(t, strings.Repeat("abcdefghijklmnop", 64), 16)
+	for i := range 64 {
+		members[16*i].Identity = protection.Identity{Node: -1}
 	}
+	slices.Reverse(members)
 	list, err := Choose(members, 16, true)
 	if err != nil || len(list) != 64 || checked(t, members, list, 16) {
-		t.Fatalf("%v", err)
-	}
-	settle(members, list)
-	for i := range 64 { // a rack is lost, and comes back with other hosts
-		members[i].Identity = protection.Identity{Node: -1}
-	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-	if list, err = Choose(members, 16, true); err != nil || len(list) != 64 || checked(t, members, list, 16) {
-		t.Fatalf("%v", err)
+		t.Fatalf("%v, %v", err, list)
 	}
 }
 
@@ -360,13 +370,8 @@ func TestChooseMany(t *testing.T) {
 func TestChooseErrors(t *testing.T) {
 	t.Parallel()
 	placed := func(size int, edit func(members []Member) []Member) error {
-		members := membersOf("abcdefgh")
-		list, err := Choose(members, 4, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		settle(members, list)
-		_, err = Choose(edit(members), size, true)
+		members, _ := settled(t, "abcdefgh", 4)
+		_, err := Choose(edit(members), size, true)
 		return err
 	}
 	for _, c := range []struct {

@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +24,57 @@ import (
 
 // A message as a test sends it.
 type message struct{ Text string }
+
+// TestMain makes this program ssh where it is called so.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "ssh" {
+		asSSH(os.Args[1:])
+	}
+	os.Exit(m.Run())
+}
+
+// login is the variable with the shell that a user has at each host.
+const login = "VOLLEY_TEST_LOGIN"
+
+// asSSH reaches hosts, all of which are this machine: hangs, which lets ssh in and does no more, tcp, which does not do
+// that, types, which asks for a password, unknown, of which the user is asked, and late, which says something later.
+func asSSH(args []string) {
+	i := slices.Index(args, "--")
+	host, asks := args[i+1], !slices.Contains(args[:i], "-oBatchMode=yes")
+	if slices.Contains([]string{"hangs", "types", "late"}, host) {
+		fmt.Fprintf(os.Stderr, "Authenticated to %s ([::1]:22) using \"publickey\".\n", host)
+	}
+	switch {
+	case host == "hangs" || host == "tcp":
+		time.Sleep(time.Hour)
+	case host == "types" && !asks:
+		fmt.Fprintln(os.Stderr, "you@types: Permission denied (publickey,password).")
+		os.Exit(255)
+	case host == "unknown" && !asks:
+		fmt.Fprintln(os.Stderr, "Host key verification failed.")
+		os.Exit(255)
+	case host == "late":
+		fmt.Fprintln(os.Stderr, "Transferred: sent 1, received 2 bytes, in 0.1 seconds")
+	}
+	shell := append(strings.Fields(cmp.Or(os.Getenv(login), "sh")), "-c", args[i+2])
+	path, err := exec.LookPath(shell[0])
+	if err == nil {
+		err = syscall.Exec(path, shell, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// newSSH returns the name of that ssh.
+func newSSH(t *testing.T) string {
+	t.Helper()
+	program, err := os.Executable()
+	name := filepath.Join(t.TempDir(), "ssh")
+	if err = cmp.Or(err, os.Symlink(program, name)); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
 
 // FuzzMessages has a child and a parent receive what the other side of their connection may send.
 func FuzzMessages(f *testing.F) {
@@ -57,11 +110,7 @@ func FuzzMessages(f *testing.F) {
 
 // TestChild talks with shells on this machine, and looks how their ends are told.
 func TestChild(t *testing.T) {
-	ssh := filepath.Join(t.TempDir(), "ssh")
-	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nexec sh -c \"$3\"\n"
-	if err := testprogram.Write(ssh, []byte(script)); err != nil {
-		t.Fatal(err)
-	}
+	ssh := newSSH(t)
 	for _, c := range []struct{ program, want string }{
 		{"echo " + greeting + "; read x; echo \"$x\"; exit 3", "exit status 3"},
 		{"echo " + greeting + "; read x; echo \"$x\"; echo first >&2; echo last >&2; exit 255", "was killed, or the connection to it has ended: last"},
@@ -99,23 +148,7 @@ func TestChild(t *testing.T) {
 // is asked: the error says what to try. Who has greeted, or is typing a password, has any time.
 func TestHang(t *testing.T) {
 	t.Parallel()
-	ssh := filepath.Join(t.TempDir(), "ssh")
-	script := `#!/bin/sh
-while [ "$1" != -- ]; do batch="$batch $1"; shift; done
-in="Authenticated to $2 ([::1]:22) using \"publickey\"."
-case "$2 $batch" in
-hangs*) echo "$in" >&2; exec sleep 1000 ;;
-tcp*) exec sleep 1000 ;;
-types*BatchMode*) echo "$in" >&2; echo "you@types: Permission denied (publickey,password)." >&2; exit 255 ;;
-unknown*BatchMode*) echo 'Host key verification failed.' >&2; exit 255 ;;
-types*) echo "$in" >&2 ;;
-late*) echo "$in" >&2; echo 'Transferred: sent 1, received 2 bytes, in 0.1 seconds' >&2 ;;
-esac
-exec sh -c "$3"
-`
-	if err := testprogram.Write(ssh, []byte(script)); err != nil {
-		t.Fatal(err)
-	}
+	ssh := newSSH(t)
 	for _, c := range []struct {
 		host, want string
 		asks, can  bool // the user is asked; there is one
@@ -277,24 +310,21 @@ func TestLoginShells(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	path := "PATH=" + home + ":" + os.Getenv("PATH")
+	ssh, here := newSSH(t), home+":"+os.Getenv("PATH")
 	for _, shell := range []string{"sh", "bash", "zsh", "ksh", "csh", "tcsh", "fish", "bash -r", "bash -r of few programs"} {
 		t.Run(shell, func(t *testing.T) {
 			words := strings.Fields(shell)
-			if _, err := exec.LookPath(words[0]); err != nil {
+			program, err := exec.LookPath(words[0])
+			if err != nil {
 				t.Skip("there is no " + words[0] + " here")
 			}
 			restricted, few := len(words) > 1, len(words) > 2
-			ssh := filepath.Join(t.TempDir(), "ssh")
-			login := "exec " + strings.Join(words[:min(2, len(words))], " ")
+			path := here
 			if few {
-				program, _ := exec.LookPath(words[0])
-				login = "PATH=" + home + " exec " + program + " -r"
+				path = home
 			}
-			text := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n" + login + " -c \"$3\"\n"
-			if err := testprogram.Write(ssh, []byte(text)); err != nil {
-				t.Fatal(err)
-			}
+			words[0] = program
+			env := append(os.Environ(), "PATH="+path, login+"="+strings.Join(words[:min(2, len(words))], " "))
 			for _, c := range []struct {
 				Client
 				starts bool
@@ -304,7 +334,7 @@ func TestLoginShells(t *testing.T) {
 				{Client{Program: "none"}, false},
 				{Client{Copy: true, LocalProgram: []string{there}}, !few},
 			} {
-				c.Command, c.Verb, c.Env, c.Stderr = []string{ssh}, "rank", append(os.Environ(), path), func(string, string) {}
+				c.Command, c.Verb, c.Env, c.Stderr = []string{ssh}, "rank", env, func(string, string) {}
 				x, err := c.Start(Address{Host: "far"})
 				if err != nil {
 					t.Fatal(err)

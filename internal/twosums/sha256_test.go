@@ -1,7 +1,6 @@
 package twosums
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"math/rand/v2"
 	"testing"
@@ -24,19 +23,6 @@ func TestSHA256(t *testing.T) {
 			}
 		}
 	}
-}
-
-func FuzzSHA256(f *testing.F) {
-	f.Add([]byte("a"), []byte("bc"), 100)
-	f.Fuzz(func(t *testing.T, a, b []byte, times int) {
-		a, b = bytes.Repeat(a, max(0, times%200)), bytes.Repeat(b, max(0, times%200))
-		n := min(len(a), len(b))
-		var got [2][sha256.Size]byte
-		SHA256(got[0][:], got[1][:], a[len(a)-n:], b[:n])
-		if got != [2][sha256.Size]byte{sha256.Sum256(a[len(a)-n:]), sha256.Sum256(b[:n])} {
-			t.Fatalf("%x and %x: %x", a[len(a)-n:], b[:n], got)
-		}
-	})
 }
 
 // BenchmarkSHA256 takes two messages of 64 KiB one after the other, and at a time.

@@ -29,10 +29,7 @@ var answers = map[string]any{
 // TestTypes compares the types of the page with those of the engine, key by key.
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("../web/src/lib/api.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(os.ReadFile("../web/src/lib/api.ts"))(t)
 	seen := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?ms)^export interface (\w+) \{\n(.*?)^\}`).FindAllStringSubmatch(string(source), -1) {
 		name := m[1]

@@ -1,10 +1,8 @@
 package explore
 
 import (
-	"context"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"volley/algo"
@@ -28,30 +26,18 @@ func TestCosts(t *testing.T) {
 	if !slices.Equal(a.Algorithms, []string{"universal", "folded-lagrange"}) || len(a.Rows) != 4 {
 		t.Fatalf("%+v", a)
 	}
-	f, err := field.Parse("257")
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := matrices.ParseSpec("lagrange")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(field.Parse("257"))(t)
+	spec := must(matrices.ParseSpec("lagrange"))(t)
 	model := sim.Model{Beta: 3000, Tau: 1e-9, Gamma: 0.5e-9, Bytes: 2 * field.PackingOf(f).Symbols(2000), SymbolBytes: 2}
 	for i, k := range []int{9, 16, 17, 18} {
 		r := a.Rows[i]
-		m, err := spec.Build(f, k, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(spec.Build(f, k, k))(t)
 		if r.K != k || r.Ports != 2 || r.BoundC1 != algo.BoundC1(k, 2) || r.BoundC2 != algo.BoundC2(k, 2) || (r.MinCut != nil) != (k == 9) {
 			t.Errorf("%+v", r)
 		}
 		chosen := ""
 		least := math.Inf(1)
-		problem, err := algo.NewProblem(m, 2, algo.Natural)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problem := must(algo.NewProblem(m, 2, algo.Natural))(t)
 		for _, x := range algo.Parts() {
 			plans, err := x.Plans(problem)
 			seconds := math.Inf(1)
@@ -80,10 +66,7 @@ func TestCosts(t *testing.T) {
 // TestCostsOfAny checks known costs of the algorithms for any matrix.
 func TestCostsOfAny(t *testing.T) {
 	t.Parallel()
-	a, fault := ask[costAnswer](t, "cost", `{"flags": {"processors": "5", "algorithm": "bruck-allgather"}}`)
-	if fault != nil {
-		t.Fatal(fault.Message)
-	}
+	a := result[costAnswer](t, "cost", `{"flags": {"processors": "5", "algorithm": "bruck-allgather"}}`)
 	if len(a.Rows) != 63 || a.Command != "volley cost -k 2..64" || a.Algorithms[0] != "universal" || slices.Contains(a.Algorithms, "cauchy") {
 		t.Fatalf("%s: %d rows, %v", a.Command, len(a.Rows), a.Algorithms)
 	}
@@ -103,10 +86,7 @@ func TestCostsOfAny(t *testing.T) {
 // TestSizes checks the times over packet sizes, of all plans.
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	a, fault := ask[sizesAnswer](t, "sizes", `{"flags": {"matrix": "cauchy", "processors": "64", "size": "1MiB", "beta": "20us", "tau": "0.8ns"}, "from": "2KiB"}`)
-	if fault != nil {
-		t.Fatal(fault.Message)
-	}
+	a := result[sizesAnswer](t, "sizes", `{"flags": {"matrix": "cauchy", "processors": "64", "size": "1MiB", "beta": "20us", "tau": "0.8ns"}, "from": "2KiB"}`)
 	if a.Sizes[0] != 2<<10 || a.Sizes[len(a.Sizes)-1] != 64<<20 {
 		t.Errorf("%v", a.Sizes)
 	}
@@ -157,72 +137,12 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestCostFaults checks beside which field each error stands.
-func TestCostFaults(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ method, request, field string }{
-		{"cost", `{"processors": "x"}`, "processors"},
-		{"cost", `{"processors": "0"}`, "processors"},
-		{"cost", `{"processors": "2..2049"}`, "processors"},
-		{"cost", `{"processors": "2..514"}`, "processors"},
-		{"cost", `{"only": "magic"}`, "only"},
-		{"cost", `{"only": "auto"}`, "only"},
-		{"cost", `{"only": "dft"}`, "only"},
-		{"cost", `{"only": "dft", "flags": {"matrix": "cauchy"}}`, "only"},
-		{"cost", `{"flags": {"sinks": "3"}, "processors": "4"}`, "matrix"},
-		{"cost", `{"flags": {"matrix": "magic"}}`, "matrix"},
-		{"cost", `{"flags": {"matrix": "cauchy"}, "processors": "200"}`, "matrix"},
-		{"cost", `{"flags": {"magic": "1"}}`, "magic"},
-		{"cost", `{"flags": {"algorithm": "magic"}}`, "algorithm"},
-		{"cost", `{"flags": {"sinks": "100000"}}`, "sinks"},
-		{"cost", `{"flags": {"field": "12"}}`, "field"},
-		{"cost", `{"flags": {"matrix": "dft", "field": "257", "order": "magic"}}`, "order"},
-		{"cost", `{"flags": {"size": "x"}}`, "size"},
-		{"cost", `{"flags": {"beta": "x"}}`, "beta"},
-		{"cost", `{"flags": {"ports": "0"}}`, "ports"},
-		{"cost", `{"flags": {"max-memory": "1"}, "processors": "8"}`, "max-memory"},
-		{"sizes", `{"flags": {"processors": "x"}}`, "processors"},
-		{"sizes", `{"flags": {}}`, "processors"},
-		{"sizes", `{"flags": {"processors": "2049"}}`, "processors"},
-		{"sizes", `{"flags": {"processors": "4"}, "from": "x"}`, "from"},
-		{"sizes", `{"flags": {"processors": "4"}, "from": "0B"}`, "from"},
-		{"sizes", `{"flags": {"processors": "4"}, "to": "x"}`, "to"},
-		{"sizes", `{"flags": {"processors": "4"}, "to": "1KiB"}`, "to"},
-		{"sizes", `{"flags": {"processors": "4"}, "to": "2PiB"}`, "to"},
-		{"sizes", `{"flags": {"processors": "4", "size": "x"}}`, "size"},
-		{"sizes", `{"flags": {"processors": "4", "tau": "1"}}`, "tau"},
-	} {
-		if _, fault := ask[any](t, c.method, c.request); fault == nil || fault.Field != c.field || fault.Message == "" {
-			t.Errorf("%s %s: %+v, want an error beside %s", c.method, c.request, fault, c.field)
-		}
-	}
-}
-
-// TestCostStops checks that a request that was given up ends.
-func TestCostStops(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for method, request := range map[string]string{"cost": `{}`, "sizes": `{"flags": {"processors": "8"}}`} {
-		var b strings.Builder
-		if ok, err := Answer(ctx, method, []byte(request), &b); ok || err != nil || !strings.Contains(b.String(), context.Canceled.Error()) {
-			t.Errorf("%s: %v, %v: %s", method, ok, err, b.String())
-		}
-	}
-}
-
 // TestSizesOfAll checks that times are those of all algorithms, whichever is to be planned
 // with, which only decides what is marked.
 func TestSizesOfAll(t *testing.T) {
 	t.Parallel()
-	all, failure := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "16"}}`)
-	if failure != nil {
-		t.Fatal(failure.Message)
-	}
-	other, failure := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "16", "algorithm": "prepare-and-shoot"}}`)
-	if failure != nil {
-		t.Fatal(failure.Message)
-	}
+	all := result[sizesAnswer](t, "sizes", `{"flags": {"processors": "16"}}`)
+	other := result[sizesAnswer](t, "sizes", `{"flags": {"processors": "16", "algorithm": "prepare-and-shoot"}}`)
 	if len(other.Plans) != len(all.Plans) || other.Chosen == nil || other.Plans[other.Chosen.Plan].Algorithm != "prepare-and-shoot" {
 		t.Errorf("%d plans of %d, chosen %+v", len(other.Plans), len(all.Plans), other.Chosen)
 	}

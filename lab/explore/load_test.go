@@ -25,30 +25,15 @@ import (
 func encoded(t testing.TB, options ...volley.Option) string {
 	t.Helper()
 	const k, size = 4, 1000
-	f, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := matrix.Random(f, k, k, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := volley.NewEncoder(t.Context(), a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(field.Parse("2^8"))(t)
+	a := must(matrix.Random(f, k, k, 1))(t)
+	e := must(volley.NewEncoder(t.Context(), a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau))...))(t)
 	packets := make([]volley.Packet, k)
 	for i := range packets {
 		packets[i] = volley.Packet{Data: bytes.Repeat([]byte{byte(i)}, size), Result: new([]byte)}
 	}
-	report, err := e.Run(t.Context(), local.New(1)[0], packets...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := must(e.Run(t.Context(), local.New(1)[0], packets...))(t)
+	data := must(json.MarshalIndent(report, "", "  "))(t)
 	return string(data) + "\n"
 }
 
@@ -60,14 +45,8 @@ func TestLoadReport(t *testing.T) {
 	t.Parallel()
 	for _, options := range [][]volley.Option{nil, {volley.WithAlgorithm("exchange")}} {
 		text := encoded(t, options...)
-		x, err := loadText(text, flags{"beta": "1ms", "tau": "1us"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := volley.ReadReport(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must(loadText(text, flags{"beta": "1ms", "tau": "1us"}))(t)
+		want := must(volley.ReadReport(strings.NewReader(text)))(t)
 		if x.Kind != "report" || !reflect.DeepEqual(x.Report, want) || len(x.Model) != len(want.Rounds) {
 			t.Fatalf("got %+v", x)
 		}
@@ -85,20 +64,15 @@ func TestLoadReport(t *testing.T) {
 	}
 }
 
+// TestLoadErrors refuses what is neither a report nor a plan; package volley tests what it refuses of a report.
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
 	report := encoded(t)
 	const neither = "want a report of volley encode"
 	for _, c := range []struct{ text, want string }{
 		{"", "out.json: line 1: unexpected end of JSON input"},
-		{"coded packets\n", "out.json: line 1: invalid character 'c' looking for beginning of value"},
 		{"\n[]\n", "out.json: line 2: want an object: " + neither},
-		{"{\n\"Algorithm\": 1}\n", "out.json: line 2: algorithm: number does not fit there: " + neither},
-		{report[:len(report)/2], "unexpected end of JSON input"},
-		{report + report, "invalid character '{' after top-level value"},
 		{strings.Replace(report, `"k": 4`, `"k": -4`, 1), "out.json: k: -4: want 1 to 2147483647: want a report"},
-		{strings.Replace(report, `"rounds": [`, `"rounds": 2, "list": [`, 1), "rounds: number does not fit there"},
-		{strings.Replace(report, `"c2": `, `"c2": 1`, 1), "c2: 12, and"},
 		{strings.Replace(report, `"2^8"`, `"2^99"`, 1), `out.json: field "2^99": `},
 	} {
 		_, err := loadText(c.text, nil)
@@ -111,15 +85,8 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("%q: got error %v", name, err)
 		}
 	}
-	for flag, text := range map[string]string{"beta": "x", "tau": "-1ns"} {
-		var b bytes.Buffer
-		request, err := json.Marshal(loadRequest{"out.json", report, flags{flag: text}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok, err := Answer(t.Context(), "load", request, &b); ok || err != nil || !strings.HasPrefix(b.String(), `{"error":{"field":"`+flag+`"`) {
-			t.Errorf("--%s %s: %s", flag, text, b.String())
-		}
+	if err := loadError(report, flags{"beta": "x"}); err == nil || !strings.Contains(err.Error(), "unit") {
+		t.Errorf("--beta x: %v", err)
 	}
 }
 
@@ -155,14 +122,8 @@ func FuzzLoad(f *testing.F) {
 func TestLoadPlan(t *testing.T) {
 	t.Parallel()
 	for _, f := range []flags{{"processors": "9", "ports": "2", "matrix": "random:1"}, {"processors": "4", "algorithm": "exchange:4"}, {"processors": "10", "sinks": "4"}} {
-		q, err := f.ask(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := q.plan(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(f.ask(t.Context()))(t)
+		p := must(q.plan(t.Context()))(t)
 		var b bytes.Buffer
 		if err := plan.Encode(&b, p); err != nil {
 			t.Fatal(err)
@@ -171,10 +132,7 @@ func TestLoadPlan(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", f, err)
 		}
-		want, err := showPlan(t.Context(), planRequest{f})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(showPlan(t.Context(), planRequest{f}))(t)
 		if got.Kind != "plan" || !reflect.DeepEqual(got.Plan.Detail, want.Detail) || !reflect.DeepEqual(got.Plan.Aggregate, want.Aggregate) {
 			t.Errorf("%v: the plan of the file differs from the plan of the flags", f)
 		}

@@ -3,10 +3,7 @@ package explore
 import (
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"testing"
-
-	"volley/internal/selection"
 )
 
 var words = []string{"WAVE", "TIDE", "REEF", "SAND"}
@@ -22,10 +19,7 @@ func TestMix(t *testing.T) {
 				r.Lost = append(r.Lost, k)
 			}
 		}
-		a, err := mix(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must(mix(t.Context(), r))(t)
 		if enough := a.Remaining >= a.Needed; enough != (len(r.Lost) <= 2) || enough && len(a.Restored) != len(r.Lost) || !enough && len(a.Restored) > 0 {
 			t.Errorf("%v lost: %d packets left of %d needed, %d back", r.Lost, a.Remaining, a.Needed, len(a.Restored))
 		}
@@ -55,27 +49,6 @@ func xor(sum []byte, text string) {
 	}
 }
 
-// TestMixErrors names the field at fault.
-func TestMixErrors(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		field string
-		mixRequest
-	}{
-		{"words", mixRequest{}},
-		{"words", mixRequest{Words: []string{""}}},
-		{"words", mixRequest{Words: []string{"WAVE", "SEA"}}},
-		{"words", mixRequest{Words: make([]string, mostWords+1)}},
-		{"field", mixRequest{Words: words, Flags: flags{"field": "17"}}},
-		{"field", mixRequest{Words: words, Flags: flags{"sinks": "2"}}},
-	} {
-		_, err := mix(t.Context(), x.mixRequest)
-		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != x.field {
-			t.Errorf("%v: %v, want one of %s", x.mixRequest, err, x.field)
-		}
-	}
-}
-
 // TestSums works sums out in fields of several kinds, and compares them with products and sums that are known.
 func TestSums(t *testing.T) {
 	t.Parallel()
@@ -94,29 +67,13 @@ func TestSums(t *testing.T) {
 		for _, x := range terms {
 			request.Sums[0].Terms = append(request.Sums[0].Terms, term{x[0], "x", x[1]})
 		}
-		a, err := sums(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must(sums(t.Context(), request))(t)
 		got := ""
 		for _, p := range a[0].Terms {
 			got += p.Bytes + " "
 		}
 		if got += a[0].Bytes; got != c.want {
 			t.Errorf("%s over %s: %s, want %s", c.request, c.field, got, c.want)
-		}
-	}
-	for _, text := range []string{
-		`{"flags":{"field":"6"},"sums":[]}`, `{"sums":[{"name":"s","terms":[]}]}`, `{"sums":[{"name":"s","terms":[{"coef":"256","word":"A"}]}]}`,
-		`{"sums":[{"name":"s","terms":[{"coef":"1","word":""}]}]}`, `{"flags":{"field":"7"},"sums":[{"name":"s","terms":[{"coef":"1","word":"7"}]}]}`,
-		`{"sums":[{"name":"s","terms":[{"coef":"1","word":"A"},{"coef":"1","word":"AB"}]}]}`,
-	} {
-		var r sumsRequest
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := sums(t.Context(), r); !errors.As(err, new(*selection.Error)) {
-			t.Errorf("%s: %v, want an error at a field", text, err)
 		}
 	}
 }

@@ -12,15 +12,9 @@ import (
 func TestProtect(t *testing.T) {
 	t.Parallel()
 	r := protectRequest{Nodes: 8, Tolerate: 2, Size: "1GiB", Lost: []int{1, 4}}
-	fast, err := estimateGroup(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fast := must(estimateGroup(t.Context(), r))(t)
 	r.Network = "100mbit/1ms"
-	slow, err := estimateGroup(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	slow := must(estimateGroup(t.Context(), r))(t)
 	if fast.Protect.Seconds <= 0 || slow.Protect.Seconds < 50*fast.Protect.Seconds || slow.Recovery.Seconds < 50*fast.Recovery.Seconds || fast.Network == slow.Network {
 		t.Errorf("10 Gbit/s: %+v\n100 Mbit/s: %+v", fast, slow)
 	}

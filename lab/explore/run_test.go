@@ -27,10 +27,7 @@ func withFlags(text string) flags {
 // planOf returns the plan of a request.
 func planOf(t *testing.T, request runRequest) (plan.Plan, sim.Model) {
 	t.Helper()
-	r, err := request.prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(request.prepare(t.Context()))(t)
 	return r.plan, r.model
 }
 
@@ -47,10 +44,7 @@ func TestRun(t *testing.T) {
 				t.Parallel()
 				request := runRequest{Flags: withFlags(text), Size: "20KB", Pace: pace}
 				p, model := planOf(t, request)
-				a, err := run(t.Context(), request)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must(run(t.Context(), request))(t)
 				info := p.Info()
 				if r := a.Report; !r.Verified || r.Processors != info.Processors || r.Segments != 1 || len(a.Model) != info.Rounds() {
 					t.Errorf("report %+v, model %v", r, a.Model)
@@ -98,51 +92,6 @@ func TestRunAnswer(t *testing.T) {
 	}
 	if want := "volley encode --model paper --matrix random:1 -k 4 -o coded 'packet.{rank}'"; last.Result.Command != want {
 		t.Errorf("command %s, want %s", last.Result.Command, want)
-	}
-}
-
-func TestRunErrors(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ flags, size, pace, field, want string }{
-		{"", "1KiB", "", "processors", "0 processors"},
-		{"processors=65", "1KiB", "", "processors", "65 processors: runs here have 64 at most; volley encode takes more"},
-		{"processors=60 sinks=5 separate=true", "1KiB", "", "processors", "65 processors"},
-		{"processors=4 ports=x", "1KiB", "", "ports", `"x": want a whole number`},
-		{"processors=4 ports=0", "1KiB", "", "ports", "0 ports: want 1 or more"},
-		{"processors=4 field=6", "1KiB", "", "field", "6 = 2·3 is no prime power"},
-		{"processors=4 matrix=none", "1KiB", "", "matrix", "none"},
-		{"processors=4 algorithm=none", "1KiB", "", "algorithm", "none"},
-		{"processors=4 algorithm=dft", "1KiB", "", "algorithm", "dft"},
-		{"processors=4 beta=x", "1KiB", "", "beta", "want a number and its unit"},
-		{"processors=4 max-memory=1", "1KiB", "", "max-memory", ""},
-		{"processors=4 addr=1", "1KiB", "", "addr", "there is no flag --addr here"},
-		{"processors=4", "x", "", "size", "want a size such as 64MiB"},
-		{"processors=4", "0", "", "size", "packets of no bytes: want 1B or more"},
-		{"processors=4", "17MiB", "", "size", "packets have 16 MiB at most here"},
-		{"processors=4 field=257", "16MiB", "", "size", "packets have 16 MiB at most here"},
-		{"processors=64", "3MiB", "", "size", "64 packets of that size have more than 128 MiB together"},
-		{"processors=4", "1KiB", "soon", "pace", "want a number and its unit"},
-		{"processors=4", "1KiB", "-1s", "pace", "want a number and its unit"},
-		{"processors=4", "1KiB", "59s", "pace", "the messages would take 2m"},
-		{"processors=4 beta=1us tau=1ms", "1MiB", "1us", "pace", "want a smaller one"},
-		{"processors=4 beta=0", "1KiB", "1s", "pace", "β is 0"},
-	} {
-		_, err := run(t.Context(), runRequest{withFlags(c.flags), c.size, c.pace})
-		var b bytes.Buffer
-		request, marshalErr := json.Marshal(runRequest{withFlags(c.flags), c.size, c.pace})
-		if marshalErr != nil {
-			t.Fatal(marshalErr)
-		}
-		if ok, answerErr := Answer(t.Context(), "run", request, &b); ok || answerErr != nil {
-			t.Errorf("%+v: %s", c, b.String())
-		}
-		var l reply
-		if err := json.Unmarshal(b.Bytes(), &l); err != nil || l.Error == nil {
-			t.Fatalf("%s: %v", b.String(), err)
-		}
-		if err == nil || l.Error.Field != c.field || !strings.Contains(l.Error.Message, c.want) {
-			t.Errorf("%s %s %s: got %+v, want %s: %s", c.flags, c.size, c.pace, l.Error, c.field, c.want)
-		}
 	}
 }
 

@@ -2,7 +2,6 @@ package families
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"volley/algo/algotest"
@@ -56,7 +55,7 @@ func TestBaselineCosts(t *testing.T) {
 func TestBaselines(t *testing.T) {
 	for _, name := range baselines {
 		for _, f := range []string{"257", "2^8"} {
-			for k := 1; k <= 40; k++ {
+			for k := 1; k <= 24; k++ {
 				for ports := 1; ports <= 4; ports++ {
 					a := matrixtest.Random(t, fieldtest.Parse(t, f), k, uint64(k))
 					if err := verify.Check(t.Context(), algotest.Compile(t, name, f, fmt.Sprint("random:", k), k, ports), a); err != nil {
@@ -64,38 +63,6 @@ func TestBaselines(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-}
-
-// TestBaselineText has schedules that were checked by hand: the whole results travel back down the tree.
-func TestBaselineText(t *testing.T) {
-	for name, want := range map[string]string{
-		"central": `
-central: K = 5 processors, p = 1, field 257, 6 rounds
-processor  round 0 gather  round 1 gather  round 2 gather  round 3 scatter  round 4 scatter  round 5 scatter  result
-0                                                          →4: y4           →2: y2 y3        →1: y1           y0
-1          →0: x1                                                                                             y1
-2                          →0: x2 x3                                                         →3: y3           y2
-3          →2: x3                                                                                             y3
-4                                          →0: x4                                                             y4
-`,
-		"ring-allgather": `
-ring-allgather: K = 5 processors, p = 1, field 257, 4 rounds
-processor  round 0 ring  round 1 ring  round 2 ring  round 3 ring  result
-0          →1: x0        →1: x4        →1: x3        →1: x2        y0
-1          →2: x1        →2: x0        →2: x4        →2: x3        y1
-2          →3: x2        →3: x1        →3: x0        →3: x4        y2
-3          →4: x3        →4: x2        →4: x1        →4: x0        y3
-4          →0: x4        →0: x3        →0: x2        →0: x1        y4
-`,
-	} {
-		var text strings.Builder
-		if err := plan.Describe(&text, algotest.Compile(t, name, "257", "random:1", 5, 1)); err != nil {
-			t.Fatal(err)
-		}
-		if got := text.String(); got != want[1:] {
-			t.Errorf("got\n%s\nwant%s", got, want)
 		}
 	}
 }

@@ -9,23 +9,8 @@ import (
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/matrix/matrixtest"
-	"volley/plan"
 	"volley/sim"
 )
-
-func problem(t testing.TB, name string, k, ports int) *algo.Problem {
-	t.Helper()
-	f := fieldtest.Parse(t, name)
-	a := matrixtest.Random(t, f, k, 1)
-	if name == "2^16" || name == "2^8" {
-		a = matrixtest.Cauchy(t, f, k)
-	}
-	p, err := algo.NewProblem(a, ports, algo.Natural)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // TestRegistered checks that the planner knows the algorithms.
 func TestRegistered(t *testing.T) {
@@ -75,37 +60,6 @@ func TestBoundCut(t *testing.T) {
 	for _, a := range Algorithms {
 		if plans[a.Name] == 0 {
 			t.Errorf("no plan of %s was checked", a.Name)
-		}
-	}
-}
-
-// TestScheduleTerms compares the multiply-adds that a schedule counts without
-// coefficients with those of the program: no fewer.
-func TestScheduleTerms(t *testing.T) {
-	check := func(p plan.Plan) {
-		t.Helper()
-		for proc := range p.Info().Processors {
-			prog, err := p.Program(proc)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if may, has := p.Schedule(proc).Terms, prog.Terms(); may < has {
-				t.Errorf("%s, processor %d: %d multiply-adds, the schedule says %d", p.Info().Parameters, proc, has, may)
-				return
-			}
-		}
-	}
-	for _, a := range Algorithms {
-		for _, k := range []int{7, 24, 27, 48} {
-			for ports := 1; ports <= 3; ports++ {
-				plans, err := a.Plans(problem(t, "2^8", k, ports))
-				if err != nil && !errors.Is(err, algo.ErrStructure) {
-					t.Error(err)
-				}
-				for _, p := range plans {
-					check(p)
-				}
-			}
 		}
 	}
 }

@@ -8,8 +8,24 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/field/fieldtest"
+	"volley/matrix/matrixtest"
 	"volley/verify"
 )
+
+func problem(t testing.TB, name string, k, ports int) *algo.Problem {
+	t.Helper()
+	f := fieldtest.Parse(t, name)
+	a := matrixtest.Random(t, f, k, 1)
+	if name == "2^16" || name == "2^8" {
+		a = matrixtest.Cauchy(t, f, k)
+	}
+	p, err := algo.NewProblem(a, ports, algo.Natural)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 // TestVerifyAll compares the transfer matrix of every plan for K up to 130, and some more,
 // with the matrix.

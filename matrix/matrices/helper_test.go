@@ -90,13 +90,3 @@ func checkFactor(t *testing.T, m matrix.Matrix) *matrix.Factorisation {
 	}
 	return fact
 }
-
-// bitsOf returns the numbers of the bits of a set.
-func bitsOf(set int) (bits []int) {
-	for i := 0; set>>i > 0; i++ {
-		if set>>i&1 == 1 {
-			bits = append(bits, i)
-		}
-	}
-	return bits
-}

@@ -66,132 +66,122 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
+// TestBuild has the IDs of what is built, which are of the matrix and its points, and builds it once more from values, as
+// decode does. TestFamilyFormulas has the entries of families.
 func TestBuild(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	const k = 5
-	csv := writeFile(t, "A.csv", "1,0,0,0,0\n0,1,0,0,0\n0,0,1,0,0\n0,0,0,1,0\n0,0,0,0,2\n")
-	points := writeFile(t, "points", "# five\n5 6 7 8 9\n")
-	diagonal := matrix.DenseOf(identity(f, k))
-	diagonal.Set(4, 4, field.Code(2))
-	read := must(ReadPoints(f, strings.NewReader("5,6,7,8,9"), ""))(t)
-	far := writeFile(t, "far", "50 51 52 53 54")
-	farID := must(ReadPoints(f, strings.NewReader("50 51 52 53 54"), ""))(t).ID()
-	codes := func(first int) matrix.Points { return pointset.Codes(f, first, k) }
-
+	points, csv := writeFile(t, "points", "# five\n50 51 52 53 54\n"), writeFile(t, "A.csv", "1,2,3\n4,5,6\n7,8,9\n1,0,0\n0,1,0\n")
+	id := must(matrix.NewPoints(f, pointset.Elements(nil, pointset.Codes(f, 50, 5))))(t).ID()
 	for _, c := range []struct {
-		name string
 		spec Spec
-		want matrix.Matrix
+		r    int
 		id   string
 	}{
-		{"cauchy", Spec{Family: "cauchy"}, must(matrix.Cauchy(f, k, k))(t), "cauchy"},
-		{"cauchy in any order", Spec{Family: "cauchy", Order: "any"}, must(matrix.Cauchy(f, k, k))(t), "cauchy"},
-		{"dft", Spec{Family: "dft"}, must(matrix.DFT(f, k))(t), "dft"},
-		{"dft reversed", Spec{Family: "dft", Order: "reversed"}, must(matrix.DFTReversed(f, k, nil))(t), "dft-reversed"},
-		{"random", Spec{Family: "random", Argument: "7"}, must(matrix.Random(f, k, k, 7))(t), "random:7"},
-		{"fti", Spec{Family: "fti"}, matrix.Transpose(must(matrix.Cauchy(f, k, k))(t)), "fti"},
-		{"rs:vandermonde", Spec{Family: "rs:vandermonde"}, must(matrix.Lagrange(codes(0), codes(k)))(t), "rs:vandermonde"},
-		{"rs:cauchy", Spec{Family: "rs:cauchy"}, must(matrix.Cauchy(f, k, k))(t), "rs:cauchy"},
-		{"rs:par1", Spec{Family: "rs:par1"}, matrix.Transpose(matrix.Vandermonde(codes(1), 0)), "rs:par1"},
-		{"rs:par2", Spec{Family: "rs:par2"}, matrix.Transpose(matrix.Vandermonde(must(matrix.NewPoints(f, []field.Element{field.Code(2), field.Code(4), field.Code(16), field.Code(128), field.Code(29)}))(t), 0)), "rs:par2"}, // 1, 2, 4, 7 and 8 are coprime to 255
-		{"rs:jerasure", Spec{Family: "rs:jerasure"}, must(matrix.ReedSolomonJerasure(f, k, k))(t), "rs:jerasure"},
-		{"cauchy with omega", Spec{Family: "cauchy", Omega: far}, must(matrix.CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", codes:5)"},
-		{"cauchy with both", Spec{Family: "cauchy", Omega: far, Alpha: points}, must(matrix.CauchyOn(codes(50), codes(k)))(t), "cauchy(" + farID + ", " + read.ID() + ")"},
-		{"lagrange", Spec{Family: "lagrange"}, must(matrix.Lagrange(must(matrix.CosetPoints(f, k))(t), must(matrix.ShiftedCosetPoints(f, k, 1))(t)))(t), "lagrange(coset, coset+1)"},
-		{"lagrange codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, must(matrix.Lagrange(codes(0), codes(k)))(t), "lagrange(codes:0, codes:5)"},
-		{"lagrange on powers and a file", Spec{Family: "lagrange", Omega: "powers", Alpha: points}, must(matrix.Lagrange(pointset.PowersFrom(f, 0, k), codes(5)))(t), "lagrange(powers, " + read.ID() + ")"},
-		{"lagrange to later powers", Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, must(matrix.Lagrange(codes(5), must(matrix.NewPoints(f, []field.Element{field.Code(32), field.Code(64), field.Code(128), field.Code(29), field.Code(58)}))(t)))(t), "lagrange(" + read.ID() + ", powers+5)"},
-		{"lch", Spec{Family: "lch"}, must(matrix.LCH(f, k, k))(t), "lch"},
-		{"codes", Spec{Family: "vandermonde", Points: "codes"}, matrix.Vandermonde(codes(0), 0), "vandermonde(codes:0)"},
-		{"default points", Spec{Family: "vandermonde"}, matrix.Vandermonde(must(matrix.CosetPoints(f, k))(t), 0), "vandermonde(coset)"},
-		{"coset", Spec{Family: "vandermonde", Points: "coset"}, matrix.Vandermonde(must(matrix.CosetPoints(f, k))(t), 0), "vandermonde(coset)"},
-		{"powers", Spec{Family: "vandermonde", Points: "powers"}, matrix.Vandermonde(pointset.PowersFrom(f, 0, k), 0), "vandermonde(powers)"},
-		{"points file", Spec{Family: "vandermonde", Points: points}, matrix.Vandermonde(codes(5), 0), "vandermonde(" + read.ID() + ")"},
-		{"file", Spec{Family: "file", Argument: csv}, diagonal, diagonal.ID()},
-		{"inverse", Spec{Family: "cauchy", Inverse: true}, must(matrix.Inverse(t.Context(), must(matrix.Cauchy(f, k, k))(t)))(t), "inverse(cauchy)"},
+		{Spec{Family: "cauchy"}, 5, "cauchy"},
+		{Spec{Family: "cauchy", Order: "any"}, 3, "cauchy"},
+		{Spec{Family: "cauchy", Omega: points}, 5, "cauchy(" + id + ", codes:5)"},
+		{Spec{Family: "cauchy", Alpha: points}, 5, "cauchy(codes:0, " + id + ")"},
+		{Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, 3, "cauchy(coset:1, coset:1+5)"},
+		{Spec{Family: "dft"}, 5, "dft"},
+		{Spec{Family: "dft", Order: "reversed"}, 5, "dft-reversed"},
+		{Spec{Family: "random", Argument: "7"}, 3, "random:7"},
+		{Spec{Family: "fti"}, 5, "fti"},
+		{Spec{Family: "rs:vandermonde"}, 3, "rs:vandermonde"},
+		{Spec{Family: "rs:cauchy"}, 3, "rs:cauchy"},
+		{Spec{Family: "rs:par1"}, 3, "rs:par1"},
+		{Spec{Family: "rs:par2"}, 3, "rs:par2"},
+		{Spec{Family: "rs:jerasure"}, 3, "rs:jerasure"},
+		{Spec{Family: "lagrange"}, 5, "lagrange(coset, coset+1)"},
+		{Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, 5, "lagrange(codes:0, codes:5)"},
+		{Spec{Family: "lagrange", Omega: "powers", Alpha: points}, 5, "lagrange(powers, " + id + ")"},
+		{Spec{Family: "lagrange", Omega: points, Alpha: "powers"}, 5, "lagrange(" + id + ", powers+5)"},
+		{Spec{Family: "lch"}, 3, "lch"},
+		{Spec{Family: "vandermonde"}, 3, "vandermonde(coset)"},
+		{Spec{Family: "vandermonde", Points: "codes"}, 5, "vandermonde(codes:0)"},
+		{Spec{Family: "vandermonde", Points: "powers"}, 5, "vandermonde(powers)"},
+		{Spec{Family: "vandermonde", Points: points}, 5, "vandermonde(" + id + ")"},
+		{Spec{Family: "file", Argument: csv}, 3, must(FromCSV(f, strings.NewReader("1,2,3\n4,5,6\n7,8,9\n1,0,0\n0,1,0\n"), ""))(t).ID()},
+		{Spec{Family: "cauchy", Inverse: true}, 5, "inverse(cauchy)"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := must(c.spec.Build(f, k, k))(t)
-			if !equal(got, c.want) {
-				t.Fatal("another matrix")
-			}
-			if got.ID() != c.id {
-				t.Errorf("ID %q, want %q", got.ID(), c.id)
-			}
-
-			// Once more from values, as decode does.
-			plain := c.spec
-			plain.Inverse = false
-			built := must(plain.Build(f, k, k))(t)
-			var sets []matrix.PointSet
-			for _, set := range matrix.StructureOf(built).Points {
-				sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(nil, set.Points)))(t)})
-			}
-			values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Order: c.spec.Order, Inverse: c.spec.Inverse}
-			again := must(values.BuildFrom(f, k, k, sets, matrix.DenseOf(built)))(t)
-			if !equal(again, c.want) {
-				t.Error("another matrix from values")
-			}
-			if len(c.spec.Files()) == 0 && again.ID() != c.id {
-				t.Errorf("from values ID %q, want %q", again.ID(), c.id)
-			}
-		})
+		m := must(c.spec.Build(f, 5, c.r))(t)
+		if m.ID() != c.id || m.Rows() != 5 || m.Cols() != c.r {
+			t.Errorf("%+v, R = %d: %s of %d×%d, want %s", c.spec, c.r, m.ID(), m.Rows(), m.Cols(), c.id)
+		}
+		values := Spec{Family: c.spec.Family, Argument: c.spec.Argument, Order: c.spec.Order, Inverse: c.spec.Inverse}
+		plain := c.spec
+		plain.Inverse = false
+		built := must(plain.Build(f, 5, c.r))(t)
+		var sets []matrix.PointSet
+		for _, set := range matrix.StructureOf(built).Points {
+			sets = append(sets, matrix.PointSet{Name: set.Name, Points: must(matrix.NewPoints(f, pointset.Elements(nil, set.Points)))(t)})
+		}
+		again := must(values.BuildFrom(f, 5, c.r, sets, matrix.DenseOf(built)))(t)
+		if !equal(again, m) || len(c.spec.Files()) == 0 && again.ID() != c.id {
+			t.Errorf("%+v, R = %d: from values another matrix, or ID %q, want %q", c.spec, c.r, again.ID(), c.id)
+		}
+	}
+	if m := must(Spec{Family: "cauchy", Omega: points}.Build(f, 5, 3))(t); !equal(m, must(matrix.CauchyOn(pointset.Codes(f, 50, 5), pointset.Codes(f, 5, 3)))(t)) {
+		t.Error("points of a file are others")
 	}
 }
 
 func TestBuildErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	csv := writeFile(t, "A.csv", "1,0,7\n0,1,7\n")
-	bad := writeFile(t, "bad.csv", "1,0\n0,300\n")
-	points := writeFile(t, "points", "9 8 7 6 5")
-	singular := writeFile(t, "singular.csv", "1,2\n2,4\n")
+	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par1, rs:par2, rs:jerasure, lagrange, vandermonde, lch, random:SEED, file:A.csv"
+	csv, points := writeFile(t, "A.csv", "1,0,7\n0,1,7\n"), writeFile(t, "points", "9 8 7 6 5")
+	coset := Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}
 	for _, c := range []struct {
-		name string
 		spec Spec
-		k    int
+		k, r int
 		want string
 	}{
-		{"no family", Spec{}, 2, `matrix: unknown matrix "": want one of ` + allFamilies},
-		{"no K", Spec{Family: "cauchy"}, 0, "matrix: K = 0: want 1 to 2147483647"},
-		{"argument", Spec{Family: "cauchy", Argument: "x"}, 2, `matrix: cauchy takes no argument, got "x": want "cauchy"`},
-		{"no argument", Spec{Family: "file"}, 2, `matrix: file needs an argument: want "file:A.csv"`},
-		{"seed", Spec{Family: "random", Argument: "x"}, 2, `matrix: random: the seed "x" is not a decimal number below 2^64`},
-		{"points", Spec{Family: "dft", Points: "coset"}, 5, `matrix: dft takes no points, got "coset": leave that out, or take one of vandermonde`},
-		{"omega", Spec{Family: "vandermonde", Omega: "codes"}, 5, `matrix: vandermonde takes no omega, got "codes": leave that out, or take one of cauchy, lagrange`},
-		{"alpha", Spec{Family: "lch", Alpha: "codes"}, 5, `matrix: lch takes no alpha, got "codes": leave that out, or take one of cauchy, lagrange`},
-		{"reversed", Spec{Family: "cauchy", Order: "reversed"}, 5, `matrix: cauchy takes no order, got "reversed": leave that out, or take one of dft`},
-		{"order", Spec{Family: "dft", Order: "up"}, 5, `matrix: order "up": want one of natural, reversed, any`},
-		{"lch too large", Spec{Family: "lch"}, 257, "matrix: lch over 2^8: K = 257 needs 257 elements and there are 256: want K <= 256, or a field such as 2^16"},
-		{"cauchy far too large", Spec{Family: "cauchy"}, 300, "matrix: cauchy over 2^8: K + R = 600 needs 600 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
-		{"fti too large", Spec{Family: "fti"}, 129, "matrix: fti over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
-		{"rs:vandermonde too large", Spec{Family: "rs:vandermonde"}, 129, "matrix: rs:vandermonde over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
-		{"rs:cauchy too large", Spec{Family: "rs:cauchy"}, 129, "matrix: cauchy over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
-		{"rs:par2 too large", Spec{Family: "rs:par2"}, 129, "matrix: rs:par2 over 2^8: K = 129 needs 129 numbers that are coprime to 255: want K <= 128, or a larger field"},
-		{"rs:par1 too large", Spec{Family: "rs:par1"}, 256, "matrix: rs:par1 over 2^8: K = 256 needs 257 elements and there are 256: want K <= 255, or a field such as 2^16"},
-		{"rs:jerasure too large", Spec{Family: "rs:jerasure"}, 129, "matrix: rs:jerasure over 2^8: K + R = 258 needs 257 elements and there are 256: want K + R <= 257, or a field such as 2^16"},
-		{"lagrange with more", Spec{Family: "lagrange"}, 300, "matrix: coset points over 2^8: K = 300 needs 300 nonzero elements and there are 255: want K <= 255, or a field such as 2^16"},
-		{"lagrange on powers", Spec{Family: "lagrange", Omega: "powers", Alpha: "powers"}, 128, "matrix: powers points over 2^8: K + R = 256 needs 256 nonzero elements and there are 255: want K + R <= 255, or a field such as 2^16"},
-		{"lagrange on codes", Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, 129, "matrix: codes points over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
-		{"cauchy on cosets", Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}, 128, "matrix: coset points over 2^8: K + R = 256 needs 256 nonzero elements and there are 255: want K + R <= 255, or a field such as 2^16"},
-		{"cauchy's points meet", Spec{Family: "cauchy", Omega: points}, 5, "matrix: cauchy: the points x_4 and y_0 are both 5: want distinct points: change omega, which gives x, or alpha, which gives y"},
-		{"too many codes", Spec{Family: "vandermonde", Points: "codes"}, 257, "matrix: codes points over 2^8: K = 257 needs 257 elements and there are 256: want K <= 256, or a field such as 2^16"},
-		{"too many points", Spec{Family: "vandermonde"}, 256, "matrix: coset points over 2^8: K = 256 needs 256 nonzero elements and there are 255: want K <= 255, or a field such as 2^16"},
-		{"points file of another length", Spec{Family: "vandermonde", Points: points}, 4, "matrix: " + points + " has 5 points, and K = 4: want one for each processor"},
-		{"wide file", Spec{Family: "file", Argument: csv}, 2, "matrix: " + csv + " is 2×3, and K = 2 processors need 2×2: want a file of that shape, or R = 3 sinks"},
-		{"file longer than K", Spec{Family: "file", Argument: csv}, 1, "matrix: " + csv + " is 2×3, and K = 1 processors need 1×1"},
-		{"value in the file", Spec{Family: "file", Argument: bad}, 2, "matrix: " + bad + " line 2: column 2: 300 is outside the field 2^8: want 0 to 255"},
-		{"singular", Spec{Family: "file", Argument: singular, Inverse: true}, 2, ""},
+		{Spec{}, 2, 2, `unknown matrix "": want one of ` + allFamilies},
+		{Spec{Family: "cauchy"}, 0, 3, "K = 0: want 1 to 2147483647"},
+		{Spec{Family: "cauchy"}, 3, 0, "R = 0: want 1 to 2147483647"},
+		{Spec{Family: "cauchy", Argument: "x"}, 2, 2, `cauchy takes no argument, got "x": want "cauchy"`},
+		{Spec{Family: "file"}, 2, 2, `file needs an argument: want "file:A.csv"`},
+		{Spec{Family: "random", Argument: "x"}, 2, 2, `random: the seed "x" is not a decimal number below 2^64`},
+		{Spec{Family: "dft", Points: "coset"}, 5, 5, `dft takes no points, got "coset": leave that out, or take one of vandermonde`},
+		{Spec{Family: "vandermonde", Omega: "codes"}, 5, 5, `vandermonde takes no omega, got "codes": leave that out, or take one of cauchy, lagrange`},
+		{Spec{Family: "lch", Alpha: "codes"}, 5, 5, `lch takes no alpha, got "codes": leave that out, or take one of cauchy, lagrange`},
+		{Spec{Family: "cauchy", Order: "reversed"}, 5, 5, `cauchy takes no order, got "reversed": leave that out, or take one of dft`},
+		{Spec{Family: "dft", Order: "up"}, 5, 5, `order "up": want one of natural, reversed, any`},
+		{Spec{Family: "dft"}, 15, 5, "dft is square only, and there are K = 15 sources and R = 5 sinks: want as many sinks as sources, or one of " + families},
+		{Spec{Family: "fti"}, 4, 8, "fti is square only, and there are K = 4 sources and R = 8 sinks: want as many sinks as sources, or one of " + families},
+		{Spec{Family: "cauchy", Inverse: true}, 4, 8, "cauchy of K = 4 sources and R = 8 sinks has no inverse: want as many sinks as sources, or the matrix itself"},
+		{Spec{Family: "cauchy"}, 200, 57, "cauchy over 2^8: K + R = 257 needs 257 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
+		{Spec{Family: "cauchy"}, 1<<31 - 1, 1<<31 - 2, "cauchy over 2^8: K + R = 4294967293 needs 4294967293 elements and there are 256: want K + R <= 256"},
+		{Spec{Family: "fti"}, 129, 129, "fti over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
+		{Spec{Family: "rs:vandermonde"}, 255, 2, "rs:vandermonde over 2^8: K + R = 257 needs 257 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
+		{Spec{Family: "rs:cauchy"}, 255, 2, "cauchy over 2^8: K + R = 257 needs 257 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
+		{Spec{Family: "rs:jerasure"}, 255, 3, "rs:jerasure over 2^8: K + R = 258 needs 257 elements and there are 256: want K + R <= 257, or a field such as 2^16"},
+		{Spec{Family: "rs:par1"}, 256, 3, "rs:par1 over 2^8: K = 256 needs 257 elements and there are 256: want K <= 255, or a field such as 2^16"},
+		{Spec{Family: "rs:par2"}, 129, 3, "rs:par2 over 2^8: K = 129 needs 129 numbers that are coprime to 255: want K <= 128, or a larger field"},
+		{coset, 200, 56, "coset points over 2^8: K + R = 256 needs 256 nonzero elements and there are 255: want K + R <= 255, or a field such as 2^16"},
+		{Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, 200, 57, "codes points over 2^8: K + R = 257 needs 257 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
+		{Spec{Family: "lagrange"}, 300, 5, "coset points over 2^8: K = 300 needs 300 nonzero elements and there are 255: want K <= 255, or a field such as 2^16"},
+		{Spec{Family: "lagrange"}, 5, 300, "coset points over 2^8: R = 300 needs 300 nonzero elements and there are 255: want R <= 255, or a field such as 2^16"},
+		{Spec{Family: "vandermonde"}, 256, 256, "coset points over 2^8: K = 256 needs 256 nonzero elements and there are 255: want K <= 255, or a field such as 2^16"},
+		{Spec{Family: "vandermonde", Points: "powers"}, 5, 256, "powers points over 2^8: R = 256 needs 256 nonzero elements and there are 255: want R <= 255, or a field such as 2^16"},
+		{Spec{Family: "lch"}, 512, 5, "lch over 2^8: K = 512 needs 512 elements and there are 256: want K <= 256, or a field such as 2^16"},
+		{Spec{Family: "lch"}, 5, 300, "lch over 2^8: R = 300 needs 300 elements and there are 256: want R <= 256, or a field such as 2^16"},
+		{Spec{Family: "cauchy", Omega: points}, 5, 5, "cauchy: the points x_4 and y_0 are both 5: want distinct points: change omega, which gives x, or alpha, which gives y"},
+		{Spec{Family: "cauchy", Omega: points}, 4, 5, points + " has 5 points, and K = 4: want one for each source"},
+		{Spec{Family: "lagrange", Alpha: points}, 5, 4, points + " has 5 points, and R = 4: want one for each sink"},
+		{Spec{Family: "vandermonde", Points: points}, 4, 4, points + " has 5 points, and K = 4: want one for each processor"},
+		{Spec{Family: "file", Argument: csv}, 2, 2, csv + " is 2×3, and K = 2 processors need 2×2: want a file of that shape, or R = 3 sinks"},
+		{Spec{Family: "file", Argument: csv}, 1, 1, csv + " is 2×3, and K = 1 processors need 1×1"},
+		{Spec{Family: "file", Argument: csv}, 3, 2, csv + " is 2×3, and K = 3 sources and R = 2 sinks need 3×2: want a file of that shape, or K = 2 sources and R = 3 sinks"},
+		{Spec{Family: "file", Argument: csv}, 2, 1, csv + " is 2×3, and K = 2 sources and R = 1 sinks need 2×1: want a file of that shape, or R = 3 sinks"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := c.spec.Build(f, c.k, c.k)
-			if c.want == "" {
-				if !errors.Is(err, matrix.ErrSingular) || !strings.HasSuffix(err.Error(), ": matrix is singular: rank 1 of 2") {
-					t.Errorf("error %v, want ErrSingular", err)
-				}
-				return
-			}
-			wantError(t, err, c.want)
+		t.Run(fmt.Sprintf("%+v, %d×%d", c.spec, c.k, c.r), func(t *testing.T) {
+			_, err := c.spec.Build(f, c.k, c.r)
+			wantError(t, err, "matrix: "+c.want)
 		})
+	}
+	singular := Spec{Family: "file", Argument: writeFile(t, "singular.csv", "1,2\n2,4\n"), Inverse: true}
+	if _, err := singular.Build(f, 2, 2); !errors.Is(err, matrix.ErrSingular) || !strings.HasSuffix(err.Error(), ": matrix is singular: rank 1 of 2") {
+		t.Errorf("error %v, want ErrSingular", err)
 	}
 	for _, spec := range []Spec{
 		{Family: "file", Argument: "no such file"}, {Family: "vandermonde", Points: "no such file"},
@@ -210,8 +200,8 @@ func TestFamilies(t *testing.T) {
 		t.Fatal("no families")
 	}
 	for _, f := range all {
-		if f.Name == "" || f.Formula == "" || f.Doc == "" {
-			t.Errorf("the row of %q has a gap", f.Name)
+		if f.Name == "" || f.Formula == "" || f.Doc == "" || f.Square != (f.Name == "dft" || f.Name == "fti") {
+			t.Errorf("the row of %q has a gap, or is of another shape", f.Name)
 		}
 		s := f.String()
 		if f.Name == "random" {
@@ -229,29 +219,35 @@ func TestFamilies(t *testing.T) {
 
 func TestBuildFromErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	codeSet := func(name string, first, n int) matrix.PointSet {
+	codes := func(name string, first, n int) matrix.PointSet {
 		return matrix.PointSet{Name: name, Points: pointset.Codes(f, first, n)}
 	}
+	sets := func(list ...matrix.PointSet) []matrix.PointSet { return list }
+	other := fieldtest.Parse(t, "257")
 	for _, c := range []struct {
-		name    string
-		spec    Spec
+		family  string
+		r       int
 		sets    []matrix.PointSet
 		entries matrix.Matrix
 		want    string
 	}{
-		{"no points", Spec{Family: "vandermonde"}, []matrix.PointSet{codeSet("omega", 0, 3)}, nil, "matrix: vandermonde without its points alpha"},
-		{"one set", Spec{Family: "lagrange"}, []matrix.PointSet{codeSet("omega", 0, 3)}, nil, "matrix: lagrange without its points alpha"},
-		{"few points", Spec{Family: "vandermonde"}, []matrix.PointSet{codeSet("alpha", 0, 2)}, nil, "matrix: 2 points in alpha, and K = 3: want one for each processor"},
-		{"another field", Spec{Family: "vandermonde"}, []matrix.PointSet{{Name: "alpha", Points: pointset.Codes(fieldtest.Parse(t, "257"), 0, 3)}}, nil, "matrix: points alpha over 257, and a matrix over 2^8: want one field"},
-		{"points meet", Spec{Family: "cauchy"}, []matrix.PointSet{codeSet("y", 0, 3), codeSet("x", 2, 3)}, nil, "matrix: cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
-		{"no entries", Spec{Family: "file", Argument: "A.csv"}, nil, nil, "matrix: file:A.csv without its entries"},
-		{"entries over another field", Spec{Family: "file", Argument: "A.csv"}, nil, identity(fieldtest.Parse(t, "257"), 3), "matrix: entries of a 3×3 matrix over 257, and K = 3 processors need 3×3 over 2^8"},
-		{"few entries", Spec{Family: "file", Argument: "A.csv"}, nil, identity(f, 2), "matrix: entries of a 2×2 matrix over 2^8, and K = 3 processors need 3×3 over 2^8"},
+		{"vandermonde", 3, sets(codes("omega", 0, 3)), nil, "vandermonde without its points alpha"},
+		{"lagrange", 3, sets(codes("omega", 0, 3)), nil, "lagrange without its points alpha"},
+		{"vandermonde", 3, sets(codes("alpha", 0, 2)), nil, "2 points in alpha, and K = 3: want one for each processor"},
+		{"cauchy", 2, sets(codes("x", 0, 2), codes("y", 9, 2)), nil, "2 points in x, and K = 3: want one for each source"},
+		{"cauchy", 2, sets(codes("x", 0, 3), codes("y", 9, 3)), nil, "3 points in y, and R = 2: want one for each sink"},
+		{"vandermonde", 3, sets(matrix.PointSet{Name: "alpha", Points: pointset.Codes(other, 0, 3)}), nil, "points alpha over 257, and a matrix over 2^8: want one field"},
+		{"cauchy", 3, sets(codes("y", 0, 3), codes("x", 2, 3)), nil, "cauchy: the points x_0 and y_2 are both 2: want distinct points: change omega, which gives x, or alpha, which gives y"},
+		{"file", 3, nil, nil, "file:A.csv without its entries"},
+		{"file", 3, nil, identity(other, 3), "entries of a 3×3 matrix over 257, and K = 3 processors need 3×3 over 2^8"},
+		{"file", 2, nil, identity(f, 3), "entries of a 3×3 matrix over 2^8, and K = 3 sources and R = 2 sinks need 3×2 over 2^8"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := c.spec.BuildFrom(f, 3, 3, c.sets, c.entries)
-			wantError(t, err, c.want)
-		})
+		spec := Spec{Family: c.family}
+		if c.family == "file" {
+			spec.Argument = "A.csv"
+		}
+		_, err := spec.BuildFrom(f, 3, c.r, c.sets, c.entries)
+		wantError(t, err, "matrix: "+c.want)
 	}
 	// The words and files for points do not matter, whatever they are.
 	if _, err := (Spec{Family: "rs:par1", Points: "no such file", Omega: "x", Alpha: "y"}).BuildFrom(f, 3, 3, nil, nil); err != nil {
@@ -330,34 +326,4 @@ func FuzzParseSpec(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestTooFewPowers says which K would do.
-func TestTooFewPowers(t *testing.T) {
-	_, err := Spec{Family: "vandermonde", Points: "powers"}.Build(fieldtest.Parse(t, "2^8"), 256, 256)
-	wantError(t, err, "matrix: powers points over 2^8: K = 256 needs 256 nonzero elements and there are 255: want K <= 255, or a field such as 2^16")
-}
-
-func BenchmarkAt(b *testing.B) {
-	for _, c := range []struct {
-		field string
-		k     int
-		specs []string
-	}{
-		{"2^8", 85, []string{"cauchy", "dft", "vandermonde", "random:1"}},
-		{"2147483647", 899_658, []string{"cauchy", "dft", "vandermonde", "random:1"}},
-	} {
-		for _, spec := range c.specs {
-			m := must(must(ParseSpec(spec))(b).Build(fieldtest.Parse(b, c.field), c.k, c.k))(b)
-			b.Run(fmt.Sprintf("matrix=%s/field=%s/K=%d", spec, c.field, c.k), func(b *testing.B) {
-				i := 0
-				for b.Loop() {
-					m.At(i, c.k-1-i)
-					if i++; i == c.k {
-						i = 0
-					}
-				}
-			})
-		}
-	}
 }

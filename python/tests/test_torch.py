@@ -62,11 +62,6 @@ def test_lost_node_comes_back(saved: Path) -> None:
     assert ranks.run(load, RANKS, saved) == [(30, True)] * RANKS
 
 
-def test_ranks_at_other_hosts(saved: Path) -> None:
-    shutil.rmtree(saved / "host0")
-    assert ranks.run(load, RANKS, saved, (2, 0, 1)) == [(30, True)] * RANKS
-
-
 def test_too_many_lost(saved: Path) -> None:
     shutil.rmtree(saved / "host1")
     shutil.rmtree(saved / "host2")
@@ -177,24 +172,6 @@ def test_async(tmp_path: Path) -> None:
     assert steps(tmp_path) == [["step-2", "step-3"]] * NODES
 
 
-def beside_wrong(rank: int, root: Path) -> list[str]:
-    c = checkpointer(rank, root)
-    texts = []
-    for step, state in (-1, {}), (1, {"no": (lambda: 0) if rank == 2 else 0}):
-        try:
-            c.async_save(state, step).wait()
-        except volley.RunFailed as e:
-            texts.append(str(e))
-    c.async_save({}, 1).wait()
-    return texts
-
-
-def test_async_wrong(tmp_path: Path) -> None:
-    for first, second in ranks.run(beside_wrong, RANKS, tmp_path):
-        assert "step -1" in first and second.startswith("rank 2: ")
-    assert steps(tmp_path) == [["step-1"]] * NODES
-
-
 def others_write(rank: int, root: Path, broken: int) -> list[Any]:
     c = checkpointer(rank, root)
     text = ""
@@ -215,17 +192,6 @@ def test_directory(tmp_path: Path) -> None:
     assert steps(tmp_path) == [[]] * NODES
     assert ranks.run(others_write, RANKS, tmp_path, -1) == [[5, ""]] * RANKS
     assert sorted(f.name for f in (tmp_path / "host1" / "step-5").iterdir()) == [".volley", "of-2", "of-3"]
-
-
-def other_nodes(rank: int, root: Path, nodes: int) -> Any:
-    got = volley.torch.Checkpointer(root / f"host{rank * nodes // RANKS}", tolerate=1).load_latest()
-    return got and (got[0], same(got[1], rank, got[0]))
-
-
-@pytest.mark.parametrize("nodes", [2, 6])
-def test_other_number_of_nodes(saved: Path, nodes: int) -> None:
-    shutil.rmtree(saved / "host2")
-    assert ranks.run(other_nodes, RANKS, saved, nodes) == [(30, True)] * RANKS
 
 
 def killed(rank: int, root: Path) -> None:

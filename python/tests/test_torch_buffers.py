@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import ranks  # noqa: E402
-import torch.distributed as dist  # noqa: E402
 import volley.torch  # noqa: E402
 
 RANKS = 4
@@ -154,56 +150,6 @@ def mapped(path: Path, dtype: Any, size: int) -> Any:
     return torch.from_file(str(path), shared=True, size=size, dtype=dtype)
 
 
-def train(rank: int, root: Path, steps: int) -> None:
-    """Protects two sets in files in turns, and is killed."""
-    size = 1_000_000
-    sets = [[mapped(root / f"{rank}.set{i}", torch.float32, size), mapped(root / f"{rank}.step{i}", torch.int64, 1)] for i in range(2)]
-    parities = [mapped(root / f"{rank}.parity{i}", torch.uint8, volley.torch.parity_bytes(sets[i], 1)) for i in range(2)]
-    for step in range(1, steps):
-        weights, number = sets[step % 2]
-        weights.fill_(step + rank)
-        number.fill_(step)
-        volley.torch.protect(sets[step % 2], 1, parities[step % 2])
-        if step == 3:
-            (root / f"ready{rank}").touch()
-
-
-def restart(rank: int, root: Path, dead: int) -> Any:
-    """Recovers both sets in new processes, and returns the step of that which is to be used."""
-    size, best = 1_000_000, 0
-    for i in range(2):
-        parity = None if rank == dead else mapped(root / f"{rank}.parity{i}", torch.uint8, (root / f"{rank}.parity{i}").stat().st_size)
-        try:
-            _, parity_bytes = volley.torch.sizes(parity)
-            if parity is None:
-                parity = mapped(root / f"{rank}.parity{i}", torch.uint8, parity_bytes)
-            mine = [mapped(root / f"{rank}.set{i}", torch.float32, size), mapped(root / f"{rank}.step{i}", torch.int64, 1)]
-            volley.torch.recover(mine, parity, rank == dead)
-        except volley.Refused as e:
-            assert "cut off" in str(e) or "does not come back" in str(e) or "do not come back" in str(e), e
-            continue
-        step = int(mine[1])
-        assert torch.equal(mine[0], torch.full((size,), float(step + rank)))
-        best = max(best, step)
-    return best
-
-
-def test_rank_dies(tmp_path: Path) -> None:
-    processes, _ = ranks.start(train, RANKS, tmp_path, 1000)
-    while len(list(tmp_path.glob("ready*"))) < RANKS:
-        time.sleep(0.01)
-    os.kill(processes[1].pid, signal.SIGKILL)
-    for p in processes[:1] + processes[2:]:  # raise an error, and wait for each other at the end
-        p.join(20)
-        p.kill()
-    for p in processes:
-        p.join()
-    for f in tmp_path.glob("1.*"):
-        f.unlink()
-    got = ranks.run(restart, RANKS, tmp_path, 1)
-    assert got == [got[0]] * RANKS and got[0] >= 2, got
-
-
 def no_copies(rank: int, root: Path) -> list[Any]:
     """Says of kinds of memory whether a child maps them as they are."""
     from volley import _buffers
@@ -221,20 +167,3 @@ def no_copies(rank: int, root: Path) -> list[Any]:
 
 def test_shared_memory_is_not_copied(tmp_path: Path) -> None:
     assert ranks.run(no_copies, RANKS, tmp_path) == [[True, True, True, False]] * RANKS
-
-
-def another_job(rank: int) -> list[Any]:
-    """Makes the process group anew, as a job does after a loss."""
-    mine = [torch.full((100,), rank)]
-    parity = volley.torch.protect(mine, 1)
-    dist.barrier()
-    dist.destroy_process_group()
-    os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + 1)
-    dist.init_process_group("gloo")
-    mine = mine if rank else [torch.zeros(100, dtype=torch.int64)]
-    volley.torch.recover(mine, parity, rank == 0)
-    return [int(mine[0][0]), len(os.listdir("/proc/self/fd"))]
-
-
-def test_another_process_group() -> None:
-    assert [of[0] for of in ranks.run(another_job, RANKS)] == list(range(RANKS))

@@ -52,6 +52,12 @@ def test_lost_nodes_come_back(nodes: list[Path]) -> None:
     assert volley.recover(nodes).files == 4
     assert contents(nodes) == was
     assert volley.verify(nodes).whole and volley.status(nodes).may_lose == 2
+    with pytest.raises(volley.Refused, match="node.4"):
+        (nodes[4] / ".volley").rename(nodes[4] / "away")
+        volley.unprotect(nodes)
+    (nodes[4] / "away").rename(nodes[4] / ".volley")
+    assert volley.unprotect(nodes, dry_run=True).parity_bytes > 0 and volley.unprotect(nodes).generation == 1
+    assert contents(nodes) == was and not any((d / ".volley").exists() for d in nodes)
 
 
 def test_findings(nodes: list[Path]) -> None:
@@ -186,21 +192,6 @@ def test_snapshots(tmp_path: Path) -> None:
     assert volley.verify(roots, step="latest").step == 30 and volley.recover(roots, step=20).files > 0
     with pytest.raises(volley.Refused, match="50"):
         volley.protect(roots, 1, step=50)
-
-
-def test_unprotect(nodes: list[Path]) -> None:
-    volley.protect(nodes, 2)
-    was = contents(nodes)
-    shutil.rmtree(nodes[4])
-    seen = volley.unprotect(nodes, dry_run=True, force=True)
-    assert (seen.generation, seen.tolerate) == (1, 2) and seen.parity_bytes > 0 and seen.nodes[4].status == "lost"
-    assert volley.status(nodes).protected
-    with pytest.raises(volley.Refused, match="node.4"):
-        volley.unprotect(nodes)
-    volley.recover(nodes)
-    assert volley.unprotect(nodes).generation == 1
-    assert contents(nodes) == was and not any((d / ".volley").exists() for d in nodes)
-    assert not volley.unprotect(nodes).protected
 
 
 def test_group_file(nodes: list[Path], tmp_path: Path) -> None:

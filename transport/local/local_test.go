@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"volley/internal/race"
@@ -63,26 +62,17 @@ func TestLengthError(t *testing.T) {
 		{[][]byte{{1, 2}, {3}}, [][]byte{{0}, {0, 0}}, "message from rank 0, round 3 port 0: part 0: got 2 bytes, want 1"},
 		{[][]byte{{1, 2}, {3}}, [][]byte{{0, 0, 0}}, "message from rank 0, round 3 port 0: parts: got 2 (3 bytes), want 1 (3 bytes)"},
 	} {
-		for _, receiveFirst := range []bool{false, true} {
-			group := local.New(2)
-			var receiving func(context.Context) error
-			if receiveFirst {
-				receiving = receive(group[1], 0, c.asked...)
-			}
-			sending := send(group[0], 1, c.sent...)
-			if !receiveFirst {
-				receiving = receive(group[1], 0, c.asked...)
-			}
-			if err := receiving(ended()); err == nil || err.Error() != c.want {
-				t.Errorf("receive before send: %v: got error %v, want %s", receiveFirst, err, c.want)
-			}
-			if err := sending(ended()); err != nil {
-				t.Errorf("receive before send: %v: the sender got %v", receiveFirst, err)
-			}
-			for _, part := range c.asked {
-				if bytes.Count(part, []byte{0}) != len(part) {
-					t.Errorf("receive before send: %v: a message of other lengths was written", receiveFirst)
-				}
+		group := local.New(2)
+		sending, receiving := send(group[0], 1, c.sent...), receive(group[1], 0, c.asked...)
+		if err := receiving(ended()); err == nil || err.Error() != c.want {
+			t.Errorf("got error %v, want %s", err, c.want)
+		}
+		if err := sending(ended()); err != nil {
+			t.Errorf("the sender got %v", err)
+		}
+		for _, part := range c.asked {
+			if bytes.Count(part, []byte{0}) != len(part) {
+				t.Error("a message of other lengths was written")
 			}
 		}
 	}
@@ -106,34 +96,6 @@ func TestReceiverGivesUp(t *testing.T) {
 	}
 	if err := wait(ended()); err != nil || string(first) != "first" {
 		t.Errorf("the second wait got %q, error %v", first, err)
-	}
-}
-
-func TestAbortOfSeveral(t *testing.T) {
-	t.Parallel()
-	for range 100 {
-		group := local.New(8)
-		causes := make([]error, len(group))
-		var aborts sync.WaitGroup
-		for r, e := range group {
-			causes[r] = fmt.Errorf("cause %d", r)
-			aborts.Go(func() { e.Abort(causes[r]) })
-		}
-		aborts.Wait()
-		var first *transport.AbortError
-		for r, e := range group {
-			err := receive(e, (r+1)%len(group))(t.Context())
-			aborted, ok := errors.AsType[*transport.AbortError](err)
-			if !ok || !errors.Is(err, causes[aborted.Rank]) {
-				t.Fatalf("rank %d: got error %v", r, err)
-			}
-			if first == nil {
-				first = aborted
-			}
-			if aborted.Rank != first.Rank {
-				t.Fatalf("rank %d counts rank %d as the first, rank 0 counts rank %d", r, aborted.Rank, first.Rank)
-			}
-		}
 	}
 }
 
@@ -197,35 +159,6 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A barrier of 2,000 ranks: after round i a rank has heard of 2^(i+1) others.
-func TestManyRanks(t *testing.T) {
-	t.Parallel()
-	const n = 2000
-	var ranks sync.WaitGroup
-	for r, e := range local.New(n) {
-		ranks.Go(func() {
-			heard, theirs, q := []byte{1}, []byte{0}, e.NewQueue()
-			for round, distance := 0, 1; distance < n; round, distance = round+1, 2*distance {
-				tag := transport.Tag{Round: round}
-				q.Post(&transport.Transfer{Rank: (r - distance + n) % n, Tag: tag, Parts: [][]byte{theirs}, Receive: true},
-					&transport.Transfer{Rank: (r + distance) % n, Tag: tag, Parts: [][]byte{heard}})
-				for range 2 {
-					if _, err := q.Wait(t.Context()); err != nil {
-						t.Errorf("rank %d: %v", r, err)
-						e.Abort(err)
-						return
-					}
-				}
-				heard[0] = theirs[0] + 1
-			}
-			if heard[0] != 12 {
-				t.Errorf("rank %d counts %d rounds, want 11", r, heard[0]-1)
-			}
-		})
-	}
-	ranks.Wait()
-}
-
 func TestAllocations(t *testing.T) {
 	group := local.New(2)
 	ctx, there, here := t.Context(), group[0].NewQueue(), group[1].NewQueue()
@@ -245,56 +178,29 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// One op is one message around a ring in which all ranks send at once.
-func BenchmarkRing(b *testing.B) {
-	for _, n := range []int{2, 1000} {
-		b.Run(fmt.Sprintf("ranks=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			group := local.New(n)
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			var ranks sync.WaitGroup
-			b.ResetTimer()
-			for r, e := range group {
-				ranks.Go(func() {
-					q := e.NewQueue()
-					in := &transport.Transfer{Rank: (r + n - 1) % n, Parts: [][]byte{make([]byte, 1<<20)}, Receive: true}
-					out := &transport.Transfer{Rank: (r + 1) % n, Parts: [][]byte{make([]byte, 1<<20)}}
-					for round := range (b.N + n - 1) / n {
-						in.Tag.Round, out.Tag.Round = round, round
-						q.Post(in, out)
-						for range 2 {
-							if _, err := q.Wait(ctx); err != nil {
-								b.Error(err)
-								return
-							}
-						}
-					}
-				})
+// TestRun checks that failures are told once, and that ranks that only heard of one do not repeat it.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	for want, run := range map[string]func(ctx context.Context, tr transport.Transport) error{
+		"<nil>": func(ctx context.Context, tr transport.Transport) error {
+			if tr.Rank()%2 == 0 {
+				return transport.Send(ctx, tr, tr.Rank()+1, tag)
 			}
-			ranks.Wait()
-		})
-	}
-}
-
-func Example() {
-	group := local.New(2)
-	ctx := context.Background()
-	tag := transport.Tag{Round: 0, Port: 0}
-
-	var sender sync.WaitGroup
-	sender.Go(func() {
-		if err := transport.Send(ctx, group[0], 1, tag, []byte("hello, "), []byte("rank 1")); err != nil {
-			group[0].Abort(err)
+			return transport.Receive(ctx, tr, tr.Rank()-1, tag)
+		},
+		"disk full": func(ctx context.Context, tr transport.Transport) error {
+			if tr.Rank() == 2 {
+				return full
+			}
+			return transport.Receive(ctx, tr, 2, tag, []byte{0})
+		},
+		"disk full\nsecond": func(_ context.Context, tr transport.Transport) error {
+			return []error{full, nil, errors.New("second"), errors.New("disk full")}[tr.Rank()]
+		},
+	} {
+		if err := local.Run(t.Context(), 4, run); fmt.Sprint(err) != want || err != nil && !errors.Is(err, full) {
+			t.Errorf("%v, want %s", err, want)
 		}
-	})
-
-	first, second := make([]byte, 7), make([]byte, 6)
-	if err := transport.Receive(ctx, group[1], 0, tag, first, second); err != nil {
-		group[1].Abort(err)
-		return
 	}
-	fmt.Printf("%s%s\n", first, second)
-	sender.Wait()
-	// Output: hello, rank 1
 }

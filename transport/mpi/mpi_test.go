@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
 	"volley"
-	"volley/algo"
 	"volley/collective"
-	"volley/executor"
 	"volley/field"
 	"volley/matrix"
 	"volley/transport"
@@ -120,80 +117,6 @@ func TestNextPoller(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestInquire has a chain of ranks, each of which has given up to wait for the next one. The last waits for nobody, and
-// nobody does when the messages have come.
-func TestInquire(t *testing.T) {
-	e := group(t)
-	defer e.Close()
-	if e.Size() < 3 {
-		t.Skip("needs more ranks")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
-	defer cancel()
-	begin, chain, end := transport.Tag{Round: 1}, transport.Tag{Round: 2}, transport.Tag{Round: 3}
-	receive := func(from int, tag transport.Tag) *queue {
-		q := e.NewQueue().(*queue)
-		q.Post(&transport.Transfer{Rank: from, Tag: tag, Parts: [][]byte{{0}}, Receive: true})
-		return q
-	}
-	until := func(is func() bool) { // without a wait
-		for done := false; !done; e.Exclusive(func() { done = is() }) {
-			if ctx.Err() != nil {
-				t.Errorf("rank %d: %v", e.Rank(), ctx.Err())
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	send := func(to int, tag transport.Tag) {
-		if err := transport.Send(ctx, e, to, tag, []byte{1}); err != nil {
-			t.Fatalf("rank %d: %v", e.Rank(), err)
-		}
-	}
-	last := e.Size() - 1
-	if e.Rank() == 0 {
-		ask := func(r, want int) {
-			for got := r; got != want; {
-				var err error
-				if got, _, err = e.Inquire(ctx, r); err != nil {
-					t.Fatalf("rank %d waits for %d, %v; want %d", r, got, err, want)
-				}
-			}
-		}
-		ask(last, -1)
-		for r := 1; r < last; r++ {
-			ask(r, r+1)
-		}
-		send(last, begin)
-		for r := 1; r <= last; r++ {
-			ask(r, -1)
-			send(r, end)
-		}
-		return
-	}
-	ends := receive(0, end)
-	from, tag := 0, begin
-	if e.Rank() < last {
-		from, tag = e.Rank()+1, chain
-	}
-	q := receive(from, tag)
-	if e.Rank() < last {
-		waiting, giveUp := context.WithCancel(ctx)
-		go func() {
-			until(func() bool { return e.waits[q] })
-			giveUp()
-		}()
-		if _, err := q.Wait(waiting); !errors.Is(err, context.Canceled) {
-			t.Fatalf("rank %d: %v", e.Rank(), err)
-		}
-	}
-	until(func() bool { return len(q.finished) > 0 })
-	if e.Rank() > 1 {
-		send(e.Rank()-1, chain)
-	}
-	until(func() bool { return len(ends.finished) > 0 })
 }
 
 // TestInquireAborted asks after an abort: who timed out at the same time is not to be waited for.
@@ -302,60 +225,5 @@ func TestAbortAfterClose(t *testing.T) {
 	e.Abort(errors.New("too late"))
 	if e.controlSends > 0 || len(e.adding) > 0 {
 		t.Errorf("rank %d has begun to send %d messages", e.Rank(), e.controlSends)
-	}
-}
-
-// BenchmarkExchange runs the plan exchange with a port for every other rank, without agreement or
-// check. All ranks run it as often: -test.benchtime says how often, such as 300x.
-func BenchmarkExchange(b *testing.B) {
-	e, err := Init()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer e.Close()
-	k := e.Size()
-	if k == 1 {
-		b.Skip("needs more ranks")
-	}
-	f, err := field.Parse("2^8")
-	if err != nil {
-		b.Fatal(err)
-	}
-	a, err := matrix.Random(f, k, k, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
-	exchange, err := algo.Lookup("exchange")
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := exchange.Compile(a, k-1)
-	if err != nil {
-		b.Fatal(err)
-	}
-	x, err := executor.Prepare(b.Context(), p, e.Rank(), k)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, size := range []int{1 << 10, 64 << 10, 1 << 20, 16 << 20} {
-		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			in, out := bytes.Repeat([]byte{1, 2, 3, byte(e.Rank())}, size/4), make([]byte, size)
-			var times []time.Duration
-			for range b.N {
-				if err := collective.Barrier(b.Context(), e, 0); err != nil {
-					b.Fatal(err)
-				}
-				start := time.Now()
-				if _, err := executor.Run(b.Context(), e, executor.Job{
-					Executable: x, Bytes: int64(size), Segment: int64(size), Timeout: time.Minute,
-					Inputs: []executor.Input{{Memory: in}}, Outputs: []executor.Output{{Memory: out}},
-				}); err != nil {
-					b.Fatal(err)
-				}
-				times = append(times, time.Since(start))
-			}
-			slices.Sort(times)
-			b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1000, "µs/median")
-		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -123,59 +122,6 @@ func TestClear(t *testing.T) {
 				t.Errorf("after frames of kind %d: %d bytes: %d clear-to-sends, want %d", k, sizes[i], cleared, want)
 			}
 		}
-	}
-}
-
-// TestManyOfOneTag sends long, short and wrong messages of one tag to receives that are posted before or after: each
-// gets its own.
-func TestManyOfOneTag(t *testing.T) {
-	t.Parallel()
-	sizes := []int{3 * headBytes, 1, 2 * headBytes, 2 * headBytes, headBytes + 1, 0, 5 * headBytes}
-	for _, late := range []bool{false, true} {
-		t.Run(fmt.Sprint("late=", late), func(t *testing.T) {
-			run := newRun(t, 2, Patience{})
-			var both sync.WaitGroup
-			in, out := run[1].NewQueue(), run[0].NewQueue()
-			receive := func() {
-				for i, size := range sizes {
-					if i == 2 { // the receiver wants less
-						size--
-					}
-					in.Post(&transport.Transfer{Rank: 0, Receive: true, ID: i, Parts: [][]byte{make([]byte, size)}})
-				}
-			}
-			if !late {
-				receive()
-			}
-			for i, size := range sizes {
-				data := slices.Repeat([]byte{byte(i)}, size)
-				out.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{data}})
-			}
-			if late {
-				transport.Send(t.Context(), run[0], 1, transport.Tag{Round: 1}, nil)
-				transport.Receive(t.Context(), run[1], 0, transport.Tag{Round: 1}, nil)
-				receive()
-			}
-			both.Go(func() {
-				for range sizes {
-					if _, err := out.Wait(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-			for range sizes {
-				m, err := in.Wait(t.Context())
-				if wrong := errors.As(err, new(*transport.LengthError)); wrong != (m.ID == 2) || err != nil && !wrong {
-					t.Errorf("message %d: %v", m.ID, err)
-				}
-				for _, b := range m.Parts[0] {
-					if m.ID != 2 && b != byte(m.ID) {
-						t.Fatalf("message %d has a byte of message %d", m.ID, b)
-					}
-				}
-			}
-			both.Wait()
-		})
 	}
 }
 

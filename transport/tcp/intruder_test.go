@@ -122,6 +122,11 @@ func TestHello(t *testing.T) {
 	if err := transport.Receive(t.Context(), run[0], 2, transport.Tag{}, got); err != nil || got[0] != 7 {
 		t.Errorf("rank 2, which has not called: %v, %v", got, err)
 	}
+	again := intrude(t, run[0])
+	again.say(t, hello(Protocol, "test", 2, 0))
+	if f, text, err := again.answer(); f.kind != refusedFrame || !strings.Contains(text, "connected already") {
+		t.Errorf("rank 2 twice: %v, %v, %v", f.kind, text, err)
+	}
 }
 
 // TestClosedBefore has a rank first use another one that has closed: the run goes on.
@@ -186,37 +191,15 @@ func TestHeldOfPeer(t *testing.T) {
 	}
 }
 
-// TestRankTwice refuses a second process of a rank.
-func TestRankTwice(t *testing.T) {
-	t.Parallel()
-	run := newRun(t, 2, Patience{Close: time.Millisecond})
-	call(t, run[0], 1).say(t, forged(headFrame, 0, 0, 1, "\x07"))
-	got := make([]byte, 1)
-	if err := transport.Receive(t.Context(), run[0], 1, transport.Tag{}, got); err != nil || got[0] != 7 {
-		t.Fatal(got, err)
-	}
-	second := intrude(t, run[0])
-	second.say(t, hello(Protocol, "test", 1, 0))
-	if f, text, err := second.answer(); f.kind != refusedFrame || !strings.Contains(text, "connected already") {
-		t.Errorf("the second: %v, %v, %v", f.kind, text, err)
-	}
-}
-
 // TestForgedFrames has a peer send what it must not: the run ends, and the error names the peer.
 func TestForgedFrames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", headBytes)
-	var flood [][]byte
-	for i := range earlyBytes/headBytes + 1 {
-		flood = append(flood, forged(headFrame, uint32(i), 0, headBytes, long))
-	}
-	var heads [][]byte
-	for range earlyHeads + 1 {
-		heads = append(heads, forged(headFrame, 5, 0, 0, ""))
-	}
-	var clears [][]byte
-	for i := range earlyHeads + 1 {
-		clears = append(clears, forged(clearFrame, uint32(i), 0, 1<<40, ""))
+	many := func(n int, frame func(i uint32) []byte) (frames [][]byte) {
+		for i := range n {
+			frames = append(frames, frame(uint32(i)))
+		}
+		return frames
 	}
 	for name, frames := range map[string][][]byte{
 		"short":                 {{byte(headFrame)}},
@@ -227,11 +210,11 @@ func TestForgedFrames(t *testing.T) {
 		"too long a head":       {forged(headFrame, 1, 0, 1<<20, long+"x")},
 		"more than its message": {forged(headFrame, 1, 0, 3, "1234")},
 		"a huge message":        {forged(headFrame, 1, 0, 1<<63, "1")},
-		"early messages":        flood,
-		"many early messages":   heads,
+		"early messages":        many(earlyBytes/headBytes+1, func(i uint32) []byte { return forged(headFrame, i, 0, headBytes, long) }),
+		"many early messages":   many(earlyHeads+1, func(uint32) []byte { return forged(headFrame, 5, 0, 0, "") }),
 		"a rest nobody cleared": {forged(restFrame, 1, 0, 0, "1")},
 		"a rest of a small one": {forged(headFrame, 1, 0, 1, "1"), forged(restFrame, 1, 0, 0, "1")},
-		"clears of nothing":     clears,
+		"clears of nothing":     many(earlyHeads+1, func(i uint32) []byte { return forged(clearFrame, i, 0, 1<<40, "") }),
 		"too much credit":       {forged(creditFrame, 0, 0, 1<<60, "")},
 		"an abort of nobody":    {forged(abortFrame, 2, 0, 0, "")},
 		"too long a text":       {forged(abortFrame, 0, 0, 0, long)},

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"context"
 	"errors"
 	"net"
 	"strings"
@@ -83,11 +82,8 @@ func (p *proxy) close() {
 	p.all.Wait()
 }
 
-// newProxied returns a run in which all connections pass proxies.
-func newProxied(t testing.TB, n int, delay time.Duration, limits Patience) ([]transport.Transport, []*proxy) {
-	var listeners []*Listener
-	var proxies []*proxy
-	var addresses []string
+// serveProxied returns what listens for a run in which all connections pass proxies.
+func serveProxied(t testing.TB, n int, delay time.Duration, limits Patience) (listeners []*Listener, proxies []*proxy, addresses []string) {
 	for range n {
 		at, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -96,7 +92,11 @@ func newProxied(t testing.TB, n int, delay time.Duration, limits Patience) ([]tr
 		p := newProxy(t, at.Addr().String(), delay)
 		listeners, proxies, addresses = append(listeners, Serve(at, nil, limits, nil)), append(proxies, p), append(addresses, p.Addr().String())
 	}
-	var run []transport.Transport
+	return listeners, proxies, addresses
+}
+
+func newProxied(t testing.TB, n int, delay time.Duration, limits Patience) (run []transport.Transport, proxies []*proxy) {
+	listeners, proxies, addresses := serveProxied(t, n, delay, limits)
 	for r, l := range listeners {
 		run = append(run, proxied{member{l.Join(r, addresses, "test")}, proxies[r]})
 	}
@@ -163,35 +163,22 @@ func TestCut(t *testing.T) {
 // TestCutEarly breaks a connection before the peer has taken the stream, as it joins late. Yet it hears of the abort, or of
 // the connection.
 func TestCutEarly(t *testing.T) {
-	t.Parallel()
-	var listeners []*Listener
-	var addresses []string
-	var p *proxy
-	for range 2 {
-		at, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p = newProxy(t, at.Addr().String(), 0)
-		defer p.close()
-		listeners, addresses = append(listeners, Serve(at, nil, Patience{}, nil)), append(addresses, p.Addr().String())
-	}
+	listeners, proxies, addresses := serveProxied(t, 2, 0, Patience{})
 	first := member{listeners[0].Join(0, addresses, "test")}
-	defer first.Close()
 	heard := make(chan error)
 	go func() { heard <- transport.Receive(t.Context(), first, 1, transport.Tag{}, []byte{0}) }()
 	for !runs("(*Listener).admit") || runs("(*Listener).dial") { // until the caller has heard that the other rank is ready
 		time.Sleep(time.Millisecond)
 	}
-	p.each(func(c *net.TCPConn) { c.Close() })
+	proxies[1].each(func(c *net.TCPConn) { c.Close() })
 	err := <-heard
 	late := member{listeners[1].Join(1, addresses, "test")}
-	defer late.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Limit)
-	defer cancel()
-	for rank, err := range []error{err, transport.Receive(ctx, late, 0, transport.Tag{}, []byte{0})} {
+	for rank, err := range []error{err, transport.Receive(t.Context(), late, 0, transport.Tag{}, []byte{0})} {
 		if !errors.As(err, new(*transport.AbortError)) {
 			t.Errorf("rank %d: %v", rank, err)
 		}
+	}
+	for i, m := range []member{first, late} {
+		proxied{m, proxies[i]}.Close()
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"volley/internal/race"
 	"volley/transport"
 	"volley/transport/transporttest"
 )
@@ -56,48 +55,17 @@ func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport { return newRun(t, n, never) })
 }
 
-// TestManyRanks connects all pairs of 64 ranks.
-func TestManyRanks(t *testing.T) {
-	t.Parallel()
-	c, n := transporttest.Cases()[0], 64
-	if race.Enabled {
-		n = 16 // 2,016 handshakes take it long
-	}
-	var ranks sync.WaitGroup
-	for _, e := range newRun(t, n, Patience{}) {
-		ranks.Go(func() {
-			if err := c.Run(t.Context(), e); err != nil {
-				t.Errorf("rank %d: %v", e.Rank(), err)
-			}
-		})
-	}
-	ranks.Wait()
-}
-
-// TestInquire asks a rank that waits, one that does not, and one that has never been connected.
+// TestInquire asks a rank that has never been connected, and after an abort.
 func TestInquire(t *testing.T) {
 	t.Parallel()
-	run := newRun(t, 3, Patience{})
-	waiting, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		transport.Receive(waiting, run[2], 1, transport.Tag{}, []byte{0})
-		close(ended)
-	}()
-	for whom, since := -1, time.Duration(0); whom != 1; {
-		var err error
-		if whom, since, err = run[0].(transport.Inquirer).Inquire(t.Context(), 2); err != nil || since < 0 {
-			t.Fatal(err)
-		}
-	}
-	if whom, _, err := run[2].(transport.Inquirer).Inquire(t.Context(), 1); whom != -1 || err != nil {
+	run := newRun(t, 2, Patience{})
+	asks := run[0].(transport.Inquirer)
+	if whom, _, err := asks.Inquire(t.Context(), 1); whom != -1 || err != nil {
 		t.Errorf("rank 1 waits for %d, %v", whom, err)
 	}
-	stop()
-	<-ended
 	run[0].Abort(errors.New("stopped"))
-	if whom, _, err := run[0].(transport.Inquirer).Inquire(context.Background(), 2); whom != -1 || !errors.As(err, new(*transport.AbortError)) {
-		t.Errorf("after an abort rank 2 waits for %d, %v", whom, err)
+	if whom, _, err := asks.Inquire(context.Background(), 1); whom != -1 || !errors.As(err, new(*transport.AbortError)) {
+		t.Errorf("after an abort rank 1 waits for %d, %v", whom, err)
 	}
 }
 

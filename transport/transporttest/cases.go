@@ -39,9 +39,11 @@ func Cases() []Case {
 		{"a sent buffer is free after Wait", 2, bufferFree},
 		{"messages of a queue one by one", 2, oneByOne},
 		{"several goroutines at once", 2, sideBySide},
+		{"many lengths of a tag", 2, lengthsOfTag},
 		{"wrong lengths", 2, wrongLengths},
 		{"wrong ranks", 1, wrongRanks},
 		{"ctx ends a wait", 2, ctxEnds},
+		{"ranks say for whom they wait", 3, inquiries},
 		{"abort ends waits under way", 2, abortUnderWay},
 		{"abort ends waits begun later", 2, abortLater},
 		{"only the first abort counts", 2, firstAbort},
@@ -301,6 +303,32 @@ func sideBySide(d endpoint) {
 	require(errors.Join(errs...))
 }
 
+// lengthsOfTag has messages of one tag and all lengths come to receives that are posted before or after: each gets its own.
+func lengthsOfTag(d endpoint) {
+	const long = 64 << 10 // of which transports may have but a part come unasked
+	sizes := []int{3 * long, 1, 2 * long, 2 * long, long + 1, 0, 5 * long}
+	for round := range 2 {
+		tag := transport.Tag{Round: round}
+		var going, coming []pending
+		receive := func() {
+			for i, size := range sizes {
+				coming = append(coming, d.post(d.fromPrev(tag, i, size)))
+			}
+		}
+		if round == 0 {
+			receive()
+		}
+		for i, size := range sizes {
+			going = append(going, d.post(d.toNext(tag, i, size)))
+		}
+		if round == 1 {
+			require(d.pass(transport.Tag{Round: 2}))
+			receive()
+		}
+		require(d.finish(append(coming, going...)...))
+	}
+}
+
 func wrongLengths(d endpoint) {
 	for round, c := range []struct{ sent, asked []int }{
 		{[]int{10}, []int{9}},
@@ -389,6 +417,40 @@ func ctxEnds(d endpoint) {
 		}
 	}
 	mustDo("after a wait that was given up", d.pass(transport.Tag{}, 10))
+}
+
+// inquiries has each rank but 0 give up to wait for the next one, and rank 0 ask for whom they wait.
+func inquiries(d endpoint) {
+	asks, ok := d.Transport.(transport.Inquirer)
+	if !ok {
+		return
+	}
+	end, chain := transport.Tag{Round: 1}, transport.Tag{Round: 2}
+	next := func(rank int) int { return 1 + rank%(d.Size()-1) }
+	if d.Rank() == 0 {
+		for r := 1; r < d.Size(); r++ {
+			for whom := r; whom != next(r); {
+				var err error
+				whom, _, err = asks.Inquire(d.ctx, r)
+				mustDo(fmt.Sprintf("ask rank %d, which waits for %d", r, whom), err)
+			}
+		}
+		for r := 1; r < d.Size(); r++ {
+			require(d.finish(d.post(message{0, r, end, 0, nil})))
+		}
+		return
+	}
+	prev := 1 + (d.Rank()-2+d.Size()-1)%(d.Size()-1)
+	coming := d.post(message{next(d.Rank()), d.Rank(), chain, 0, []int{1}})
+	brief, giveUp := context.WithTimeout(d.ctx, time.Millisecond)
+	defer giveUp()
+	gaveUp := coming.Wait(brief)
+	require(d.finish(d.post(message{0, d.Rank(), end, 0, nil})))
+	going := d.post(message{d.Rank(), prev, chain, 0, []int{1}})
+	if gaveUp != nil {
+		require(d.finish(coming))
+	}
+	require(d.finish(going))
 }
 
 // unwanted wraps what a Wait returned, so that a rank which another one's failure stopped is not heard.

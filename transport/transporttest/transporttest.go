@@ -80,11 +80,7 @@ type Case struct {
 
 // Run runs the case as the rank of tr, which it closes, and returns what is wrong, even where a wait does not end.
 func (c Case) Run(ctx context.Context, tr transport.Transport) error {
-	return c.run(ctx, tr, Limit, grace)
-}
-
-func (c Case) run(ctx context.Context, tr transport.Transport, limit, grace time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("still waiting after %v", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, Limit, fmt.Errorf("still waiting after %v", Limit))
 	defer cancel()
 	result := make(chan error, 1)
 	go func() {
@@ -122,7 +118,7 @@ func Run(t *testing.T, factory func(t *testing.T, n int) []transport.Transport) 
 						continue
 					}
 					passed := t.Run(fmt.Sprintf("n=%d", n), func(t *testing.T) {
-						for _, err := range runGroup(t.Context(), c, newGroup(t, factory, n), Limit, grace) {
+						for _, err := range runGroup(t.Context(), c, newGroup(t, factory, n)) {
 							t.Error(err)
 						}
 					})
@@ -136,7 +132,7 @@ func Run(t *testing.T, factory func(t *testing.T, n int) []transport.Transport) 
 	if t.Failed() {
 		return // a rank that hangs is no news
 	}
-	if stacks := leak(goroutines, Limit); stacks != "" {
+	if stacks := leak(goroutines); stacks != "" {
 		t.Errorf("goroutines are left after Close:\n%s", stacks)
 	}
 }
@@ -155,7 +151,7 @@ func newGroup(t *testing.T, factory func(t *testing.T, n int) []transport.Transp
 }
 
 // runGroup runs c as every rank and returns what is wrong by rank. When one fails the others are stopped, not heard.
-func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, grace time.Duration) []error {
+func runGroup(ctx context.Context, c Case, group []transport.Transport) []error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stopped := errors.New("another rank failed")
@@ -163,7 +159,7 @@ func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, g
 	var ranks sync.WaitGroup
 	for r, tr := range group {
 		ranks.Go(func() {
-			if err := c.run(ctx, tr, limit, grace); err != nil && !errors.Is(err, stopped) {
+			if err := c.Run(ctx, tr); err != nil && !errors.Is(err, stopped) {
 				errs[r] = fmt.Errorf("rank %d: %w", r, err)
 				cancel(stopped)
 			}
@@ -173,9 +169,9 @@ func runGroup(ctx context.Context, c Case, group []transport.Transport, limit, g
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// leak waits until no more goroutines run than the limit. After the patience it returns the stacks of all that do.
-func leak(limit int, patience time.Duration) string {
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > limit; time.Sleep(10 * time.Millisecond) {
+// leak waits until no more goroutines run than so many. Else it returns the stacks of all that do.
+func leak(most int) string {
+	for end := time.Now().Add(Limit); runtime.NumGoroutine() > most; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			stacks := make([]byte, 1<<20)
 			return string(stacks[:runtime.Stack(stacks, true)])

@@ -40,13 +40,7 @@ func TestBench(t *testing.T) {
 func TestBenchRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"--case sparse":                     `case "sparse": want one of dense`,
-		"--case dense,":                     `case "": want one of`,
 		"-k 1":                              "want 2 to 128",
-		"-k 4..2":                           `-k "4..2"`,
-		"--case dense -k 129":               "want 2 to 128",
-		"--case dft -k 12":                  "want a power of 2",
-		"--case dft --size 100":             "multiple of 32",
-		"--case dense --size 0":             "multiple of 1",
 		"--size much":                       "want a size such as 64MiB",
 		"--algorithm magic":                 "want auto or one of",
 		"--case dense -k 4 --algorithm dft": "no such structure",

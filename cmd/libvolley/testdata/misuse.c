@@ -1,18 +1,6 @@
 /* Calls that MPI would end the job for, or that would never end. Every function of volley.h returns an error instead.
  * "multiple" has requests, too. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <volley.h>
-
-static int rank, size, wrong;
-
-static void expect(const char *what, int got, int want, const char *text) {
-	if (got == want && strstr(volley_error(), text) != NULL) return;
-	wrong = 1;
-	fprintf(stderr, "rank %d: %s: returned %d, want %d; error \"%s\", want \"%s\"\n", rank, what, got, want, volley_error(), text);
-}
+#include "check.h"
 
 static unsigned char x[100], y[100], parity[10000];
 static volley_buffer list = {x, sizeof x};
@@ -88,11 +76,9 @@ static void late(int missing, int multiple) {
 }
 
 int main(int argc, char **argv) {
-	int provided, multiple = strcmp(argv[1], "multiple") == 0;
+	int multiple = strcmp(argv[1], "multiple") == 0;
 	all(MPI_COMM_WORLD, "MPI is not initialised");
-	MPI_Init_thread(&argc, &argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	begin(&argc, &argv, multiple);
 	all(MPI_COMM_NULL, "MPI_COMM_NULL");
 	expect("no such Fortran handle", volley_encode_f(MPI_Comm_c2f(MPI_COMM_NULL), x, 100, y, 100, NULL), VOLLEY_USAGE, "MPI_COMM_NULL");
 	if (size > 1) {

@@ -61,7 +61,7 @@ func hostileState(dir string, node int, list ...store.Held) *store.State {
 func TestDecideHostile(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
-	tried, asked, alone := 0, 0, 0
+	asked, alone := 0, 0
 	try := func(k, r, at int, letters string, hostile *store.State) {
 		states := make([]*store.State, k)
 		for n := range k {
@@ -71,23 +71,15 @@ func TestDecideHostile(t *testing.T) {
 				letters = letters[1:]
 			}
 		}
-		tried++
 		others := slices.ContainsFunc(states, func(s *store.State) bool { return s != hostile && !s.Lost })
-		what := func() string {
-			var list []string
-			for _, s := range states {
-				list = append(list, fmt.Sprintf("%+v", *s))
-			}
-			return fmt.Sprintf("K=%d, R=%d\n%s", k, r, strings.Join(list, "\n"))
-		}
 		c, err := Decide(states, "")
 		if err == nil && strings.HasPrefix(c.Root, forgedRoot) {
 			if alone++; others {
-				t.Fatalf("%s\n%q is in force", what(), c.Root)
+				t.Fatalf("%s\n%q is in force", told(states), c.Root)
 			}
 		}
 		if err == nil && c.Newest >= store.MostGeneration && c.Generation < 9 {
-			t.Fatalf("%s\nno generation can follow", what())
+			t.Fatalf("%s\nno generation can follow", told(states))
 		}
 		if err == nil {
 			return
@@ -95,7 +87,7 @@ func TestDecideHostile(t *testing.T) {
 		asked++
 		input := new(protection.RefusedError)
 		if !errors.As(err, &input) || input.Option != protection.OptionBelieve && !strings.Contains(err.Error(), "an empty directory in its place") {
-			t.Fatalf("%s\n%v: says no way on", what(), err)
+			t.Fatalf("%s\n%v: says no way on", told(states), err)
 		}
 		for n, s := range states {
 			if s == hostile || !slices.ContainsFunc(s.Held, func(h store.Held) bool { return h.Committed }) {
@@ -103,7 +95,7 @@ func TestDecideHostile(t *testing.T) {
 			}
 			c, err := Decide(states, fmt.Sprint(n))
 			if err == nil && strings.HasPrefix(c.Root, forgedRoot) || err != nil && !strings.Contains(err.Error(), "an empty directory in its place") {
-				t.Fatalf("%s\nbelieving node %d: %q, %v", what(), n, c.Root, err)
+				t.Fatalf("%s\nbelieving node %d: %q, %v", told(states), n, c.Root, err)
 			}
 		}
 	}
@@ -138,8 +130,93 @@ func TestDecideHostile(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d groups: in %d every verb stops and asks; in %d all but the hostile node are lost, and it is believed", tried, asked, alone)
 	if asked == 0 || alone == 0 {
 		t.Error("nothing was tried")
 	}
+}
+
+// TestDecideKeyed lets any number of nodes of a group with a key say what they like: without a
+// key, with another one, or again what nodes had at some time. What was not made with the key
+// is never in force.
+func TestDecideKeyed(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(5, 6))
+	refused, inForce := 0, 0
+	try := func(k, r, hostile int, letters string, list []store.Held) {
+		truly := func(letter byte, n int) *store.State {
+			s := stateOf(letter, n, k, r)
+			for i := range s.Held {
+				s.Held[i].Keyed, s.Held[i].Vouched = true, true
+			}
+			return s
+		}
+		var states []*store.State
+		there, agreed := false, list[rng.IntN(len(list))] // what they may all say
+		liars := rng.Perm(k)[:hostile]
+		for n := range k {
+			switch {
+			case !slices.Contains(liars, n):
+				states = append(states, truly(letters[0], n))
+				there = there || letters[0] != 'L'
+				letters = letters[1:]
+			case rng.IntN(3) == 0:
+				states = append(states, truly("1p2q"[rng.IntN(4)], n))
+			default:
+				h := agreed
+				if rng.IntN(3) == 0 {
+					h = list[rng.IntN(len(list))]
+				}
+				h.Keyed = rng.IntN(2) == 0
+				some := []store.Held{h}
+				if rng.IntN(3) == 0 && h.Generation != 2 {
+					some = append(some, truly('2', n).Held...)
+				}
+				states = append(states, hostileState(fmt.Sprint("/n", n), []int{n, n, n, -1}[rng.IntN(4)], some...))
+			}
+		}
+		for _, protect := range []bool{false, true} {
+			copies := make([]*store.State, k)
+			for n, s := range states {
+				c := *s
+				c.Held = slices.Clone(s.Held)
+				copies[n] = &c
+			}
+			c, _, err := InForce(copies, Trust{Key: []byte("a key for tests, no more")}, protect)
+			switch {
+			case err != nil && !errors.As(err, new(*protection.RefusedError)):
+				t.Fatal(err)
+			case err != nil:
+				refused++
+			case c.Generation > 0:
+				inForce++
+			}
+			if err == nil && strings.HasPrefix(c.Root, forgedRoot) && (there || !protect) {
+				t.Fatalf("protect %v: %q is in force of %s", protect, c.Root, told(states))
+			}
+		}
+	}
+	for k := 2; k <= 6; k++ {
+		for r := 1; r < k; r++ {
+			list := forgeries(k, r)
+			for hostile := 1; hostile < k; hostile++ {
+				for _, alphabet := range honest {
+					for _, letters := range words(alphabet, k-hostile) {
+						try(k, r, hostile, letters, list)
+					}
+				}
+			}
+		}
+	}
+	if inForce == 0 || refused == 0 {
+		t.Error("nothing was tried")
+	}
+}
+
+// told is what nodes say.
+func told(states []*store.State) string {
+	var list []string
+	for _, s := range states {
+		list = append(list, fmt.Sprintf("%+v", *s))
+	}
+	return strings.Join(list, "\n")
 }

@@ -60,6 +60,14 @@ func stateOf(letter byte, n, k, r int) *store.State {
 	return s
 }
 
+// statesOf returns those of nodes that letters stand for.
+func statesOf(letters string, r int) (states []*store.State) {
+	for n := range letters {
+		states = append(states, stateOf(letters[n], n, len(letters), r))
+	}
+	return states
+}
+
 // supportOf is what the rule in docs/format.md asks of a generation.
 type supportOf struct {
 	has, committed, counting, there int
@@ -107,13 +115,7 @@ func support(states []*store.State, r int, g int64) supportOf {
 // of 4 in some orders. With the tag verifyall it takes up to 5, in all orders.
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	decideAll(t, verifyall.Pick(4, 5), verifyall.Pick(3, 5))
-}
-
-// decideAll checks all groups of up to most nodes, those of more than ordered only with their
-// states in order, and in reverse.
-func decideAll(t *testing.T, most, ordered int) {
-	tried := 0
+	most, ordered := verifyall.Pick(4, 5), verifyall.Pick(3, 5)
 	for k := 2; k <= most; k++ {
 		for r := 1; r < k; r++ {
 			of := map[string]string{} // what was decided, by states in order
@@ -121,11 +123,7 @@ func decideAll(t *testing.T, most, ordered int) {
 				if k > ordered && !slices.IsSorted([]byte(letters)) && !slices.IsSortedFunc([]byte(letters), func(a, b byte) int { return int(b) - int(a) }) {
 					continue
 				}
-				tried++
-				var states []*store.State
-				for n := range k {
-					states = append(states, stateOf(letters[n], n, k, r))
-				}
+				states := statesOf(letters, r)
 				c, err := Decide(states, "")
 				wrong := wrongAbstention(letters, r, c, err)
 				if !strings.ContainsAny(letters, unreadable) || err == nil || strings.Contains(err.Error(), "cannot tell which") {
@@ -144,7 +142,6 @@ func decideAll(t *testing.T, most, ordered int) {
 			}
 		}
 	}
-	t.Logf("%d groups", tried)
 }
 
 // unreadable are the letters of nodes that cannot be read, or not all of them.
@@ -165,13 +162,7 @@ func wrongAbstention(letters string, r int, c store.Current, err error) string {
 	if len(at) == 0 {
 		return ""
 	}
-	statesOf := func(letters []byte) (states []*store.State) {
-		for n := range k {
-			states = append(states, stateOf(letters[n], n, k, r))
-		}
-		return states
-	}
-	found := statesOf([]byte(letters))
+	found := statesOf(letters, r)
 	base, failed := decideKnown(found, "")
 	if failed != nil {
 		return map[bool]string{true: "", false: "it is decided, and what can be read is in doubt"}[err != nil]
@@ -197,7 +188,7 @@ func wrongAbstention(letters string, r int, c store.Current, err error) string {
 				consistent = false
 			}
 		}
-		states := statesOf(word)
+		states := statesOf(string(word), r)
 		for g := int64(1); g <= 9; g++ {
 			committed, hidden, named := false, false, 0
 			for n, s := range states {
@@ -317,148 +308,109 @@ func wrongDecision(states []*store.State, k, r int, c store.Current, err error) 
 }
 
 // TestDecideRuns checks that what runs leave, with as many nodes lost as are tolerated, is
-// never in doubt.
+// never in doubt, and that one node that was rolled back, or that is forged, decides nothing.
 func TestDecideRuns(t *testing.T) {
 	t.Parallel()
+	is := func(letters string, r int, want ...int64) {
+		c, err := Decide(statesOf(letters, r), "")
+		if (err == nil) != (want != nil) || err == nil && !slices.Contains(want, c.Generation) {
+			t.Errorf("%s, R=%d: generation %d, %v: want one of %v", letters, r, c.Generation, err, want)
+		}
+	}
 	for k := 2; k <= 5; k++ {
 		for r := 1; r < k; r++ {
-			for _, x := range []struct {
-				letters string
-				want    []int64
-			}{
-				{"L1", []int64{1}},      // protected
-				{"L1ip", []int64{1, 2}}, // interrupted before anyone has committed
-				{"Lp2", []int64{1, 2}},  // interrupted while they commit: 1 only where nobody has
-				{"L2", []int64{2}},      // committed
-				{"LNjq", []int64{0, 1}}, // the first run, interrupted
-				{"Lq1", []int64{0, 1}},  // it, while they commit
+			for alphabet, want := range map[string][]int64{
+				"L1":   {1},    // protected
+				"L1ip": {1, 2}, // interrupted before anyone has committed
+				"Lp2":  {1, 2}, // interrupted while they commit: 1 only where nobody has
+				"L2":   {2},    // committed
+				"LNjq": {0, 1}, // the first run, interrupted
+				"Lq1":  {0, 1}, // it, while they commit
 			} {
-				for _, letters := range words(x.letters, k) {
-					if strings.Count(letters, "L") > r {
-						continue
-					}
-					var states []*store.State
-					for n := range k {
-						states = append(states, stateOf(letters[n], n, k, r))
-					}
-					c, err := Decide(states, "")
-					want := x.want
-					if strings.Contains(letters, "2") {
-						want = []int64{2}
-					}
-					if x.letters == "Lq1" && strings.Contains(letters, "1") {
-						want = []int64{1}
-					}
-					if err != nil || !slices.Contains(want, c.Generation) {
-						t.Errorf("K=%d, R=%d, %s: generation %d, %v: want one of %v", k, r, letters, c.Generation, err, want)
+				for _, letters := range words(alphabet, k) {
+					switch {
+					case strings.Count(letters, "L") > r:
+					case strings.Contains(letters, "2"):
+						is(letters, r, 2)
+					case alphabet == "Lq1" && strings.Contains(letters, "1"):
+						is(letters, r, 1)
+					default:
+						is(letters, r, want...)
 					}
 				}
 			}
-			// One node that was rolled back, or that is forged, decides nothing.
-			for _, letters := range []string{"1" + strings.Repeat("2", k-1), "9" + strings.Repeat("2", k-1)} {
-				var states []*store.State
-				for n := range k {
-					states = append(states, stateOf(letters[n], n, k, r))
-				}
-				c, err := Decide(states, "")
-				stale := letters[0] == '1' && k > 2
-				if stale && (err != nil || c.Generation != 2) || !stale && err == nil {
-					t.Errorf("K=%d, R=%d, %s: generation %d, %v", k, r, letters, c.Generation, err)
-				}
+			is("9"+strings.Repeat("2", k-1), r)
+			if k > 2 {
+				is("1"+strings.Repeat("2", k-1), r, 2)
 			}
 		}
 	}
 }
 
-// TestDecideGroups checks that nodes of other groups, and in another order, are named.
+// TestDecideGroups checks that nodes of other groups, and in another order, are named, and what does not count.
 func TestDecideGroups(t *testing.T) {
 	t.Parallel()
+	held := func(g int64, k int) store.Held {
+		return store.Held{Generation: g, Group: "G", Nodes: k, Tolerate: 1, Root: fmt.Sprint("root ", g), Complete: true}
+	}
 	for _, x := range []struct {
-		change func(list []*store.State)
-		want   string
+		letters    string
+		change     func(list []*store.State)
+		want       string // the error
+		generation int64  // in force, if there is none
 	}{
-		{func(l []*store.State) { l[1].Group = "H" }, "/n1/.volley has files of two groups"},
-		{func(l []*store.State) { l[1].Group, l[1].Held[0].Group = "H", "H" }, "/n1 belongs to another group than /n0, /n2"},
-		{func(l []*store.State) { l[0].Group, l[0].Held[0].Group = "H", "H" }, "/n0 belongs to another group than /n1, /n2"},
-		{func(l []*store.State) { l[0].Held[0].Group = "H" }, "/n0/.volley has files of two groups"},
-		{func(l []*store.State) { l[1].Node, l[2].Node = 2, 1 }, "/n1 is node 2 of its group and was given as node 1"},
-		{func(l []*store.State) {
+		{"111", func(l []*store.State) { l[1].Group = "H" }, "/n1/.volley has files of two groups", 0},
+		{"111", func(l []*store.State) { l[1].Group, l[1].Held[0].Group = "H", "H" }, "/n1 belongs to another group than /n0, /n2", 0},
+		{"111", func(l []*store.State) { l[0].Group, l[0].Held[0].Group = "H", "H" }, "/n0 belongs to another group than /n1, /n2", 0},
+		{"111", func(l []*store.State) { l[0].Held[0].Group = "H" }, "/n0/.volley has files of two groups", 0},
+		{"111", func(l []*store.State) { l[1].Node, l[2].Node = 2, 1 }, "/n1 is node 2 of its group and was given as node 1", 0},
+		{"111", func(l []*store.State) {
 			for _, s := range l {
 				s.Held[0].Nodes = 4
 			}
-		}, "of a group of 4 nodes, and 3 were given"},
+		}, "of a group of 4 nodes, and 3 were given", 0},
+		// Somebody gave fewer nodes once, and that run was interrupted: it does not count.
+		{"111", func(l []*store.State) { l[0].Held = append(l[0].Held, held(2, 2)) }, "", 1},
+		// Nor does a newer one that is pending, beside a forgery of the one in force.
+		{"22222", func(l []*store.State) { l[0].Held[0].Root = "forged"; l[1].Held = append(l[1].Held, held(3, 5)) }, "", 2},
+		// What is not complete hides nothing that is.
+		{"jjjjj", func(l []*store.State) {
+			for _, s := range l {
+				s.Held = append(s.Held, held(2, 5))
+			}
+		}, "", 2},
+		{"LFN1p2", func([]*store.State) {}, "cannot tell which generation is in force: /n0 is lost; /n1 cannot be read; /n2 has none; " +
+			"/n3 has generation 1; /n4 has generation 1 and generation 2, pending; /n5 has generation 2", 0},
 	} {
-		var states []*store.State
-		for n := range 3 {
-			states = append(states, stateOf('1', n, 3, 1))
-		}
+		states := statesOf(x.letters, 1)
 		x.change(states)
-		if _, err := Decide(states, ""); err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, new(*protection.RefusedError)) {
-			t.Errorf("%v: want %q", err, x.want)
+		c, err := Decide(states, "")
+		if x.want == "" && (err != nil || c.Generation != x.generation || c.Root != fmt.Sprint("root ", x.generation)) {
+			t.Errorf("%s: generation %d, %s, %v", x.letters, c.Generation, c.Root, err)
+		}
+		if x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) || !errors.As(err, new(*protection.RefusedError))) {
+			t.Errorf("%s: %v: want %q", x.letters, err, x.want)
 		}
 	}
 	// Two groups side by side: no order of these directories would do.
-	two := []*store.State{stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1), stateOf('1', 0, 2, 1), stateOf('1', 1, 2, 1)}
+	two := append(statesOf("11", 1), statesOf("11", 1)...)
 	two[2].Group, two[3].Group = "H", "H"
 	if err, input := AlikeGroup(two), new(protection.RefusedError); !errors.As(err, &input) || input.Option != protection.OptionSets {
 		t.Errorf("two groups: %v", err)
 	}
-	var states []*store.State
-	for n := range 3 {
-		states = append(states, stateOf('1', n, 3, 1))
-	}
-	// Somebody gave fewer nodes once, and that run was interrupted: it does not count.
-	states[0].Held = append(states[0].Held, store.Held{Generation: 2, Group: "G", Nodes: 2, Tolerate: 1, Root: "root 2", Complete: true})
-	if c, err := Decide(states, ""); err != nil || c.Generation != 1 {
-		t.Errorf("generation %d, %v", c.Generation, err)
-	}
-	// Nor does a newer one that is pending, beside a forgery of the one in force.
-	states = nil
-	for n := range 5 {
-		states = append(states, stateOf('2', n, 5, 1))
-	}
-	states[0].Held[0].Root = "forged"
-	states[1].Held = append(states[1].Held, store.Held{Generation: 3, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 3", Complete: true})
-	if c, err := Decide(states, ""); err != nil || c.Generation != 2 || c.Root != "root 2" {
-		t.Errorf("generation %d, %s, %v", c.Generation, c.Root, err)
-	}
-	// What is not complete hides nothing that is.
-	for n := range states {
-		states[n] = stateOf('j', n, 5, 1)
-		states[n].Held = append(states[n].Held, store.Held{Generation: 2, Group: "G", Nodes: 5, Tolerate: 1, Root: "root 2", Complete: true})
-	}
-	if c, err := Decide(states, ""); err != nil || c.Generation != 2 {
-		t.Errorf("generation %d, %v", c.Generation, err)
-	}
-	states[2].Dir = states[1].Dir
-	for _, name := range []string{"/n1", "5", "-1", "x"} {
-		if n, err := NodeNamed(states, name); err == nil {
-			t.Errorf("%q is node %d", name, n)
-		}
-	}
-	if n, err := NodeNamed(states, "2"); err != nil || n != 2 {
-		t.Errorf("2 is node %d, %v", n, err)
-	}
-	states[0].Dir = "3"
-	if n, err := NodeNamed(states, "3"); err != nil || n != 0 {
-		t.Errorf("directory 3 is node %d, %v", n, err)
-	}
 }
 
-// TestWhoHas checks what an error says of nodes of which it cannot be told what is in force.
-func TestWhoHas(t *testing.T) {
+// TestNodeNamed finds a node by its directory, and else by its number.
+func TestNodeNamed(t *testing.T) {
 	t.Parallel()
-	var states []*store.State
-	for n, letter := range []byte("LFN1p2") {
-		states = append(states, stateOf(letter, n, 6, 1))
+	states := statesOf("11111", 1)
+	states[2].Dir, states[0].Dir = states[1].Dir, "3"
+	for name, want := range map[string]int{"/n1": -1, "5": -1, "-1": -1, "x": -1, "2": 2, "3": 0} {
+		if n, err := NodeNamed(states, name); (err == nil) != (want >= 0) || err == nil && n != want {
+			t.Errorf("%q is node %d, %v: want %d", name, n, err, want)
+		}
 	}
-	_, err := Decide(states, "")
-	const want = "/n0 is lost; /n1 cannot be read; /n2 has none; " +
-		"/n3 has generation 1; /n4 has generation 1 and generation 2, pending; /n5 has generation 2"
-	if err == nil || err.Error() != "cannot tell which generation is in force: "+want {
-		t.Errorf("%v: want %s", err, want)
-	}
-	if _, err := Decide(states, "/n2"); err == nil || err.Error() != "/n2 has no generation that was committed: it cannot be believed" {
+	if _, err := Decide(statesOf("LFN1p2", 1), "/n2"); err == nil || err.Error() != "/n2 has no generation that was committed: it cannot be believed" {
 		t.Errorf("%v", err)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"volley/group/internal/store"
 )
 
 // TestRows has nodes for each row of the tables, by the letters of stateOf: the row applies, and no earlier one. Every row
@@ -41,8 +39,8 @@ func TestRows(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, x := range examples {
-		var states []*store.State
-		for n := range x.letters {
+		states := statesOf(x.letters[:3], 1)
+		for n := 3; n < len(x.letters); n++ {
 			states = append(states, stateOf(x.letters[n], n, 3, 1))
 		}
 		c, err := newContest(states, x.believe)

@@ -3,18 +3,14 @@ package disktest
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"volley/files"
 	"volley/internal/disk"
 )
 
@@ -264,206 +260,6 @@ func TestDiskUserLasts(t *testing.T) {
 	}
 }
 
-// TestDiskKill kills a process at each of its calls.
-func TestDiskKill(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d", 0o755)
-	m.WriteFile("/d/x", []byte("old"), 0o644)
-	run := func(p *Process) error {
-		d, err := p.Open("/d")
-		if err != nil {
-			return err
-		}
-		unlock, err := d.Lock("lock", false, files.Holder{PID: 1})
-		if err != nil {
-			return err
-		}
-		defer unlock(true)
-		f, err := d.OpenFile("tmp", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if err != nil {
-			return err
-		}
-		if _, err := f.Write([]byte("new")); err != nil {
-			return err
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return err
-		}
-		if err := d.Rename("tmp", "x"); err != nil {
-			return err
-		}
-		return d.SyncDir(".")
-	}
-	calls := m.Calls(func(p *Process) { must(t, run(p)) })
-	var ops []string
-	for i, c := range calls {
-		ops = append(ops, c.Op)
-		if c.N != i || !strings.HasPrefix(c.Path, "/d") || c.Writes != (c.Op != "opendir" && c.Op != "close") {
-			t.Errorf("%+v", c)
-		}
-	}
-	if got := strings.Join(ops, " "); got != "opendir lock create write sync close rename syncdir unlock" {
-		t.Error(got)
-	}
-	for n, call := range calls {
-		for _, cut := range []bool{false, true} {
-			m := m.Clone()
-			p := m.Process()
-			p.KillAt(n)
-			err := run(p)
-			if !errors.Is(err, ErrKilled) && call.Op != "unlock" {
-				t.Errorf("%v: %v", call, err)
-			}
-			if _, err := p.Open("/"); !errors.Is(err, ErrKilled) {
-				t.Errorf("%v: %v", call, err)
-			}
-			if cut {
-				m.PowerCut(nil)
-			}
-			want := "old"
-			if call.Op == "unlock" || call.Op == "syncdir" && !cut {
-				want = "new"
-			}
-			if data, err := m.ReadFile("/d/x"); string(data) != want || err != nil {
-				t.Errorf("%v, cut %v: %q, %v", call, cut, data, err)
-			}
-			unlock, err := open(t, m.Process(), "/d").Lock("lock", false, files.Holder{PID: 2})
-			if err != nil {
-				t.Errorf("%v: %v", call, err)
-				continue
-			}
-			unlock(true)
-		}
-	}
-	m.PowerCut(nil)
-	if got := tree(m, "/"); got != "d d/x=old" {
-		t.Errorf("the clones have changed it: %s", got)
-	}
-}
-
-// TestDiskBefore makes calls fail, and a write after a part of it.
-func TestDiskBefore(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d", 0o755)
-	p := m.Process()
-	p.FailAt(1, syscall.EIO)
-	d := open(t, p, "/d")
-	err := d.Mkdir("x", 0o755)
-	if e := new(fs.PathError); !errors.As(err, &e) || e.Path != "/d/x" || !errors.Is(err, syscall.EIO) || m.Exists("/d/x") {
-		t.Error(err)
-	}
-	for _, kill := range []bool{false, true} {
-		p := m.Process()
-		p.Hook = func(c Call) error {
-			if c.Op != "write" {
-				return nil
-			}
-			if kill {
-				p.Kill()
-				return &Partial{N: 2, Err: ErrKilled}
-			}
-			return &Partial{N: 3, Err: syscall.ENOSPC}
-		}
-		f, err := open(t, p, "/d").OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
-		must(t, err)
-		n, err := f.Write([]byte("abcdef"))
-		data, _ := m.ReadFile("/d/f")
-		if kill && (!errors.Is(err, ErrKilled) || string(data) != "ab") || !kill && (n != 3 || !errors.Is(err, syscall.ENOSPC) || string(data) != "abc") {
-			t.Errorf("kill %v: %d, %v, %q", kill, n, err, data)
-		}
-	}
-	m.Remount("/", func(o *Mount) { o.ReadOnly = true })
-	d = open(t, m.Process(), "/d")
-	if _, err := d.Lstat("f"); err != nil {
-		t.Error(err)
-	}
-	if err := d.Chmod("f", 0o600); !errors.Is(err, syscall.EROFS) {
-		t.Error(err)
-	}
-}
-
-// TestDiskLock checks who gets a lock, and what the others are told.
-func TestDiskLock(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d", 0o755)
-	mine := disk.HolderOf("protect", "run")
-	p := m.Process()
-	unlock, err := open(t, p, "/d").Lock("lock", false, mine)
-	must(t, err)
-	other := open(t, m.Process(), "/d")
-	for _, shared := range []bool{false, true} {
-		_, err := other.Lock("lock", shared, disk.HolderOf("recover", "other"))
-		busy := new(files.BusyError)
-		if !errors.As(err, &busy) || busy.Path != "/d" || !busy.Holder.Since.Equal(mine.Since) {
-			t.Fatalf("shared %v: %v", shared, err)
-		}
-		if busy.Holder.Since = mine.Since; busy.Holder != mine {
-			t.Errorf("shared %v: %v", shared, err)
-		}
-	}
-	unlock(false)
-	one, err := other.Lock("lock", true, mine)
-	must(t, err)
-	_, err = open(t, p, "/d").Lock("lock", true, mine)
-	must(t, err)
-	one(false)
-	if _, err := other.Lock("lock", false, mine); !errors.As(err, new(*files.BusyError)) {
-		t.Errorf("exclusive beside shared: %v", err)
-	}
-	p.Kill()
-	unlock, err = other.Lock("lock", false, mine)
-	must(t, err)
-	if m.PowerCut(nil); m.Exists("/d/lock") {
-		t.Error("the lock's file lasts")
-	}
-	unlock(true)
-	unlock, err = open(t, m.Process(), "/d").Lock("lock", false, mine)
-	must(t, err)
-	if unlock(true); m.Exists("/d/lock") {
-		t.Error("the lock's file is not removed")
-	}
-}
-
-// TestDisk checks Open and Make, and names that lead out.
-func TestDisk(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d/real", 0o755)
-	m.WriteFile("/d/file", nil, 0o600)
-	m.Symlink("real", "/d/link")
-	p := m.Process()
-	if d := open(t, p, "/d/./link/"); d.Path() != "/d/real" {
-		t.Error(d.Path())
-	}
-	if _, err := p.Open("/d/none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	if _, err := p.Open("/d/file"); err == nil {
-		t.Error("a file is a directory")
-	}
-	for _, name := range []string{"../x", "/etc", "link/x", ""} {
-		if _, err := open(t, p, "/d").Lstat(name); err == nil {
-			t.Errorf("%s can be reached", name)
-		}
-	}
-	if _, err := disk.Make(p, "/d/file/x", 0o755); err == nil {
-		t.Error("a directory is in a file")
-	}
-	undo, err := disk.Make(p, "/d/link/a/b", 0o777)
-	must(t, err)
-	c := m.Clone()
-	if c.PowerCut(nil); tree(c, "/d/real") != "a a/b" {
-		t.Errorf("what Make makes does not last: %s", tree(c, "/d/real"))
-	}
-	m.WriteFile("/d/real/a/x", nil, 0o600)
-	if undo(); tree(m, "/d/real") != "a a/x=" {
-		t.Error(tree(m, "/d/real"))
-	}
-}
-
 // TestDiskAppend checks that clones and what was made last share no bytes that change.
 func TestDiskAppend(t *testing.T) {
 	t.Parallel()
@@ -494,50 +290,5 @@ func TestDiskAppend(t *testing.T) {
 	}
 	if _, err := f.ReadAt(make([]byte, 60), 0); err != io.EOF {
 		t.Error(err)
-	}
-}
-
-// TestDiskMany has processes and clones work at the same time.
-func TestDiskMany(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d", 0o755)
-	p := m.Process()
-	n := 0
-	p.Hook = func(Call) error { n++; return nil }
-	d := open(t, p, "/d")
-	var all sync.WaitGroup
-	for i := range 4 {
-		all.Go(func() {
-			for range 50 {
-				write(t, d, fmt.Sprint(i), "text", true)
-				must(t, d.Rename(fmt.Sprint(i), "x"))
-				m.Clone().PowerCut(nil)
-				m.WriteFile("/d/user", []byte("u"), 0o600)
-			}
-		})
-	}
-	all.Wait()
-	if n != 4*50*5+1 {
-		t.Errorf("%d calls", n)
-	}
-}
-
-func BenchmarkDiskClone(b *testing.B) {
-	m := NewMachine()
-	for i := range 30 {
-		m.MkdirAll(fmt.Sprintf("/d/%d", i%5), 0o755)
-		m.WriteFile(fmt.Sprintf("/d/%d/%d", i%5, i), make([]byte, 5000), 0o644)
-	}
-	for b.Loop() {
-		c := m.Clone()
-		p := c.Process()
-		d, _ := p.Open("/d/1")
-		f, _ := d.OpenFile("tmp", os.O_WRONLY|os.O_CREATE, 0o644)
-		_, _ = f.Write([]byte("x"))
-		_ = f.Sync()
-		_ = d.Rename("tmp", "1")
-		_ = d.SyncDir(".")
-		c.PowerCut(nil)
 	}
 }

@@ -651,13 +651,14 @@ func (d *dir) Close() error {
 // A lock is held by a process on an inode.
 type lock struct {
 	holder *Process
+	path   string
 	shared bool
 }
 
 func (d *dir) Lock(name string, shared bool, holder files.Holder) (unlock func(remove bool), err error) {
 	fullPath := d.fullPath(name)
 	m := d.p.m
-	mine := &lock{d.p, shared}
+	mine := &lock{d.p, fullPath, shared}
 	var parent, x *inode
 	var last string
 	err = d.p.perform(Call{Op: "lock", Path: fullPath, Writes: true}, func(int) error {

@@ -1,12 +1,16 @@
 package disktest
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"volley/files"
 )
 
 // An Errno is an error that file systems give, and the calls that get it.
@@ -211,4 +215,170 @@ func (s *Sweep) interrupt(x Interruption, call Call, remaining int) error {
 		return fmt.Errorf("the run ended with %v: %w", interrupted.Err, err)
 	}
 	return nil
+}
+
+// A Committer is a run that puts a result in the place of another, or of none: a row of the sweep that all that commits
+// goes through. Whatever happens to the run at a call, there is the one result or the other. Once it has ended well, the
+// new one lasts. One more run is done, and leaves nothing behind.
+type Committer struct {
+	Name    string   // begins with what locks name as the verb
+	Machine *Machine // before the run
+	Run     func(p *Process) error
+	Again   func(p *Process) error // one more run; nil: Run
+
+	// Holds names the result that there is. It returns an error where none is whole, or something of the user's is no more.
+	Holds func(x *Interrupted) (string, error)
+
+	Tidy   func(m *Machine) error // returns an error where something is left that is of no result; nil: Holds does
+	Undoes bool                   // a run that fails is tidy, too
+
+	Seconds    []Second // that have a turn at a call
+	Concurrent bool     // see [Sweep]
+
+	old, renewed string
+	others       map[string][]string // results that there may be beside a second run, by its interruption
+}
+
+// A Second is a run of another process.
+type Second struct {
+	Name    string
+	Run     func(p *Process) error
+	In      string // where the locks lie that matter to it
+	Reads   bool   // and has locks that others who read may have, too
+	Answers bool   // whoever has a lock
+	Locked  bool   // it has its turn only while the first one has a lock: else it would change what is done
+}
+
+// errBegun is that of a run that has only begun.
+var errBegun = errors.New("only begun")
+
+// Test interrupts the run in each way, as [Sweep.Test] does, and has each second one run at some of its calls.
+func (c *Committer) Test(t testing.TB, list []Interruption, tries int, rng *rand.Rand) (tried int) {
+	t.Helper()
+	c.old, c.others = c.begun(t, c.Machine.Clone()), map[string][]string{}
+	list = slices.Clone(list)
+	for _, s := range c.Seconds {
+		list = append(list, c.beside(t, s))
+	}
+	sweep := Sweep{Machine: c.Machine, Run: c.Run, Check: c.check, Interruptions: list, Tries: tries, Concurrent: c.Concurrent, Rand: rng}
+	return sweep.Test(t)
+}
+
+// begun returns the result that a machine has before a run.
+func (c *Committer) begun(t testing.TB, m *Machine) string {
+	t.Helper()
+	is, err := c.Holds(&Interrupted{Machine: m, Err: errBegun, Rand: rand.New(rand.NewPCG(0, 5))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+// check checks what a run has left, and one more run.
+func (c *Committer) check(x *Interrupted) error {
+	is, err := c.Holds(x)
+	if x.Name == "" {
+		c.renewed = is
+	}
+	ends := append(slices.Clone(c.others[x.Name]), c.renewed)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Contains(ends, is) && (is != c.old || x.Err == nil):
+		return fmt.Errorf("it has %q: before the run it had %q, and is to have one of %q", is, c.old, ends)
+	case x.Err == nil:
+		err = c.lasts(x, is)
+	case c.Undoes && !x.Ends && x.Name != TurnReadOnly.Name && x.Call.Op != "remove":
+		err = c.tidy(x.Machine)
+	}
+	if err != nil {
+		return err
+	}
+	again, run := *x, c.Run
+	if c.Again != nil {
+		run = c.Again
+	}
+	if again.Err = run(x.Machine.Process()); again.Err != nil {
+		return fmt.Errorf("once more: %w", again.Err)
+	}
+	if err := cmp.Or(c.lasts(&again, ends...), c.tidy(x.Machine)); err != nil {
+		return fmt.Errorf("once more: %w", err)
+	}
+	return nil
+}
+
+// lasts returns an error unless there is one of some results after a power cut that loses all that it can.
+func (c *Committer) lasts(x *Interrupted, ends ...string) error {
+	cut := *x
+	cut.Machine = x.Machine.Clone()
+	cut.Machine.PowerCut(nil)
+	is, err := c.Holds(&cut)
+	if err != nil {
+		return fmt.Errorf("after a power cut: %w", err)
+	}
+	if !slices.Contains(ends, is) {
+		return fmt.Errorf("after a power cut it has %q, want one of %q", is, ends)
+	}
+	return nil
+}
+
+func (c *Committer) tidy(m *Machine) error {
+	if c.Tidy == nil {
+		return nil
+	}
+	return c.Tidy(m)
+}
+
+// beside has a second run begin and end at a call. While the first one has a lock that is in its way, the second is told
+// so; else it ends as before the first run or after it.
+func (c *Committer) beside(t testing.TB, s Second) Interruption {
+	before, after := c.Machine.Clone(), c.Machine.Clone()
+	var results []string
+	end := func(m *Machine, run func(*Process) error) string {
+		err := run(m.Process())
+		if !s.Reads && !s.Answers && !s.Locked {
+			if is := c.begun(t, m); is != c.old {
+				results = append(results, is)
+			}
+		}
+		return fmt.Sprint(err)
+	}
+	ends := []string{end(before, s.Run)}
+	end(before, c.Run)
+	end(after, c.Run)
+	ends = append(ends, end(after, s.Run))
+	name := "beside " + s.Name
+	c.others[name] = results
+	verb, _, _ := strings.Cut(c.Name, " ")
+	return Interruption{Name: name, Matters: func(Call) bool { return true }, Strike: func(p *Process, call Call, _ *rand.Rand) error {
+		held, alone := p.m.locks(p, s.In)
+		if s.Locked && !held {
+			return nil
+		}
+		err := s.Run(p.m.Process())
+		busy := new(files.BusyError)
+		told := errors.As(err, &busy) && busy.Holder.Verb == verb
+		passes := s.Answers || !held || !alone && (s.Reads || err != nil) // or is refused for what it sees
+		if !told && !(passes && slices.Contains(ends, fmt.Sprint(err))) {
+			t.Errorf("%s at %v, with a lock %v: %v: want one of %q", s.Name, call, held, err, ends)
+		}
+		return nil
+	}}
+}
+
+// locks reports whether a process has locks below a path, and whether it has one of them alone.
+func (m *Machine) locks(p *Process, top string) (held, alone bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range m.nodes {
+		if x == nil {
+			continue
+		}
+		for _, l := range x.locks {
+			if l.holder == p && isBelow(l.path, clean(top)) {
+				held, alone = true, alone || !l.shared
+			}
+		}
+	}
+	return held, alone
 }

@@ -13,28 +13,68 @@ import (
 	"volley/files"
 )
 
-// replacing puts a text in the place of that of /d/x, which may be lost where it is not synced.
-func replacing(synced bool) func(p *Process) error {
-	return func(p *Process) error {
-		d, err := p.Open("/d")
-		if err != nil {
-			return err
-		}
-		f, err := d.OpenFile("tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write([]byte("the new text"))
-		if err == nil && synced {
-			err = f.Sync()
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-		if err = d.Rename("tmp", "x"); err == nil && synced {
-			err = d.SyncDir(".")
-		}
+// A replacement puts a text in the place of that of /d/x, and may do so wrongly.
+type replacement struct {
+	inPlace, unsynced, leaves, shares, stops bool
+}
+
+func (r replacement) run(p *Process) error { return r.put(p, "the new text") }
+
+func (r replacement) put(p *Process, text string) error {
+	d, err := p.Open("/d")
+	if err != nil {
 		return err
+	}
+	unlock, err := d.Lock("lock", r.shares, files.Holder{Verb: "replace"})
+	if err != nil {
+		return err
+	}
+	defer unlock(true)
+	tmp := "tmp"
+	if r.inPlace {
+		tmp = "x"
+	}
+	if _, err := d.Lstat(tmp); r.stops && err == nil {
+		return errors.New("there is something")
+	}
+	f, err := d.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte(text))
+	if err == nil && !r.unsynced {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil && !r.inPlace {
+		err = d.Rename(tmp, "x")
+	}
+	if err == nil {
+		err = d.SyncDir(".")
+	}
+	if err != nil && !r.leaves && !r.inPlace {
+		d.Remove(tmp)
+	}
+	return err
+}
+
+// row is the replacement as a row of the sweep.
+func (r replacement) row() *Committer {
+	m := NewMachine()
+	m.MkdirAll("/d", 0o755)
+	m.WriteFile("/d/x", []byte("old"), 0o644)
+	return &Committer{
+		Name: "replace a text", Machine: m, Run: r.run, Undoes: true,
+		Holds: func(x *Interrupted) (string, error) {
+			text, err := x.Machine.ReadFile("/d/x")
+			return string(text), err
+		},
+		Tidy: func(m *Machine) error {
+			if m.Exists("/d/tmp") {
+				return errors.New("tmp is left")
+			}
+			return nil
+		},
+		Seconds: []Second{{Name: "another", Run: func(p *Process) error { return r.put(p, "another") }}},
 	}
 }
 
@@ -49,82 +89,74 @@ func (r *report) Errorf(format string, a ...any) {
 	r.wrong = append(r.wrong, fmt.Sprintf(format, a...))
 }
 
-// TestSweep interrupts what is right, and what only looks so.
-func TestSweep(t *testing.T) {
+// TestCommitter sweeps what commits well, and what does not: each fault is told.
+func TestCommitter(t *testing.T) {
 	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d", 0o755)
-	m.WriteFile("/d/x", []byte("old"), 0o644)
-	check := func(x *Interrupted) error {
-		if x.Machine.PowerCut(nil); !x.Machine.Exists("/d/x") {
-			return errors.New("lost")
+	for want, x := range map[string]replacement{
+		"":                         {},
+		`it has ""`:                {inPlace: true},
+		"after a power cut":        {unsynced: true},
+		"tmp is left":              {leaves: true},
+		"once more: there is some": {stops: true, leaves: true},
+		"with a lock true":         {shares: true},
+	} {
+		c, told := x.row(), &report{TB: t}
+		func() {
+			defer func() { recover() }()
+			c.Test(fatal{told}, Interruptions(), 0, nil)
+		}()
+		if all := strings.Join(told.wrong, "\n"); (want == "") != (all == "") || !strings.Contains(all, want) {
+			t.Errorf("%+v: %s: want %q", x, all, want)
 		}
-		if text, _ := x.Machine.ReadFile("/d/x"); string(text) != "the new text" && (string(text) != "old" || x.Err == nil) {
-			return fmt.Errorf("it has %q", text)
+		if tree(c.Machine, "/d") != "x=old" {
+			t.Error("the machine has changed")
 		}
-		return nil
-	}
-	for _, synced := range []bool{true, false} {
-		seen := map[string][]string{}
-		r := &report{TB: t}
-		sweep := Sweep{Machine: m, Run: replacing(synced), Check: func(x *Interrupted) error {
-			if seen[x.Name] = append(seen[x.Name], x.Call.Op); !synced && x.Name == "" {
-				return nil
-			}
-			return check(x)
-		}}
-		n := sweep.Test(r)
-		if synced != (len(r.wrong) == 0) {
-			t.Errorf("synced %v: %q", synced, r.wrong)
-		}
-		if !synced {
-			continue
-		}
-		if got := fmt.Sprint(seen["killed"]); got != "[create write sync rename syncdir]" {
-			t.Errorf("killed at %s", got)
-		}
-		if got := fmt.Sprint(seen["EIO"]); got != "[opendir create write sync close rename syncdir]" {
-			t.Errorf("EIO at %s", got)
-		}
-		if got := fmt.Sprint(seen["EXDEV"]); got != "[rename]" {
-			t.Errorf("EXDEV at %s", got)
-		}
-		total := 0
-		for _, x := range Interruptions() {
-			total += len(seen[x.Name])
-		}
-		if total != n || len(seen[""]) != 1 {
-			t.Errorf("%d runs of %d are counted", n, total)
-		}
-		sweep.Tries = 1
-		if n := sweep.Test(t); n < 12 || n > len(Interruptions()) {
-			t.Errorf("%d runs at one call each", n)
-		}
-	}
-	if tree(m, "/d") != "x=old" {
-		t.Error("the machine has changed")
 	}
 }
 
-// TestSweepReached checks that a run that does not come to the call is told.
-func TestSweepReached(t *testing.T) {
+// fatal is a report of which the first fatal fault is the last.
+type fatal struct{ *report }
+
+func (f fatal) Fatalf(format string, a ...any) { f.Errorf(format, a...); panic("fatal") }
+func (f fatal) Fatal(a ...any)                 { f.Errorf("%v", a); panic("fatal") }
+
+// TestSweep looks at which calls each interruption has its turn, and has a run that does not come so far.
+func TestSweep(t *testing.T) {
 	t.Parallel()
-	m := NewMachine()
-	first := true
-	r := &report{TB: t}
-	sweep := Sweep{Machine: m, Interruptions: []Interruption{CutAll}, Check: func(*Interrupted) error { return nil }, Run: func(p *Process) error {
+	seen, total := map[string][]string{}, 0
+	m := replacement{}.row().Machine
+	sweep := Sweep{Machine: m, Run: replacement{}.run, Check: func(x *Interrupted) error {
+		seen[x.Name] = append(seen[x.Name], x.Call.Op)
+		return nil
+	}}
+	n := sweep.Test(t)
+	for name, want := range map[string]string{
+		"killed": "[lock create write sync rename syncdir unlock]", "EIO": "[opendir lock lstat create write sync close rename syncdir]", "EXDEV": "[rename]",
+	} {
+		if got := fmt.Sprint(seen[name]); got != want {
+			t.Errorf("%s at %s, want %s", name, got, want)
+		}
+	}
+	for _, x := range Interruptions() {
+		total += len(seen[x.Name])
+	}
+	if total != n || len(seen[""]) != 1 {
+		t.Errorf("%d runs of %d are counted", n, total)
+	}
+	sweep.Tries = 1
+	if n := sweep.Test(t); n < 12 || n > len(Interruptions()) {
+		t.Errorf("%d runs at one call each", n)
+	}
+	first, told := true, &report{TB: t}
+	sweep = Sweep{Machine: m, Interruptions: []Interruption{CutAll}, Check: func(*Interrupted) error { return nil }, Run: func(p *Process) error {
 		if !first {
 			return nil
 		}
 		first = false
-		d, err := p.Open("/")
-		if err != nil {
-			return err
-		}
-		return d.Mkdir("d", 0o755)
+		return replacement{}.run(p)
 	}}
-	if n := sweep.Test(r); n != 1 || len(r.wrong) != 1 || !strings.Contains(r.wrong[0], "did not come so far") {
-		t.Errorf("%d: %q", n, r.wrong)
+	if sweep.Test(told); !strings.Contains(fmt.Sprint(told.wrong), "did not come so far") {
+		t.Errorf("%q", told.wrong)
 	}
 }
 
@@ -190,49 +222,5 @@ func TestPartly(t *testing.T) {
 	}
 	if len(got) != 8 {
 		t.Errorf("%v: want all beginnings", got)
-	}
-}
-
-// TestErrnos checks that each error is tried at calls that there are.
-func TestErrnos(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	ops := map[string]bool{}
-	p := m.Process()
-	p.Hook = func(c Call) error {
-		ops[c.Op] = true
-		return nil
-	}
-	d := open(t, p, "/")
-	write(t, d, "f", "text", true)
-	f, err := d.OpenFile("f", os.O_RDWR, 0)
-	must(t, err)
-	_, err = f.Stat()
-	_, err2 := f.Read(make([]byte, 1))
-	must(t, err, err2, f.Truncate(1), f.Close())
-	unlock, err := d.Lock("lock", false, files.Holder{})
-	must(t, err, d.Mkdir("d", 0o755), d.Symlink("f", "s"), d.Link("f", "l"), d.Rename("l", "r"), d.Exchange("s", "r"), d.Exchange("s", "r"), d.Remove("r"), d.Chmod("f", 0o600),
-		d.Chown("f", 1, 1), d.SetAttribute("f", "user.a", "b"), d.RemoveAttribute("f", "user.a"), d.SetTime("f", m.Now()), d.SyncDir("."), d.SyncAll())
-	unlock(true)
-	_, err = d.Lstat("f")
-	_, err2 = d.ReadDir(".")
-	_, err3 := d.Readlink("s")
-	_, err4 := d.Attributes("f")
-	must(t, err, err2, err3, err4)
-	hit := map[string]bool{"unlock": true}
-	for _, e := range Errnos {
-		for _, op := range e.Ops {
-			if hit[op] = true; !ops[op] {
-				t.Errorf("%s: there is no call %q", e.Name, op)
-			}
-		}
-		if len(e.Ops) == 0 {
-			t.Errorf("%s hits nothing", e.Name)
-		}
-	}
-	for op := range ops {
-		if !hit[op] {
-			t.Errorf("no error hits %s", op)
-		}
 	}
 }

@@ -1,41 +1,10 @@
 // Plans for a network, which cut packets and send many messages in a round: each is a picture, in every size.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { done, Explorer, inFirefox, settled } from "./explorer.js";
+import { done, Explorer, settled } from "./explorer.js";
 
 const explorer = new Explorer();
 const network = "model=network&network=10gbit/20us";
-
-/** The drawing or the two heat maps, once they are painted. */
-async function picture(page) {
-  await page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
-  const pictures = [];
-  for (const e of await page.locator(".schedule :is(svg.drawing, figure)").all()) pictures.push((await e.screenshot()).toString("base64"));
-  return pictures;
-}
-
-/** How many pixels of 640 times 480 differ clearly, of the pictures in which most do. */
-async function differing(page, before, after) {
-  const counts = [];
-  for (const [i, picture] of before.entries()) counts.push(await differingOf(page, [picture, after[i]]));
-  return Math.max(...counts);
-}
-
-function differingOf(page, pictures) {
-  return page.evaluate(async (list) => {
-    const [a, b] = await Promise.all(list.map(async (png) => {
-      const image = new Image();
-      image.src = `data:image/png;base64,${png}`;
-      await image.decode();
-      const context = Object.assign(document.createElement("canvas"), { width: 640, height: 480 }).getContext("2d");
-      context.drawImage(image, 0, 0, 640, 480);
-      return context.getImageData(0, 0, 640, 480).data;
-    }));
-    let n = 0;
-    for (let i = 0; i < a.length; i += 4) if ([0, 1, 2].some((c) => Math.abs(a[i + c] - b[i + c]) > 24)) n++;
-    return n;
-  }, pictures);
-}
 
 test("each is the ribbons of one processor, as many and as wide as volley plan says, and others faint", async () => {
   const opened = await explorer.open("#/schedule");
@@ -80,12 +49,9 @@ test("play and guide go through every size, and the address has the processor in
   for (const k of [16, 32, 64, 256]) {
     await explorer.load(opened, `#/schedule?k=${k}&${network}&round=0`);
     await page.getByText("Each has its own packet and nothing else.").waitFor();
-    const before = await picture(page);
     await page.getByRole("button", { name: "Step forward" }).click();
     await page.getByRole("status").getByText(/^Round 0 of 2, hand out, /).waitFor();
     await page.getByText("after 1 round of 2").waitFor(); // where the round moves, it has passed
-    const after = await picture(page);
-    assert.ok((await differing(page, before, after)) > 2000, `K = ${k}: a step changes nothing`);
     await page.keyboard.press("End");
     await page.getByRole("status").getByText(/^Round 1 of 2, hand back, /).waitFor();
   }
@@ -93,42 +59,6 @@ test("play and guide go through every size, and the address has the processor in
   await page.getByLabel("Follow", { exact: true }).selectOption("5");
   await page.waitForFunction(() => location.hash.includes("follow=5"));
   await page.getByRole("status").getByText(/processor 5 sends/).waitFor();
-  await done(opened);
-});
-
-test("nothing moves from step to step", { skip: inFirefox && "it does not tell of shifts" }, async () => {
-  const opened = await explorer.open("#/schedule");
-  const { page } = opened;
-  for (const hash of [`#/schedule?k=16&${network}&round=0`, "#/schedule?k=8&round=0", `#/schedule?k=256&${network}&round=0`]) {
-    await explorer.load(opened, hash);
-    await page.evaluate(() => {
-      globalThis.shift = 0;
-      new PerformanceObserver((list) => list.getEntries().forEach((e) => (globalThis.shift += e.value))).observe({ type: "layout-shift" });
-    });
-    for (let step = 0; step < 3; step++) {
-      await page.keyboard.press("ArrowRight");
-      await page.evaluate(() => new Promise((painted) => setTimeout(painted, 200)));
-    }
-    const shift = await page.evaluate(() => globalThis.shift);
-    assert.ok(shift <= 0.05, `${hash}: ${shift}`);
-  }
-  await done(opened);
-});
-
-test("plans that differ look different", async () => {
-  const opened = await explorer.open("#/schedule");
-  const { page } = opened;
-  for (const [k, algorithms] of [[16, ["", "exchange:8,2", "split", "universal"]], [32, ["", "exchange:8,4", "universal", "bruck-allgather"]],
-    [64, ["", "exchange:8,8", "universal", "bruck-allgather"]], [256, ["", "exchange:16,16", "universal", "bruck-allgather"]]]) {
-    const seen = [];
-    for (const algorithm of algorithms) {
-      await explorer.load(opened, `#/schedule?k=${k}&${network}&algorithm=${algorithm}`);
-      await page.locator(".schedule :is(svg.drawing, figure)").last().waitFor();
-      const now = await picture(page);
-      for (const [other, before] of seen) assert.ok((await differing(page, now, before)) > 2000, `K = ${k}: ${algorithm} looks like ${other || "what is chosen"}`);
-      seen.push([algorithm, now]);
-    }
-  }
   await done(opened);
 });
 

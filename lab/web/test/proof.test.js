@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { done, Explorer, inFirefox } from "./explorer.js";
+import { done, Explorer } from "./explorer.js";
 
 const explorer = new Explorer();
 
@@ -61,22 +61,6 @@ test("the memory of a processor is what volley plan says of it", async () => {
   await done(opened);
 });
 
-test("the corner of a matrix is no entry", async () => {
-  const opened = await explorer.show("#/proof?k=8&proc=3");
-  const { page } = opened;
-  await page.locator("#transfer thead td").click();
-  await page.locator("#transfer td.entry").first().click();
-  await page.getByRole("region", { name: "Memory of processor 0" }).waitFor();
-  await done(opened);
-});
-
-test("what is too large to be shown entry by entry says what to do", async () => {
-  const opened = await explorer.show("#/proof?k=200&field=2%5E16");
-  await opened.page.getByRole("button", { name: "Show K = 8" }).click();
-  await opened.page.locator("#transfer td").first().waitFor();
-  await done(opened);
-});
-
 test("the figures of the paper are shown under their numbers, as files, and open in the schedule view", async () => {
   const opened = await explorer.open("#/figures");
   const { page } = opened;
@@ -98,18 +82,6 @@ test("the figures of the paper are shown under their numbers, as files, and open
     await page.locator("path.arrow, svg").first().waitFor();
     await page.goBack();
     await page.getByRole("heading", { name: text }).waitFor();
-  }
-  await done(opened);
-});
-
-test("the rounds of a figure are its own, whichever was shown before", async () => {
-  const opened = await explorer.open("#/figures");
-  const { page } = opened;
-  for (const number of [4, 1, 4, 2, 1]) {
-    await page.getByRole("button", { name: `Figure ${number}`, exact: true }).click();
-    if (number === 2) continue;
-    await page.locator(`article[data-figure=${number === 1 ? "universal" : "dft"}] path.arrow`).first().waitFor();
-    await page.getByText("after 2 rounds of 2").waitFor({ timeout: 3000 });
   }
   await done(opened);
 });

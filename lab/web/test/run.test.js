@@ -38,27 +38,6 @@ test("a report is loaded where it is dropped, on any view", async () => {
   await done(opened);
 });
 
-test("a broken file is named, with the place and reason; what was good stays", async () => {
-  const opened = await explorer.show("#/run");
-  const { page } = opened;
-  const input = page.locator("input[type=file]");
-  await input.setInputFiles(report);
-  await page.locator(".result").waitFor();
-  for (const [name, text, reason] of [
-    ["cut.json", '{\n "k": 4,\n "c1":', /cut\.json: line 3/],
-    ["picture.png", "\u0089PNG", /picture\.png: line 1/],
-    ["negative.json", '{\n"k": -4\n}', /negative\.json: k: -4: want 1/],
-    ["other.json", '{\n"Algorithm": 1}', /other\.json: line 2/],
-    ["empty.json", "", /empty\.json/],
-  ]) {
-    await input.setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
-    await page.locator("#files-error").filter({ hasText: name }).waitFor();
-    assert.match(await page.locator("#files-error").textContent(), reason);
-    assert.equal(await page.locator(".result").count(), 1);
-  }
-  await done(opened);
-});
-
 test("a run on sample data is verified, and its rounds are those of the plan", async () => {
   const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=5ms");
   const { page } = opened;
@@ -84,7 +63,7 @@ test("a run is cancelled; fields of it that are wrong say so", async () => {
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.locator('.state[data-state="cancelled"]').waitFor();
   await page.getByRole("button", { name: "Run on sample data" }).waitFor();
-  for (const [field, text] of [["sample", "much"], ["sample", "1GiB"], ["pace", "slow"], ["pace", "1h"]]) {
+  for (const [field, text] of [["sample", "much"], ["pace", "1h"]]) {
     await page.locator(`#run-sample`).fill(field === "sample" ? text : "64KiB");
     await page.locator(`#run-pace`).fill(field === "pace" ? text : "0");
     await page.getByRole("button", { name: "Run on sample data" }).click();

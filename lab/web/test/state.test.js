@@ -51,24 +51,6 @@ test("an error has the words of the fields, and names no flag", async () => {
   await done(opened);
 });
 
-test("an address by hand ends where a click does", async () => {
-  const opened = await explorer.show("#/schedule");
-  const { page } = opened;
-  await page.locator("input[name=processors]").fill("9");
-  await page.getByRole("button", { name: "Follow processor 3" }).click();
-  await page.waitForFunction(() => location.hash.includes("follow=3"));
-  await settled(page);
-  const state = () => page.evaluate(() => [location.hash, document.querySelector("main").innerText, document.querySelector(".drawing").outerHTML.replace(/svelte-\w+|<!---->/g, "")]);
-  const clicked = await state();
-  await page.evaluate(() => (location.hash = "#/proof?k=5"));
-  await page.locator("#transfer td").first().waitFor();
-  await page.evaluate(() => (location.hash = "#/schedule?follow=3&p=1&k=9&tree="));
-  await page.locator(".heading").getByText("K = 9").waitFor();
-  await settled(page);
-  assert.deepEqual(await state(), clicked);
-  await done(opened);
-});
-
 test("typing makes one entry of the history", async () => {
   const opened = await explorer.show("#/schedule?k=4");
   const { page } = opened;
