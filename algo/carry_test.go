@@ -43,7 +43,7 @@ func TestCarry(t *testing.T) {
 			own := p.CarriedBy(within(most[0], most[1]))
 			q, err := algo.Choose(algo.Auto, own, x.model)
 			if err != nil {
-				if fewest, _ := p.Bounds(); !errors.Is(err, refused) || most[0] > fewest {
+				if fewest := p.Bound(p.MostPorts(), 1).C1; !errors.Is(err, refused) || most[0] > fewest {
 					t.Errorf("p = %d, %v: %v", x.ports, most, err)
 				}
 				continue

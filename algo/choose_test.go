@@ -237,7 +237,7 @@ func TestChosen(t *testing.T) {
 	p := shaped(t, "2^8", square, 10, 18, true, 1) // where no plan meets the lower bound
 	p.Limits.Rounds = algo.FewestPlus(0)
 	q := must(algo.Choose(algo.Auto, p, sim.Model{}))(t)
-	if bound, _ := p.Bounds(); q.Info().Rounds() != 6 || bound != 5 {
+	if bound := p.Bound(1, 1).C1; q.Info().Rounds() != 6 || bound != 5 {
 		t.Errorf("the fewest rounds are %d, and the bound is %d: want 6 and 5", q.Info().Rounds(), bound)
 	}
 }

@@ -112,24 +112,24 @@ func TestBaselineCosts(t *testing.T) {
 	checkCosts(t, "bruck-allgather", 200, 4, func(k, p int) (int, int) { return clog(k, p+1), ceilDiv(k-1, p) })
 }
 
-// TestBounds checks the lower bounds against values worked out by hand, the formula that BoundC2 solves by search, and
-// where prepare-and-shoot meets the min-cut bound. The other tests of costs compare plans with them.
+// TestBounds checks the lower bounds of matrices without zeros against values worked out by hand, the formula that BoundC2
+// solves by search, and where prepare-and-shoot meets the min-cut bound. The other tests of costs compare plans with them.
 func TestBounds(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	for _, b := range []struct {
 		k, r     int
 		separate bool
-		p        int
-		c1, c2   int
+		p, c1    int
+		pieces   int
+		c2       int
 	}{
-		{1, 1, false, 1, 0, 0}, {2, 2, false, 1, 1, 1}, {4, 4, false, 1, 2, 2}, {7, 7, false, 1, 3, 3}, {8, 8, false, 1, 3, 4},
-		{24, 24, false, 1, 5, 7}, {64, 64, false, 1, 6, 11}, {27, 27, false, 2, 3, 4}, {10, 10, false, 8, 2, 2},
-		{4, 8, false, 1, 3, 2}, {4, 8, true, 1, 4, 1}, {8, 4, true, 1, 4, 1}, {8, 7, false, 1, 3, 2}, {8, 8, true, 2, 2, 1}, {9, 3, true, 2, 3, 1},
-		{8, 1, false, 1, 3, 1}, {1, 1, true, 1, 1, 1},
+		{1, 1, false, 1, 0, 1, 0}, {2, 2, false, 1, 1, 1, 1}, {7, 7, false, 1, 3, 1, 3}, {64, 64, false, 1, 6, 1, 6}, {64, 64, false, 1, 6, 64, 126},
+		{27, 27, false, 2, 3, 1, 3}, {10, 10, false, 8, 2, 10, 3}, {4, 8, false, 1, 3, 8, 10}, {4, 8, true, 1, 4, 12, 12}, {8, 4, true, 1, 4, 1, 4},
+		{8, 8, true, 2, 2, 4, 2}, {9, 3, true, 2, 3, 6, 3}, {8, 1, false, 1, 3, 8, 8}, {1, 1, true, 1, 1, 5, 5}, {2, 25, false, 1, 5, 1, 5},
 	} {
-		q := &algo.Problem{Matrix: must(matrix.Random(f, b.k, b.r, 1))(t), Separate: b.separate, Ports: b.p}
-		if c1, c2 := q.Bounds(); c1 != b.c1 || c2 != b.c2 {
-			t.Errorf("K=%d R=%d separate=%t p=%d: bounds %d/%d, want %d/%d", b.k, b.r, b.separate, b.p, c1, c2, b.c1, b.c2)
+		q := &algo.Problem{Matrix: must(matrix.Cauchy(f, b.k, b.r))(t), Separate: b.separate, Ports: b.p}
+		if got := q.Bound(b.p, b.pieces); got != (algo.Bound{C1: b.c1, C2: b.c2}) {
+			t.Errorf("K=%d R=%d separate=%t p=%d, %d pieces: bounds %v, want %d/%d", b.k, b.r, b.separate, b.p, b.pieces, got, b.c1, b.c2)
 		}
 	}
 	for p := 1; p <= 8; p++ {
@@ -148,6 +148,23 @@ func TestBounds(t *testing.T) {
 	}
 	if _, ok := algo.BoundMinCut(6, 1); ok {
 		t.Error("K=6, p=1: a min-cut bound, and 6 is no power of 2")
+	}
+}
+
+// TestUniversalBound checks the bound for schedules that serve every matrix, in any number of rounds and in the fewest,
+// against values that were worked out apart; universal is no more than one element above it.
+func TestUniversalBound(t *testing.T) {
+	for _, b := range []struct{ k, c2, fewest int }{
+		{2, 1, 1}, {4, 2, 2}, {7, 4, 4}, {8, 4, 4}, {20, 6, 7}, {24, 7, 8}, {32, 8, 10}, {36, 8, 9}, {48, 10, 11}, {54, 10, 12}, {64, 11, 14},
+	} {
+		i := plan.Info{Processors: b.k, Rows: b.k, Columns: b.k, Ports: 1}
+		rounds := clog(b.k, 2)
+		if c2, fewest := algo.UniversalBound(i, 0).C2, algo.UniversalBound(i, rounds).C2; c2 != b.c2 || fewest != b.fewest {
+			t.Errorf("K=%d: bounds %d, and %d in %d rounds, want %d and %d", b.k, c2, fewest, rounds, b.c2, b.fewest)
+		}
+		if c := count(t, "universal", b.k, 1); c.C2 > b.fewest+1 {
+			t.Errorf("K=%d: universal takes %d packets in %d rounds, and the bound is %d", b.k, c.C2, c.C1, b.fewest)
+		}
 	}
 }
 

@@ -27,9 +27,9 @@ func TestProblem(t *testing.T) {
 		{1, 1, false, 3, 1, 1, 0, 0, true, "0", "0"},
 		{4, 4, false, 1, 4, 1, 2, 2, true, "0 1 2 3", "0 1 2 3"},
 		{1, 1, true, 1, 2, 1, 1, 1, false, "0 -", "- 0"},
-		{4, 1, false, 1, 4, 1, 2, 1, false, "0 1 2 3", "0 - - -"},
-		{4, 1, true, 1, 5, 1, 3, 1, false, "0 1 2 3 -", "- - - - 0"},
-		{2, 5, false, 2, 5, 2, 2, 1, false, "0 1 - - -", "0 1 2 3 4"},
+		{4, 1, false, 1, 4, 1, 2, 2, false, "0 1 2 3", "0 - - -"},
+		{4, 1, true, 1, 5, 1, 3, 3, false, "0 1 2 3 -", "- - - - 0"},
+		{2, 5, false, 2, 5, 2, 2, 2, false, "0 1 - - -", "0 1 2 3 4"},
 		{2, 3, true, 9, 5, 4, 1, 1, false, "0 1 - - -", "- - 0 1 2"},
 	} {
 		p := &algo.Problem{Matrix: must(matrix.Random(f, c.k, c.r, 1))(t), Separate: c.separate, Ports: c.ports}
@@ -37,9 +37,9 @@ func TestProblem(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := fmt.Sprintf("K=%d R=%d separate=%v p=%d", c.k, c.r, c.separate, c.ports)
-		c1, c2 := p.Bounds()
-		if p.Processors() != c.processors || p.Ports != c.used || p.Square() != c.square || c1 != c.C1 || c2 != c.C2 {
-			t.Errorf("%s: %d processors, p=%d, square %v, bounds %d/%d", name, p.Processors(), p.Ports, p.Square(), c1, c2)
+		b := p.Bound(p.Ports, 1)
+		if p.Processors() != c.processors || p.Ports != c.used || p.Square() != c.square || b.C1 != c.C1 || b.C2 != c.C2 {
+			t.Errorf("%s: %d processors, p=%d, square %v, bounds %d/%d", name, p.Processors(), p.Ports, p.Square(), b.C1, b.C2)
 		}
 		var sources, sinks []string
 		for proc := range p.Processors() {

@@ -392,7 +392,7 @@ func (a Algorithm) Plans(p *Problem) (plans []plan.Plan, err error) {
 		err = schedule.Misfit(fmt.Sprintf("algo: %s for K = %d, p = %d: no plan within the limits: allow more rounds, or take another algorithm", a.Name, p.Processors(), p.Ports))
 	}
 	if err == nil && p.sparse() {
-		return pruned(plans)
+		return p.pruned(plans)
 	}
 	return plans, err
 }

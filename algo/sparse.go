@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"volley/algo/schedule"
 	"volley/plan"
 )
 
@@ -17,14 +18,19 @@ func (p *Problem) sparse() bool {
 // mostPruned is how many entries a matrix may have whose plans are pruned: each processor makes the programs of all.
 const mostPruned = 1 << 16
 
-func pruned(plans []plan.Plan) ([]plan.Plan, error) {
-	for i, q := range plans {
-		var err error
-		if plans[i], err = plan.Prune(q); err != nil {
+// pruned returns the plans pruned: those that no other one beats then, unless memory or work are limited.
+func (p *Problem) pruned(plans []plan.Plan) (list []plan.Plan, err error) {
+	for _, q := range plans {
+		m, err := plan.Prune(q)
+		if err != nil {
 			return nil, err
 		}
+		list = append(list, m)
 	}
-	return plans, nil
+	if p.Limits.Memory > 0 || p.Limits.Compute > 0 {
+		return list, nil
+	}
+	return schedule.Undominated(p.Context, list), nil
 }
 
 // components returns for each processor the first one of those that have to do with each other, directly or by others.

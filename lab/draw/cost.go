@@ -25,9 +25,6 @@ func Cost(c *comparison.Comparison, rows []comparison.CostRow, measure string) C
 	chart := Chart{Title: "Packets against processors", X: x, Y: Axis{Label: "C2, packets", Log: true}, Subtitle: Subtitle(c, true)}
 	value := func(p comparison.PlanCost, r comparison.CostRow) float64 { return p.Cost.PacketC2() }
 	bounds := []curve{{Series: Series{Name: "lower bound", Reference: true}, value: func(r comparison.CostRow) float64 { return r.C2 }}}
-	if !c.HasMatrix {
-		bounds[0].Name += ", every matrix"
-	}
 	switch measure {
 	case "c1":
 		chart.Title, chart.Y.Label = "Rounds against processors", "C1, rounds"

@@ -23,7 +23,7 @@ var answers = map[string]any{
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
 	"Mix": mixAnswer{}, "Mixture": mixture{}, "Product": product{}, "CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
-	"ModelRound": roundModel{}, "RunResult": runAnswer{}, "Report": volley.Report{}, "Loaded": loaded{}, "Protection": protectAnswer{}, "GroupCost": protection.CodingCost{},
+	"ModelRound": roundModel{}, "RunResult": runAnswer{}, "Report": volley.Report{}, "Protection": protectAnswer{}, "GroupCost": protection.CodingCost{},
 }
 
 // TestTypes compares the types of the page with those of the engine, key by key.

@@ -59,9 +59,6 @@ func TestShares(t *testing.T) {
 		t.Skip("the race detector has memory of its own")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(25)) // garbage is the collector's affair, and grows with the machine's cores
-	report := encoded(t)
-	round := `{"largest_message":0,"messages":0},`
-	long := strings.Replace(report, `"rounds": [`, `"rounds": [`+strings.Repeat(round, (4<<20)/len(round)), 1)
 	text := func(s string) string { return `{"name":"x","flags":{},"text":` + quotedJSON(s) + "}" }
 	for _, c := range []struct{ method, request string }{
 		{"plan", `{"flags":{"processors":"1","matrix":"random:1"}}`},
@@ -76,7 +73,7 @@ func TestShares(t *testing.T) {
 		{"run", `{"flags":{"processors":"8","matrix":"random:1"},"size":"16MiB"}`},
 		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"bruck-allgather"},"size":"2MiB"}`},
 		{"run", `{"flags":{"processors":"8","sinks":"3","separate":"true","matrix":"random:1"},"size":"2MiB","pace":"1ms"}`},
-		{"load", text(long)},
+		{"load", text(planText(t))},
 		{"load", text(strings.Repeat("[", 1<<20))},
 		{"load", text("[" + strings.Repeat("1,", 1<<20) + "1]")},
 	} {

@@ -32,7 +32,7 @@ func TestCosts(t *testing.T) {
 	for i, k := range []int{9, 16, 17, 18} {
 		r := a.Rows[i]
 		m := must(spec.Build(f, k, k))(t)
-		if r.K != k || r.Ports != 2 || r.BoundC1 != algo.BoundC1(k, 2) || r.BoundC2 != algo.BoundC2(k, 2) || (r.MinCut != nil) != (k == 9) {
+		if r.K != k || r.Ports != 2 || r.BoundC1 != algo.BoundC1(k, 2) || r.BoundC2 != float64(r.BoundC1) || (r.Fewest != nil) != (k == 9) {
 			t.Errorf("%+v", r)
 		}
 		chosen := ""
@@ -71,7 +71,7 @@ func TestCostsOfAny(t *testing.T) {
 		t.Fatalf("%s: %d rows, %v", a.Command, len(a.Rows), a.Algorithms)
 	}
 	r := a.Rows[62]
-	if c := r.Costs["universal"]; r.K != 64 || c.C1 != 6 || c.C2 != 14 || r.MinCut == nil || *r.MinCut != 14 || r.Chosen != "bruck-allgather" {
+	if c := r.Costs["universal"]; r.K != 64 || c.C1 != 6 || c.C2 != 14 || r.Fewest == nil || *r.Fewest != 14 || r.Chosen != "bruck-allgather" {
 		t.Errorf("%+v", r)
 	}
 	if c := r.Costs["bruck-allgather"]; c.C1 != 6 || c.C2 != 63 {

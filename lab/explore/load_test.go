@@ -7,97 +7,58 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"volley"
-	"volley/field"
 	"volley/internal/selection"
-	"volley/matrix"
 	"volley/plan"
-	"volley/transport/local"
 )
 
-// encoded returns what volley encode of 4 processors prints with --json.
-func encoded(t testing.TB, options ...volley.Option) string {
-	t.Helper()
-	const k, size = 4, 1000
-	f := must(field.Parse("2^8"))(t)
-	a := must(matrix.Random(f, k, k, 1))(t)
-	e := must(volley.NewEncoder(t.Context(), a, append(options, volley.WithPaperModel(1, volley.DefaultBeta, volley.DefaultTau))...))(t)
-	packets := make([]volley.Packet, k)
-	for i := range packets {
-		packets[i] = volley.Packet{Data: bytes.Repeat([]byte{byte(i)}, size), Result: new([]byte)}
-	}
-	report := must(e.Run(t.Context(), local.New(1)[0], packets...))(t)
-	data := must(json.MarshalIndent(report, "", "  "))(t)
-	return string(data) + "\n"
-}
-
-func loadText(text string, f flags) (*loaded, error) {
+func loadText(text string, f flags) (*planAnswer, error) {
 	return load(context.Background(), loadRequest{"out.json", text, f})
 }
 
-func TestLoadReport(t *testing.T) {
-	t.Parallel()
-	for _, options := range [][]volley.Option{nil, {volley.WithAlgorithm("exchange")}} {
-		text := encoded(t, options...)
-		x := must(loadText(text, flags{"beta": "1ms", "tau": "1us"}))(t)
-		want := must(volley.ReadReport(strings.NewReader(text)))(t)
-		if x.Kind != "report" || !reflect.DeepEqual(x.Report, want) || len(x.Model) != len(want.Rounds) {
-			t.Fatalf("got %+v", x)
-		}
-		for i, r := range want.Rounds {
-			seconds := 1e-3 + 1e-6*float64(r.Largest)*math.Ceil(1000/float64(max(1, want.Pieces)))
-			if m := x.Model[i]; m.Largest != r.Largest || math.Abs(m.Seconds-seconds) > 1e-9 {
-				t.Errorf("round %d: got %+v, want %v s", i, m, seconds)
-			}
-		}
+// planText returns what volley plan prints as JSON.
+func planText(t testing.TB) string {
+	t.Helper()
+	var b bytes.Buffer
+	p := must(must(flags{"processors": "4"}.ask(t.Context()))(t).plan(t.Context()))(t)
+	if err := plan.Encode(&b, p); err != nil {
+		t.Fatal(err)
 	}
-	x, err := loadText(`{"algorithm":"a","field":"2^8","k":1,"processors":2,"ports":1,"c1":1,"c2":1,"packet_bytes":1,"symbols_per_packet":1,"seconds":1,
-		"rounds":[{"largest_message":0,"messages":0},{"largest_message":1,"messages":1}]}`, flags{"beta": "2s", "tau": "1s"})
-	if want := []roundModel{{}, {3, 1}}; err != nil || !reflect.DeepEqual(x.Model, want) {
-		t.Errorf("got %+v, error %v, want %+v", x, err, want)
-	}
+	return b.String()
 }
 
-// TestLoadErrors refuses what is neither a report nor a plan; package volley tests what it refuses of a report.
+// TestLoadErrors refuses what is no plan; packages plan and manifest test what they refuse.
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
-	report := encoded(t)
-	const neither = "want a report of volley encode"
-	for _, c := range []struct{ text, want string }{
-		{"", "out.json: line 1: unexpected end of JSON input"},
-		{"\n[]\n", "out.json: line 2: want an object: " + neither},
-		{strings.Replace(report, `"k": 4`, `"k": -4`, 1), "out.json: k: -4: want 1 to 2147483647: want a report"},
-		{strings.Replace(report, `"2^8"`, `"2^99"`, 1), `out.json: field "2^99": `},
-	} {
-		_, err := loadText(c.text, nil)
-		if f := new(selection.Error); !errors.As(err, &f) || f.Flag != "file" || !strings.HasPrefix(err.Error(), "out.json: ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.60q…: got error %v, want %s", c.text, err, c.want)
+	const want = "want a plan of volley plan, as JSON, or a manifest"
+	for _, text := range []string{"", "\n[]\n", `{"algorithm":"a"}`, strings.Replace(planText(t), `"2^8"`, `"2^99"`, 1)} {
+		_, err := loadText(text, nil)
+		if f := new(selection.Error); !errors.As(err, &f) || f.Flag != "file" || !strings.HasPrefix(err.Error(), "out.json: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q…: got error %v, want %s", text, err, want)
 		}
 	}
-	for name, want := range map[string]string{"": "the file: line 1: ", " a\n b\t": "a b: line 1: "} {
+	for name, want := range map[string]string{"": "the file: ", " a\n b\t": "a b: "} {
 		if _, err := load(t.Context(), loadRequest{Name: name, Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got error %v", name, err)
 		}
 	}
-	if err := loadError(report, flags{"beta": "x"}); err == nil || !strings.Contains(err.Error(), "unit") {
+	if err := loadError(planText(t), flags{"beta": "x"}); err == nil || !strings.Contains(err.Error(), "unit") {
 		t.Errorf("--beta x: %v", err)
 	}
 }
 
 // FuzzLoad loads anything: it is refused with a reason, or what the page gets is JSON.
 func FuzzLoad(f *testing.F) {
-	report := encoded(f)
-	f.Add(report)
-	f.Add(strings.Replace(report, `1`, `1e9`, 1))
+	text := planText(f)
+	f.Add(text)
+	f.Add(strings.Replace(text, `1`, `1e9`, 1))
 	f.Add("{}")
 	f.Fuzz(func(t *testing.T, text string) {
-		var x *loaded
+		var x *planAnswer
 		var err error
 		start := time.Now()
 		if peak := peakOf(func() { x, err = loadText(text, flags{"beta": "20us", "tau": "1h"}) }); peak > baseBytes+loadFactor*int64(len(text)) {
@@ -133,10 +94,10 @@ func TestLoadPlan(t *testing.T) {
 			t.Fatalf("%v: %v", f, err)
 		}
 		want := must(showPlan(t.Context(), planRequest{f}))(t)
-		if got.Kind != "plan" || !reflect.DeepEqual(got.Plan.Detail, want.Detail) || !reflect.DeepEqual(got.Plan.Aggregate, want.Aggregate) {
+		if !reflect.DeepEqual(got.Detail, want.Detail) || !reflect.DeepEqual(got.Aggregate, want.Aggregate) {
 			t.Errorf("%v: the plan of the file differs from the plan of the flags", f)
 		}
-		if !got.Plan.OwnMatrix {
+		if !got.OwnMatrix {
 			t.Errorf("%v: nothing says that A is what the plan computes", f)
 		}
 		for name, wrong := range map[string]bool{cmp.Or(f["matrix"], "cauchy"): false, "random:99": true} {
@@ -144,14 +105,14 @@ func TestLoadPlan(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %v", f, err)
 			}
-			if got.Plan.OwnMatrix || (len(got.Plan.Detail.Mismatches) > 0) != wrong {
-				t.Errorf("%v: compared with %s: %d mismatches", f, name, len(got.Plan.Detail.Mismatches))
+			if got.OwnMatrix || (len(got.Detail.Mismatches) > 0) != wrong {
+				t.Errorf("%v: compared with %s: %d mismatches", f, name, len(got.Detail.Mismatches))
 			}
 		}
 		if fault := new(selection.Error); !errors.As(loadError(b.String(), flags{"matrix": "nosuch"}), &fault) || fault.Flag != "matrix" {
 			t.Errorf("%v: compared with no matrix: %v", f, fault)
 		}
-		if c := got.Plan.Cost; c.C1 != want.Cost.C1 || c.PacketsC2 != want.Cost.PacketsC2 || c.C3 != want.Cost.C3 || c.BoundC1 != want.Cost.BoundC1 || c.BoundC2 != want.Cost.BoundC2 || !reflect.DeepEqual(c.Times, want.Cost.Times) {
+		if c := got.Cost; c.C1 != want.Cost.C1 || c.PacketsC2 != want.Cost.PacketsC2 || c.C3 != want.Cost.C3 || !reflect.DeepEqual(c.Universal, want.Cost.Universal) || !reflect.DeepEqual(c.Times, want.Cost.Times) {
 			t.Errorf("%v: costs %+v, want %+v", f, c, want.Cost)
 		}
 		text := b.String()
@@ -193,8 +154,8 @@ func TestLoadManifest(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if got.Kind != "plan" || got.Plan.OwnMatrix || !reflect.DeepEqual(got.Plan.Detail.Matrix, want) || len(got.Plan.Detail.Mismatches) > 0 {
-			t.Errorf("%s: A = %v, want %v; mismatches %v", text, got.Plan.Detail.Matrix, want, got.Plan.Detail.Mismatches)
+		if got.OwnMatrix || !reflect.DeepEqual(got.Detail.Matrix, want) || len(got.Detail.Mismatches) > 0 {
+			t.Errorf("%s: A = %v, want %v; mismatches %v", text, got.Detail.Matrix, want, got.Detail.Mismatches)
 		}
 	}
 	for text, want := range map[string]string{

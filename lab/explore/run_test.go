@@ -81,14 +81,14 @@ func TestRunAnswer(t *testing.T) {
 	var last struct {
 		Result struct {
 			Command string
-			Report  json.RawMessage
+			Report  volley.Report
 		}
 	}
 	if err := json.Unmarshal(b.Bytes(), &last); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := volley.ReadReport(bytes.NewReader(last.Result.Report)); err != nil || !r.Verified || r.PacketBytes != 1024 {
-		t.Errorf("report %+v, error %v", r, err)
+	if r := last.Result.Report; !r.Verified || r.PacketBytes != 1024 {
+		t.Errorf("report %+v", r)
 	}
 	if want := "volley encode --model paper --matrix random:1 -k 4 -o coded 'packet.{rank}'"; last.Result.Command != want {
 		t.Errorf("command %s, want %s", last.Result.Command, want)

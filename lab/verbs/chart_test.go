@@ -46,7 +46,7 @@ func TestPlots(t *testing.T) {
 		"-k 2..40 --plot time --tau 3us --field 257":                           append([]string{"time", "any matrix over 257, p = 1, β = 20µs, τ = 3 µs/B, packets of 1MiB"}, universal...),
 		"-k 2..9 --plot ratio -p 1,3 --algorithm universal,direct":             {"universal, p = 1", "universal, p = 3", "direct, p = 1", "direct, p = 3", "lower bound, p = 3"},
 		"-k 2..9 --rounds-over 0,1 --algorithm universal":                      {"universal, over = 0", "universal, over = 1", "lower bound, over = 1"},
-		"--field 257 --matrix lagrange -k 16,24,32":                            {"universal", "lagrange", "folded-lagrange", "lower bound, every matrix"},
+		"--field 257 --matrix lagrange -k 16,24,32":                            {"universal", "lagrange", "folded-lagrange", "lower bound"},
 		"--field 257 --matrix lagrange -k 64 --plot size":                      {"universal 6/14", "folded-lagrange 7/12", "folded-lagrange 8/10", "size of a packet", "4 KiB"},
 		"--matrix cauchy -k 64 --plot memory":                                  {"universal", "cauchy", "ring-allgather", "packets held"},
 		"-k 30 --plot compute":                                                 {"universal", "bruck-allgather", "central", "multiply-adds per symbol"},
