@@ -334,7 +334,7 @@ func TestCost(t *testing.T) {
 		if universal != x.universal {
 			t.Errorf("%s: the bound for every matrix is %s, want %s", x.flags, universal, x.universal)
 		}
-		got := fmt.Sprintf("%d %d %v %d/%v", c.C1, c.C2, c.PacketsC2, c.Bounds.C1, c.Bounds.C2)
+		got := fmt.Sprintf("%d %d %v %d/%v", c.C1, c.C2, c.PacketsC2, c.BoundC1, c.BoundC2)
 		if want := fmt.Sprintf("%s %s %s %s", x.c1, x.c2, x.packets, x.bounds); x.c1 != "" && got != want {
 			t.Errorf("%s: %s, want %s", x.flags, got, want)
 		}
