@@ -298,33 +298,6 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// TestMetaGone loses the directory of a node, in which there was something or nothing, and whose .volley lies elsewhere: it
-// is there again, and has its mode.
-func TestMetaGone(t *testing.T) {
-	t.Parallel()
-	for i := range 8 {
-		w := newWorld(3, 1)
-		w.common.Meta = "/meta"
-		if i&1 > 0 {
-			w.RemoveAll("/n0")
-			w.MkdirAll("/n0", 0o755)
-		}
-		if i&2 > 0 {
-			w.Chmod("/n0", 0o700)
-			w.Chown("/n0", 1000, 1001, "", "")
-		}
-		must(t, w.protect())
-		before := w.tree(0)
-		w.RemoveAll("/n0")
-		if i&4 > 0 {
-			w.RemoveAll("/meta/node.0")
-		}
-		must(t, w.recover())
-		must(t, diff("/n0", before, w.tree(0)))
-		must(t, w.whole())
-	}
-}
-
 // TestMetaNamed has all kinds of things wrong with a .volley that lies elsewhere: what is said of it names where it lies.
 func TestMetaNamed(t *testing.T) {
 	t.Parallel()
@@ -368,64 +341,4 @@ func TestMetaNamed(t *testing.T) {
 	if is := all.String(); strings.Contains(is, "/n1/.volley") || strings.Contains(is, "/n2/.volley") || strings.Contains(is, "its .volley") {
 		t.Error(is)
 	}
-}
-
-// TestTruncated cuts files short, empties and lengthens them, and keeps their times: protect does not make that final.
-func TestTruncated(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int64{0, 100, 1000} {
-		w := newWorld(3, 1)
-		must(t, w.protect())
-		was := w.tree(1)
-		text := contentOf(w, "/n1/plain") + strings.Repeat("#", 1000)
-		w.Overwrite("/n1/plain", 0, []byte(text[:max(1, size)]), true)
-		w.Cut("/n1/plain", size)
-		for _, full := range []bool{false, true} {
-			if _, err := w.protectBy(w.Process(), ProtectOptions{Full: full}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain is damaged") {
-				t.Errorf("%d bytes, full %v: %v", size, full, err)
-			}
-		}
-		must(t, w.recover())
-		must(t, diff("it came back", was, w.tree(1)))
-	}
-}
-
-// TestForbiddenFile has a file that the user may not read: recover leaves it, says so, and does the same the next time.
-func TestForbiddenFile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	before := w.trees()
-	for range 2 {
-		r, err := w.recoverBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"), RecoverOptions{})
-		must(t, err)
-		if r.Incomplete() == nil || len(r.Replaced) > 0 || len(r.Unrecovered) != 1 || !strings.HasPrefix(r.Unrecovered[0], "/n1/plain: permission denied: ") {
-			t.Errorf("%+v", r)
-		}
-		for n, is := range w.trees() {
-			must(t, diff("nothing is written", before[n], is))
-		}
-	}
-}
-
-// TestForbiddenRecord has no copy of a record that can be read: recover names what cannot be, and says nothing of a loss.
-func TestForbiddenRecord(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	was := w.tree(0)
-	w.lose(0, 0)
-	p := w.Process()
-	p.Hook = func(c disktest.Call) error {
-		if c.Op == "open" && strings.HasSuffix(c.Path, "/record.0") {
-			return syscall.EACCES
-		}
-		return nil
-	}
-	_, err := w.recoverBy(p, RecoverOptions{})
-	if !IsInputError(err) || !strings.Contains(err.Error(), "/n1: record.0 (permission denied)") || strings.Contains(err.Error(), "any more") {
-		t.Errorf("%v", err)
-	}
-	must(t, w.recover())
-	must(t, diff("it came back", was, w.tree(0)))
 }

@@ -104,25 +104,6 @@ func TestChangedParity(t *testing.T) {
 	}
 }
 
-// TestCopiedParity has file systems that give files no second name: all parity is written, and the run says so.
-func TestCopiedParity(t *testing.T) {
-	t.Parallel()
-	for _, names := range []int{1, 2} {
-		w := wide()
-		w.Remount("/", func(o *disktest.Mount) { o.Links = names })
-		must(t, w.protect())
-		for i := range 3 {
-			step(w, i)
-			r, err := w.protectBy(w.Process(), ProtectOptions{})
-			must(t, err, w.whole())
-			if noted := strings.Contains(fmt.Sprint(r.Notes), "parity was copied"); noted != (names == 1) {
-				t.Errorf("%d names: %q", names, r.Notes)
-			}
-			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{0, 3}, i))
-		}
-	}
-}
-
 // damages are what befalls files of parity at /n3, in generation 4.
 var damages = map[string]func(w *world, dir string){
 	"base":               func(w *world, dir string) { w.Overwrite(dir+"/parity", 9, []byte("rot"), true) },
