@@ -379,23 +379,6 @@ func TestFileWritesInOrder(t *testing.T) {
 	}
 }
 
-// TestReadManifest has the path in what is wrong with a manifest.
-func TestReadManifest(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "m")
-	put(t, "{\n\n\"format\":,}", path)
-	if _, err := ReadManifest(path); err == nil || !strings.HasPrefix(err.Error(), path+": line 3: ") {
-		t.Errorf("no manifest: %v", err)
-	}
-	put(t, `{"format":"volley-manifest","version":1,"processors":2}`, path)
-	if m, err := ReadManifest(path); err != nil || m.Processors != 2 {
-		t.Errorf("%+v, %v", m, err)
-	}
-	if _, err := ReadManifest(path + "x"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
-}
-
 // TestDrafts checks that nobody else can read what is not committed yet, even with an umask that would
 // let them, and that it then has the permissions that were asked for.
 func TestDrafts(t *testing.T) {

@@ -110,27 +110,6 @@ func TestLockRemoved(t *testing.T) {
 	all.Wait()
 }
 
-// TestSetTime sets times, one after 2262, and that of a symbolic link.
-func TestSetTime(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir()
-	d := open(t, path)
-	if err := os.WriteFile(filepath.Join(path, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Symlink("file", "link"); err != nil {
-		t.Fatal(err)
-	}
-	for name, at := range map[string]time.Time{"file": time.Unix(10_000_000_000, 5), "link": time.Unix(1, 7)} {
-		if err := d.SetTime(name, at); err != nil {
-			t.Fatal(err)
-		}
-		if info, err := d.Lstat(name); err != nil || !info.ModTime().Equal(at) {
-			t.Errorf("%s: %v, %v: want %v", name, info.ModTime(), err, at)
-		}
-	}
-}
-
 // TestWhole checks that errors have whole paths, and that no name leads out.
 func TestWhole(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ import (
 var (
 	volley  = flag.String("volley", "volley", "the program")
 	systems = flag.String("fs", "ext4,xfs,btrfs,ext2", "file systems")
-	kinds   = flag.String("kinds", "", "what is run, of first, update, lost, damaged, revert, encode, decode; all where it is empty")
+	kinds   = flag.String("kinds", "", "what is run, of first, update, lost, damaged, revert; all where it is empty")
 	times   = flag.Int("times", 100, "moments on each file system")
 	where   = flag.String("dir", "/dev/shm/powercut", "where images lie, best in memory")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the moments")
@@ -51,10 +51,9 @@ var fileSystems = map[string]fileSystem{
 type kind struct {
 	name    string
 	args    []string
-	prepare string   // by the shell, in the directory of the nodes; "" for a group that is not protected
-	changed []int    // nodes that are not as they were protected
-	kept    string   // a file that is replaced, and that recover keeps
-	coded   []string // instead: arguments of a verb that is run in the directory, on codedFiles
+	prepare string // by the shell, in the directory of the nodes; "" for a group that is not protected
+	changed []int  // nodes that are not as they were protected
+	kept    string // a file that is replaced, and that recover keeps
 }
 
 var groupKinds = []kind{
@@ -108,10 +107,9 @@ func campaign(name string, rng *rand.Rand) int {
 	dir := filepath.Join(*where, name)
 	fatal(os.MkdirAll(filepath.Join(dir, "mnt"), 0o700))
 	var list []*run
-	all := append(slices.Clone(groupKinds), codedKinds...)
-	for i := range all {
-		if *kinds == "" || slices.Contains(strings.Split(*kinds, ","), all[i].name) {
-			list = append(list, newRun(&all[i], name, system, dir))
+	for i, k := range groupKinds {
+		if *kinds == "" || slices.Contains(strings.Split(*kinds, ","), k.name) {
+			list = append(list, newRun(&groupKinds[i], name, system, dir))
 		}
 	}
 	failed, over := 0, 0
@@ -165,10 +163,6 @@ func newRun(k *kind, name string, system fileSystem, dir string) *run {
 	fatal(errors.Join(f.Truncate(system.mebibytes<<20), f.Close()))
 	must(append(slices.Clone(system.make), base)...)
 	r.mounted(base, func() error {
-		if k.coded != nil {
-			r.shell(codedFiles)
-			return nil
-		}
 		r.shell(nodes)
 		if k.name != "first" {
 			r.volley(true, "protect", "--tolerate", "2")
@@ -187,9 +181,7 @@ func newRun(k *kind, name string, system fileSystem, dir string) *run {
 		if out, err := r.command(k.args...).CombinedOutput(); err != nil {
 			fatal(fmt.Errorf("%s: %v: %s", k.name, err, out))
 		}
-		if r.took = time.Since(begun); k.coded != nil {
-			return nil
-		}
+		r.took = time.Since(begun)
 		now := r.look()
 		if k.args[0] == "protect" {
 			r.want = now
@@ -212,7 +204,6 @@ func (r *run) mounted(image string, f func() error) error {
 func (r *run) shell(text string) {
 	cmd := exec.Command("bash", "-e", "-c", text)
 	cmd.Dir = r.mnt
-	cmd.Env = append(os.Environ(), "VOLLEY="+*volley)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		fatal(fmt.Errorf("%s: %v: %s", text, err, out))
 	}
@@ -227,9 +218,6 @@ func (r *run) dirs() (list []string) {
 
 func (r *run) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(*volley, append(slices.Clone(args), r.dirs()...)...)
-	if r.kind.coded != nil && len(args) == 0 {
-		cmd = exec.Command(*volley, r.kind.coded...)
-	}
 	cmd.Dir = r.mnt
 	return cmd
 }
@@ -353,9 +341,6 @@ func (r *run) cut(rng *rand.Rand, after bool) (exited bool, problem error) {
 // check looks at what a power cut has left.
 func (r *run) check(exited bool) error {
 	k := r.kind
-	if k.coded != nil {
-		return r.checkCoded(exited)
-	}
 	protects := k.args[0] == "protect"
 	is := r.look()
 	switch {

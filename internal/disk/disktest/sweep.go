@@ -147,7 +147,6 @@ type Interrupted struct {
 	Machine      *Machine // what is left
 	Err          error    // of Run
 	Call         Call     // where it was
-	Remaining    int      // calls that the run makes after it
 	Rand         *rand.Rand
 }
 
@@ -190,7 +189,7 @@ func (s *Sweep) Test(t testing.TB) (tried int) {
 		failed := 0
 		for _, c := range matching {
 			tried++
-			if err := s.interrupt(x, c, len(calls)-1-c.N); err != nil {
+			if err := s.interrupt(x, c); err != nil {
 				t.Errorf("%s at %v: %v", x.Name, c, err)
 				if failed++; failed == 3 {
 					break
@@ -202,8 +201,8 @@ func (s *Sweep) Test(t testing.TB) (tried int) {
 }
 
 // interrupt runs it once.
-func (s *Sweep) interrupt(x Interruption, call Call, remaining int) error {
-	interrupted := &Interrupted{Interruption: x, Machine: s.Machine.Clone(), Call: call, Remaining: remaining, Rand: rand.New(rand.NewPCG(uint64(call.N), 5))}
+func (s *Sweep) interrupt(x Interruption, call Call) error {
+	interrupted := &Interrupted{Interruption: x, Machine: s.Machine.Clone(), Call: call, Rand: rand.New(rand.NewPCG(uint64(call.N), 5))}
 	p := interrupted.Machine.Process()
 	x.Set(p, call.N, interrupted.Rand)
 	interrupted.Err = s.Run(p)
