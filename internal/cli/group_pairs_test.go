@@ -23,9 +23,7 @@ import (
 	"volley/transport/transporttest"
 )
 
-var groupPairs = flag.Int("group.pairs", 1, "how often pairs of verbs are run at once on one group; more than once: all pairs")
-
-const pairBytes = 60_000 // in a file of a group
+var groupPairs = flag.Int("group.pairs", 1, "how often pairs of verbs are run at once on one group, as jobs; more than once: all that there are")
 
 // A program is a run of the command line as a process of its own.
 type program struct {
@@ -250,87 +248,15 @@ func isBusy(t *testing.T, when string, r result, other pairVerb, pid int) bool {
 	return true
 }
 
-// TestGroupPairs runs any two verbs at once on one group, and a first protection with others: of two that do not only read,
-// one wins, the other says who has it, and the group is whole. Each verb has its turn with some other one, or with all.
-func TestGroupPairs(t *testing.T) {
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	first := pairVerb{name: "first protect", args: []string{"protect", "--tolerate", "2"}, codes: []int{0}}
-	g, fresh := newPairGroup(t, pairBytes, true), newPairGroup(t, pairBytes, false)
-	for i, a := range pairVerbs {
-		others := pairVerbs[i:]
-		if *groupPairs == 1 {
-			others = []pairVerb{pairVerbs[rng.IntN(len(pairVerbs))]}
-		}
-		for _, b := range others {
-			t.Run(a.name+" with "+b.name, func(t *testing.T) { g.testPair(t, rng, a, b) })
-		}
-	}
-	for _, b := range []pairVerb{first, {name: "verify", args: []string{"verify"}, reads: true, codes: []int{0, 3}}, {name: "recover", args: []string{"recover"}, codes: []int{exit.OK, exit.Absent}}} {
-		t.Run("first protect with "+b.name, func(t *testing.T) { fresh.testPair(t, rng, first, b) })
-	}
-}
-
-// testPair runs both at once as often as was asked for, each as a process of its own.
-func (g *pairGroup) testPair(t *testing.T, rng *rand.Rand, verbs ...pairVerb) {
-	names := verbs[0].name + " " + verbs[1].name
-	met := 0
-	for time := range *groupPairs {
-		when := fmt.Sprintf("time %d", time)
-		g.restore(t)
-		want := g.befall(t, names)
-		results, pids := g.atOnce(t, rng, verbs)
-		busy := 0
-		done := !strings.Contains(names, toChange) && !strings.Contains(names, "first")
-		for i, v := range verbs {
-			done = done || v.protects(results[i])
-			switch {
-			case isBusy(t, when, results[i], verbs[1-i], pids[1-i]):
-				busy++
-			case !slices.Contains(v.codes, results[i].code):
-				t.Fatalf("%s: %s: %+v", when, v.name, results[i])
-			case v.args[0] == "recover" && !v.reads && results[i].code == exit.OK:
-				g.check(t, when, want)
-			}
-		}
-		if busy == 2 || busy > 0 && verbs[0].reads && verbs[1].reads {
-			t.Fatalf("%s: %d found the other one there: %+v", when, busy, results)
-		}
-		met += busy
-		g.complete(t, when, rng, want, done)
-	}
-	t.Logf("%d times, %d of them met", *groupPairs, met)
-}
-
-// atOnce runs verbs at once, or the second one a little later.
-func (g *pairGroup) atOnce(t *testing.T, rng *rand.Rand, verbs []pairVerb) (results [2]result, pids [2]int) {
-	t.Helper()
-	var programs [2]*program
-	for i, j := range rng.Perm(2) {
-		programs[j] = newProgram(t, g.with(verbs[j].args...)...)
-		if err := programs[j].Start(); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 && rng.IntN(2) == 0 {
-			time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
-		}
-	}
-	for j, p := range programs { // neither waits for the other
-		pids[j], results[j] = p.Process.Pid, p.end(t)
-	}
-	return results, pids
-}
-
-// TestGroupBusy stops verbs while they hold their locks: others are refused then, or succeed where both only read. Status
-// answers. The one that was stopped ends as if nothing had been.
+// TestGroupBusy stops verbs while they hold their locks: others are refused then and say by whom, or succeed where both only
+// read. Status answers. The one that was stopped ends as if nothing had been. With the flag all verbs meet all.
 func TestGroupBusy(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := newPairGroup(t, 300_000, true)
+	some := func(v pairVerb, names ...string) bool { return *groupPairs > 1 || slices.Contains(names, v.name) }
 	for _, a := range pairVerbs {
-		if !slices.Contains([]string{"protect changed", "verify", "recover lost"}, a.name) { // group has all
+		if !some(a, "protect changed", "verify", "recover lost") {
 			continue
 		}
 		g.restore(t)
@@ -339,7 +265,7 @@ func TestGroupBusy(t *testing.T) {
 		pid := p.Process.Pid
 		for _, b := range pairVerbs {
 			when := fmt.Sprintf("%s with %s that is stopped", b.name, a.name)
-			if !slices.Contains([]string{"protect", "verify", "status"}, b.name) {
+			if !some(b, "protect", "verify", "status") || strings.Contains(b.name, " ") && !b.reads {
 				continue
 			}
 			other := newProgram(t, g.with(b.args...)...)
