@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -94,29 +93,6 @@ func put(t *testing.T, text string, path ...string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(path...), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestCommit(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "a", "b")
-	d := mustCreate(t, path, false)
-	m := write(t, d, 11, "coded packet")
-	if got := listing(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
-		t.Errorf("before the commit: %s", got)
-	}
-	if err := d.Commit(m, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	d.Discard() // does nothing now
-	const want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.copy.json manifest.json"
-	if got := listing(t, path); got != want {
-		t.Errorf("after the commit: %s", got)
-	}
-	back, err := ReadManifest(filepath.Join(path, manifest.FileName))
-	m.SHA256 = back.SHA256
-	if err != nil || !reflect.DeepEqual(back, m) {
-		t.Errorf("the manifest is %+v, %v, want %+v", back, err, m)
 	}
 }
 

@@ -25,11 +25,9 @@ import (
 var (
 	volley  = flag.String("volley", "volley", "the program")
 	systems = flag.String("fs", "ext4,xfs,btrfs,ext2", "file systems")
-	kinds   = flag.String("kinds", "", "what is run, of first, update, lost, damaged, revert; all where it is empty")
 	times   = flag.Int("times", 100, "moments on each file system")
 	where   = flag.String("dir", "/dev/shm/powercut", "where images lie, best in memory")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the moments")
-	keep    = flag.Bool("keep", false, "keep the images of what has failed")
 )
 
 // A fileSystem is how one is made, and what is done before it is mounted after a power cut.
@@ -91,54 +89,32 @@ func TestPowerCuts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seed, 0))
 	t.Logf("seed %d", *seed)
 	for name := range strings.SplitSeq(*systems, ",") {
-		if n := campaign(name, rng); n > 0 {
-			t.Errorf("%s: %d failures", name, n)
-		}
+		t.Run(name, func(t *testing.T) {
+			system, ok := fileSystems[name]
+			if !ok {
+				t.Fatal("no such file system is known")
+			}
+			dir := filepath.Join(*where, name)
+			fatal(os.MkdirAll(filepath.Join(dir, "mnt"), 0o700))
+			defer os.RemoveAll(dir)
+			var list []*run
+			for i := range groupKinds {
+				list = append(list, newRun(&groupKinds[i], name, system, dir))
+			}
+			over := 0
+			for i := range *times {
+				r := list[i%len(list)]
+				exited, problem := r.cut(rng, i/len(list)%2 == 0)
+				if exited {
+					over++
+				}
+				if problem != nil {
+					t.Errorf("%s, moment %d, after it exited with 0 %v: %v", r.kind.name, i, exited, problem)
+				}
+			}
+			t.Logf("%d moments, %d of them after exit 0", *times, over)
+		})
 	}
-}
-
-// campaign cuts the power that often on one file system, and returns how often something was
-// missing.
-func campaign(name string, rng *rand.Rand) int {
-	system, ok := fileSystems[name]
-	if !ok {
-		fatal(fmt.Errorf("file system %q", name))
-	}
-	dir := filepath.Join(*where, name)
-	fatal(os.MkdirAll(filepath.Join(dir, "mnt"), 0o700))
-	var list []*run
-	for i, k := range groupKinds {
-		if *kinds == "" || slices.Contains(strings.Split(*kinds, ","), k.name) {
-			list = append(list, newRun(&groupKinds[i], name, system, dir))
-		}
-	}
-	failed, over := 0, 0
-	by := map[string]int{}
-	for i := range *times {
-		r := list[i%len(list)]
-		exited, problem := r.cut(rng, i/len(list)%2 == 0)
-		if exited {
-			over++
-		}
-		if problem == nil {
-			continue
-		}
-		failed++
-		by[r.kind.name]++
-		state := "before it ended"
-		if exited {
-			state = "after it exited with 0"
-		}
-		fmt.Printf("%s, %s, moment %d, %s: %v\n", name, r.kind.name, i, state, problem)
-		if *keep {
-			fatal(os.Rename(r.file("cut.img"), r.file(fmt.Sprintf("failed.%d.img", i))))
-		}
-	}
-	fmt.Printf("%s: %d moments, %d of them after exit 0: %d failures %v\n", name, *times, over, failed, by)
-	if !*keep {
-		os.RemoveAll(dir)
-	}
-	return failed
 }
 
 // A run is a kind on a file system.
