@@ -42,7 +42,7 @@ func TestFileNames(t *testing.T) {
 	t.Parallel()
 	names := []string{"/n1/x/a", "/n1/x/b", "/n1/y/c"}
 	start := namesWorld(t, 3, 1)
-	bytes, was := contentOf(start, names[0]), start.trees()
+	bytes := contentOf(start, names[0])
 	then, err := start.Lstat(names[0])
 	must(t, err)
 	replace := func(do func(w *world, p string)) func(*world, string) {

@@ -304,17 +304,6 @@ func TestResizeRemains(t *testing.T) {
 	}
 }
 
-// TestResizeUnwritable adds a directory that the user may not write: the error does not say that there is none.
-func TestResizeUnwritable(t *testing.T) {
-	t.Parallel()
-	x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3"}, add: []string{"/n4"}}
-	w := x.world(t)
-	_, err := x.run(w, failing(w.Process(), syscall.EACCES, "mkdir", "/n4/.volley"), false, ResizeOptions{})
-	if err == nil || !strings.Contains(err.Error(), "/n4 cannot be written to: ") {
-		t.Error(err)
-	}
-}
-
 // TestResizeAfterwards gives a resized group as it was, and resizes it back.
 func TestResizeAfterwards(t *testing.T) {
 	t.Parallel()
@@ -354,33 +343,5 @@ func TestResizeAfterwards(t *testing.T) {
 	v, err := y.with(key).verifyBy(y.Process())
 	if err != nil || !v.Intact {
 		t.Errorf("%+v, %v", v, err)
-	}
-}
-
-// TestResizeMeanwhile has other runs at moments of a resize. They are refused, and the resize comes to its end.
-func TestResizeMeanwhile(t *testing.T) {
-	t.Parallel()
-	for _, x := range resizings {
-		w := x.world(t).ordered()
-		before := w.trees()
-		p, busy := w.Process(), 0
-		p.Hook = func(c disktest.Call) error {
-			if strings.Contains(c.Path, store.PendingName) || c.Op == "rename" {
-				for _, dirs := range [][]string{x.was, x.is} {
-					o := w.of(dirs)
-					if err := o.protect(); err == nil || !isBusy(err) && !IsInputError(err) {
-						t.Errorf("%s: %v: another run at %v: %v", x.name, c, dirs, err)
-					} else if isBusy(err) {
-						busy++
-					}
-				}
-			}
-			return nil
-		}
-		r, err := x.run(w, p, false, ResizeOptions{})
-		if err != nil || busy == 0 {
-			t.Fatalf("%s: %v, busy %d times", x.name, err, busy)
-		}
-		must(t, x.done(w, before, r.Generation))
 	}
 }
