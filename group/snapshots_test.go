@@ -130,60 +130,37 @@ func (w *roots) comesBack(lost []int, how int, may ...int64) (step int64, err er
 	return *r.Step, nil
 }
 
-// protectCalls returns the calls to the disk of a protection of the newest snapshot that retains two.
-func (w *roots) protectCalls(t testing.TB) []disktest.Call {
-	return w.Calls(func(p *disktest.Process) {
-		c := w.clone()
-		c.Machine = nil // which is that of the process
-		_, err := c.protectStep(p, Latest, 2)
-		must(t, err)
-	})
-}
-
-// TestSnapshotsCrash interrupts the protection of a snapshot, which removes the oldest, at every call: by a kill, a
-// power cut, an error, a full disk. Then nodes are lost, and the latest one in force comes back.
+// TestSnapshotsCrash interrupts the protection of a snapshot, which removes the oldest, at calls: with -group.calls 0 at every one. Then
+// nodes are lost, and the latest one in force comes back. Once more, and it is done.
 func TestSnapshotsCrash(t *testing.T) {
 	t.Parallel()
 	w := newRoots(t, 4, 2, 1, 2)
 	w.ordered()
 	w.save(3)
-	calls := w.protectCalls(t)
-	for i, x := range interruptions {
-		t.Run(x.Name, func(t *testing.T) {
-			t.Parallel()
-			tried := 0
-			for _, call := range calls {
-				if !x.Matters(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
-					continue
-				}
-				tried++
-				rng := rand.New(rand.NewPCG(uint64(call.N), 5))
-				c := w.clone()
-				p := c.Process()
-				x.Set(p, call.N, rng)
-				_, err := c.protectStep(p, Latest, 2)
-				p.Kill()
-				may := []int64{2, 3}
-				if err == nil {
-					may = []int64{3}
-				}
-				if _, wrong := c.comesBack(rng.Perm(4)[:2], rng.IntN(2), may...); wrong != nil {
-					t.Fatalf("at %v, the run ended with %v: %v", call, err, wrong)
-				}
-				// Nothing is lost: once more, and it is done.
-				if _, err := c.protectStep(c.Process(), 3, 2); err != nil {
-					t.Fatalf("at %v: once more: %v", call, err)
-				}
-				for n := range c.dirs {
-					if is := c.names(n); !slices.Equal(is, []string{"step-2", "step-3"}) {
-						t.Fatalf("at %v: once more: root %d has %q", call, n, is)
-					}
-				}
+	on := func(m *disktest.Machine) *roots { return &roots{w.world.on(m), w.was} }
+	(&disktest.Sweep{
+		Machine: w.Machine, Tries: 6 * *mostCalls, Interruptions: crashes,
+		Run: func(p *disktest.Process) error { _, err := on(p.Machine()).protectStep(p, Latest, 2); return err },
+		Check: func(x *disktest.Interrupted) error {
+			c, may := on(x.Machine), []int64{2, 3}
+			if x.Err == nil {
+				may = []int64{3}
 			}
-			t.Logf("%d runs were interrupted", tried)
-		})
-	}
+			if _, err := c.comesBack(x.Rand.Perm(4)[:2], x.Rand.IntN(2), may...); err != nil {
+				return err
+			}
+			_, err := c.protectStep(c.Process(), 3, 2)
+			if is := c.names(0); err != nil || !slices.Equal(is, []string{"step-2", "step-3"}) {
+				return fmt.Errorf("once more: %q, %w", is, err)
+			}
+			return nil
+		},
+	}).Test(t)
 }
+
+var crashes = []disktest.Interruption{disktest.Kill, disktest.CutAll, disktest.CutSome, disktest.FullDisk, {
+	Name: "EIO", Matters: func(c disktest.Call) bool { return slices.Contains(disktest.InFiles, c.Op) || c.Writes }, Strike: disktest.Failing(syscall.EIO),
+}}
 
 // TestSnapshotsRecoverCrash interrupts the recovery of the latest snapshot: the next one completes it.
 func TestSnapshotsRecoverCrash(t *testing.T) {
@@ -193,34 +170,15 @@ func TestSnapshotsRecoverCrash(t *testing.T) {
 	w.save(3) // which is not protected, and gone with the nodes
 	w.lose(0, 1, 2)
 	w.SyncAll()
-	calls := w.Calls(func(p *disktest.Process) {
-		c := w.clone()
-		c.Machine = nil
-		r, err := c.latest(p)
-		must(t, err)
-		if *r.Step != 2 {
-			t.Fatalf("%+v", r)
-		}
-	})
-	for i, x := range interruptions {
-		t.Run(x.Name, func(t *testing.T) {
-			t.Parallel()
-			for _, call := range calls {
-				if !x.Matters(call) || *mostCalls > 0 && (call.N+i)%31 > 0 {
-					continue
-				}
-				rng := rand.New(rand.NewPCG(uint64(call.N), 5))
-				c := w.clone()
-				p := c.Process()
-				x.Set(p, call.N, rng)
-				_, err := c.latest(p)
-				p.Kill()
-				if _, wrong := c.comesBack(nil, 0, 2); wrong != nil {
-					t.Fatalf("at %v, the run ended with %v: %v", call, err, wrong)
-				}
-			}
-		})
-	}
+	on := func(m *disktest.Machine) *roots { return &roots{w.world.on(m), w.was} }
+	(&disktest.Sweep{
+		Machine: w.Machine, Tries: 6 * *mostCalls, Interruptions: crashes,
+		Run: func(p *disktest.Process) error { _, err := on(p.Machine()).latest(p); return err },
+		Check: func(x *disktest.Interrupted) error {
+			_, err := on(x.Machine).comesBack(nil, 0, 2)
+			return err
+		},
+	}).Test(t)
 }
 
 // What taking a lock changes: its file, and the time of a directory in which nothing was protected.
