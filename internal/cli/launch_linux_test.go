@@ -48,7 +48,7 @@ func asSSH(args []string) int {
 	}
 	host, asks := args[i+1], os.Getenv(asksVariable)
 	c := exec.Command("sh", "-c", args[i+2])
-	c.Stdin, c.Stdout, c.Dir = os.Stdin, os.Stdout, cmp.Or(os.Getenv(homeVariable), "/")
+	c.Stdin, c.Dir = os.Stdin, cmp.Or(os.Getenv(homeVariable), "/")
 	fails := func(text string) int { fmt.Fprintln(os.Stderr, text); return 255 }
 	note := func() {
 		if f, err := os.OpenFile(filepath.Join(asks, "asked"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
@@ -100,6 +100,9 @@ func asSSH(args []string) int {
 
 // goesOn runs a command, and returns its exit code.
 func goesOn(c *exec.Cmd) int {
+	if c.Stdout == nil {
+		c.Stdout = os.Stdout
+	}
 	c.Stderr, c.WaitDelay = os.Stderr, time.Second // of what is told after its end
 	c.Run()
 	return c.ProcessState.ExitCode()
