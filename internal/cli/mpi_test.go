@@ -292,33 +292,6 @@ func TestJobsStruck(t *testing.T) {
 	}
 }
 
-// TestSetsJob has MPI processes with a directory each go apart into sets. One that fails holds up no other.
-func TestSetsJob(t *testing.T) {
-	t.Parallel()
-	dirs := writeNodes(t, 6, 30_000)
-	before := contents(t, dirs)
-	do := func(want int, parts map[string]int, args ...string) {
-		t.Helper()
-		code, text := overMPI(t, 1, each(dirs, append(args, "--group-size", "3")...)...)
-		for part, n := range parts {
-			if code != want || strings.Count(text, part) != n {
-				t.Fatalf("%s: exit code %d, want %d, and %d times %q: %s", args, code, want, n, part, text)
-			}
-		}
-	}
-	do(exit.OK, map[string]int{"protected, generation 1": 2, "set 1 of 2: ": 1}, "protect", "--tolerate", "1")
-	removeAll(t, dirs[1], dirs[4]) // one of each: hosts are dealt out, here one
-	do(exit.OK, map[string]int{"recovered ": 2}, "recover")
-	slices.Reverse(dirs)
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
-	removeAll(t, dirs[0], dirs[1], dirs[3])
-	do(exit.Usage, map[string]int{"volley: set ": 1, "recovered ": 1}, "recover")
-	dirs = append(dirs, dirs[5])
-	do(exit.Usage, map[string]int{"volley: ": 1, "both say that they are node": 1}, "verify")
-}
-
 // TestGroupJobKilled kills one process of a job on a group, or all, at random moments.
 func TestGroupJobKilled(t *testing.T) {
 	t.Parallel()
