@@ -26,7 +26,6 @@ type misused struct {
 	dirs []string
 	base string
 	user *syscall.Credential // who runs volley; nil: who runs the test
-	env  []string
 }
 
 // misuse makes k nodes, each with files of up to size bytes.
@@ -66,7 +65,6 @@ func (m *misused) command(args ...string) *program {
 		p.Path = filepath.Join(filepath.Dir(m.base), "volley")
 		p.SysProcAttr = &syscall.SysProcAttr{Credential: m.user}
 	}
-	p.Env = append(p.Env, m.env...)
 	return p
 }
 
@@ -79,7 +77,7 @@ func (m *misused) volley(code int, args []string, wants ...string) string {
 // run runs volley on the nodes: in this process, unless another program or user is to.
 func (m *misused) run(args ...string) result {
 	m.Helper()
-	if *misuseProgram == "" && m.user == nil && m.env == nil {
+	if *misuseProgram == "" && m.user == nil {
 		return volleyRun(append(args, m.dirs...)...)
 	}
 	p := m.command(args...)
