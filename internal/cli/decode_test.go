@@ -309,7 +309,7 @@ func TestDecodeOutput(t *testing.T) {
 	for _, name := range []string{"packet.01", "theirs", ".volley-old"} {
 		write(t, filepath.Join(back, name), "old")
 	}
-	mustRun(t, "decode", "--force", "-o", back, coded)
+	wants(t, mustRun(t, "decode", "--force", "-o", back, coded), "\n3 inputs in "+back+"\n")
 	if got := strings.Join(listDir(t, back), " "); got != "packet.00 packet.01 packet.02 theirs" {
 		t.Errorf("with --force: %s", got)
 	}
