@@ -178,10 +178,10 @@ func TestMisuse(t *testing.T) {
 			m.volley(exit.Wrong, append(tolerate2, "--strict"), "note: "+note, "generation 3", "volley: more nodes than may be lost are in one place: "+note)
 			m.volley(exit.OK, append(tolerate2, "--json"), `"hosts": [`, `"devices": [`, note)
 		},
-		"a node rolled back and written to": func(m *misused, want []string) {
+		"a node rolled back and written to": func(m *misused, _ []string) {
 			m.shell("cp -a n0 old; echo new >> n0/ckpt; head -c 50000 /dev/urandom > n0/sub/b; rm n0/sub/c; echo n > n0/new; echo new >> n2/ckpt")
 			m.protect("generation 2")
-			want = m.data()
+			want := m.data()
 			m.shell("rm -r n0; mv old n0")
 			m.volley(exit.Wrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
 			m.volley(exit.Usage, tolerate2, "node.0")
@@ -196,13 +196,13 @@ func TestMisuse(t *testing.T) {
 			m.same(want, 0)
 			m.volley(exit.OK, []string{"verify"})
 		},
-		"two nodes of two generations": func(m *misused, want []string) {
+		"two nodes of two generations": func(m *misused, _ []string) {
 			m.shell("rm -r n?/.volley")
 			m.dirs = m.dirs[:2]
 			m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
 			m.shell("cp -a n1 old; echo new > n0/ckpt; echo new > n1/ckpt")
 			m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
-			want = m.data()
+			want := m.data()
 			m.shell("rm -r n1; mv old n1")
 			for _, args := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "1"}} {
 				m.volley(exit.Usage, args, "node.0 has generation 2", "node.1 has generation 1", "--believe")
@@ -211,12 +211,12 @@ func TestMisuse(t *testing.T) {
 			m.same(want, 0, 1)
 			m.volley(exit.OK, []string{"verify"})
 		},
-		"a directory that may not be written to": func(m *misused, want []string) {
+		"a directory that may not be written to": func(m *misused, _ []string) {
 			m.asNobody()
 			m.shell("chmod 0500 n0/sub; chmod 0400 n0/sub/b")
 			m.Cleanup(func() { m.shell("chmod -R u+w n0") })
 			m.protect()
-			want = m.data()
+			want := m.data()
 			m.shell("chmod 0700 n0/sub; rm n0/sub/b; chmod 0500 n0/sub")
 			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 			m.same(want, 0, 1, 2, 3)
