@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -101,7 +100,6 @@ type trial struct {
 	declared   bool      // how long packets are
 	longest    []int     // symbols of the longest packet, by run
 	lengths    string
-	flaw       string
 	call       string
 	ranks      int    // that have processors, and send messages; 0: each has one
 	hosts      []int  // ranks of each host, which share memory; nil: none do
@@ -176,7 +174,7 @@ func (c *trial) drawn() func(i, j int) number {
 
 // build makes the matrix and compares it with the textbook; false says that there is
 // none, as there should not be.
-func (c *trial) build(t failer, file string) bool {
+func (c *trial) build(t failer) bool {
 	o, f := c.o, c.field(t)
 	var err error
 	spec := matrices.Spec{Family: c.family, Points: c.points, Omega: c.omega, Alpha: c.alpha, Inverse: c.inverse}
@@ -186,21 +184,10 @@ func (c *trial) build(t failer, file string) bool {
 	var l law
 	exists := o.fits(c.recipe)
 	switch {
-	case c.family == "file" || c.family == "dense":
+	case c.family == "dense":
 		entry := c.drawn()
 		l, exists = law{right: entry}, true
-		if c.inverse {
-			l = law{entry, o.kronecker}
-		}
-		if c.family == "dense" {
-			c.a = c.dense(t, f, entry)
-			break
-		}
-		spec.Argument = file
-		if err := os.WriteFile(file, c.text(entry), 0o600); err != nil {
-			t.Fatalf("%v", err)
-		}
-		c.a, err = spec.Build(f, c.k, c.r)
+		c.a = c.dense(t, f, entry)
 	case c.omega == "list" || c.points == "list":
 		if !exists {
 			return false // alpha's word does not fit, which is for recipes without lists
@@ -248,22 +235,6 @@ func (c *trial) dense(t failer, f field.Field, entry func(i, j int) number) matr
 		}
 	}
 	return d
-}
-
-// text returns a file of entries.
-func (c *trial) text(entry func(i, j int) number) []byte {
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "# %d×%d\n\n", c.k, c.r)
-	for i := range c.k {
-		for j := range c.r {
-			if j > 0 {
-				text.WriteString(", ")
-			}
-			fmt.Fprint(&text, c.o.codeOf(entry(i, j)))
-		}
-		text.WriteString("\n")
-	}
-	return text.Bytes()
 }
 
 // pointSets returns the points of a matrix on lists.
@@ -533,7 +504,7 @@ func (w *worker) bind(ctx context.Context) error {
 	var list []volley.Packet
 	for i, packet := range w.packets {
 		p := volley.Packet{}
-		if _, source := w.shared.Problem().Source(w.first + i); source || w.flaw != "" {
+		if _, source := w.shared.Problem().Source(w.first + i); source {
 			p.Data = room(len(packet))
 			copy(p.Data, packet)
 		}
@@ -570,13 +541,12 @@ func (w *worker) bind(ctx context.Context) error {
 	return collective.Barrier(ctx, w.t, 0) // all have what they need of the window
 }
 
-// run encodes and compares. It returns the report of the last run, or nil where there is a flaw.
+// run encodes and compares. It returns the report of the last run.
 func (c *trial) run(t failer) *volley.Report {
 	var packets [][][]byte
 	for run := range c.longest {
 		packets = append(packets, c.packets(run))
 	}
-	victim, text := c.spoil(packets[0])
 	all := c.encode(t, packets)
 	for tries := 0; ; tries++ {
 		low := c.tooLow(all)
@@ -588,10 +558,6 @@ func (c *trial) run(t failer) *volley.Report {
 		}
 		c.memory = low.Least // which should do for this run
 		all = c.encode(t, packets)
-	}
-	if c.flaw != "" {
-		c.spoilt(t, all, victim, text)
-		return nil
 	}
 	var merged *volley.Report
 	for run := range packets {
@@ -619,51 +585,6 @@ func (c *trial) tooLow(all [][]outcome) *volley.MemoryError {
 		}
 	}
 	return nil
-}
-
-// spoil makes the packets of a run wrong, and returns whose, and what that processor is
-// to say.
-func (c *trial) spoil(packets [][]byte) (victim int, text string) {
-	rng := c.rng(20)
-	victim = rng.IntN(c.a.Rows())
-	size := c.o.symbolBytes
-	switch c.flaw {
-	case "odd":
-		packets[victim] = append(packets[victim], 1)
-		text = fmt.Sprintf("a packet of %d bytes: symbols of %s have %d bytes", len(packets[victim]), c.canonical, size)
-	case "outside":
-		symbol := 0
-		if n := len(packets[victim]) / size; n > 0 {
-			symbol = rng.IntN(n)
-		} else {
-			packets[victim] = make([]byte, size)
-		}
-		for i := range size {
-			packets[victim][symbol*size+i] = 0xff
-		}
-		text = fmt.Sprintf("at byte %d is outside the field %s", symbol*size, c.canonical)
-	case "no source":
-		victim = c.a.Rows() + rng.IntN(c.processors()-c.a.Rows())
-		packets[victim] = make([]byte, size)
-		text = "it is no source"
-	}
-	return victim, text
-}
-
-// spoilt checks what all say then.
-func (c *trial) spoilt(t failer, all [][]outcome, victim int, text string) {
-	for k := range all {
-		err := all[k][0].err
-		aborted := (*transport.AbortError)(nil)
-		switch isAbort := errors.As(err, &aborted); {
-		case k == victim && (isAbort || err == nil || !strings.Contains(err.Error(), text)):
-			t.Fatalf("processor %d: got error %v, want one that says %q", k, err, text)
-		case k != victim && err == nil && (!c.unchecked || c.flaw != "outside"):
-			t.Fatalf("processor %d: no error, though processor %d has one", k, victim)
-		case k != victim && err != nil && (!isAbort || aborted.Rank != victim || !strings.Contains(err.Error(), text)):
-			t.Fatalf("processor %d: got error %v, want that of processor %d", k, err, victim)
-		}
-	}
 }
 
 // size returns how many symbols the coded packets of a run have.
