@@ -77,8 +77,8 @@ func (c fieldChoice) oracle() *oracle {
 	return oracles[c.canonical]
 }
 
-// A trial encodes packets by a matrix, and compares the coded packets with x·A by an [oracle], the matrix with its textbook
-// formula, and the report with the letters counted on the way and with the plan.
+// A trial encodes packets by a matrix, and compares the coded packets with x·A by an [oracle], and the report with the letters
+// counted on the way and with the plan.
 type trial struct {
 	fieldChoice
 	recipe
@@ -154,7 +154,9 @@ func (c *trial) drawn() func(i, j int) number {
 		case "triangular":
 			keep = i <= j
 		case "identity":
-			return c.o.kronecker(i, j)
+			if i == j {
+				return one
+			}
 		case "blocks":
 			keep = i/4 == j/4
 		}
@@ -172,45 +174,24 @@ func (c *trial) drawn() func(i, j int) number {
 	return func(i, j int) number { return rows[i][j] }
 }
 
-// build makes the matrix and compares it with the textbook; false says that there is
-// none, as there should not be.
+// build makes the matrix; false says that there is none.
 func (c *trial) build(t failer) bool {
-	o, f := c.o, c.field(t)
-	var err error
+	f := c.field(t)
 	spec := matrices.Spec{Family: c.family, Points: c.points, Omega: c.omega, Alpha: c.alpha, Inverse: c.inverse}
 	if c.reversed {
 		spec.Order = "reversed"
 	}
-	var l law
-	exists := o.fits(c.recipe)
+	if c.family == "random" {
+		spec.Argument = fmt.Sprint(c.seed)
+	}
+	var err error
 	switch {
 	case c.family == "dense":
-		entry := c.drawn()
-		l, exists = law{right: entry}, true
-		c.a = c.dense(t, f, entry)
-	case c.omega == "list" || c.points == "list":
-		if !exists {
-			return false // alpha's word does not fit, which is for recipes without lists
-		}
-		l, exists = o.textbook(c.recipe)
+		c.a = c.dense(t, f, c.drawn())
+	case c.lists[1] != nil:
 		c.a, err = spec.BuildFrom(f, c.k, c.r, c.pointSets(t, f), nil)
 	default:
-		if exists {
-			l, exists = o.textbook(c.recipe)
-		}
-		if c.family == "random" {
-			spec.Argument = fmt.Sprint(c.seed)
-		}
 		c.a, err = spec.Build(f, c.k, c.r)
-	}
-	if errors.Is(err, matrix.ErrSingular) && exists && c.inverse {
-		if c.k <= 40 && !o.singular(c.k, l.left) {
-			t.Fatalf("said to be singular, and it is not: %v", err)
-		}
-		return false
-	}
-	if (err == nil) != exists {
-		t.Fatalf("by the documentation there is such a matrix: %v; got error %v", exists, err)
 	}
 	if err != nil {
 		return false
@@ -218,8 +199,7 @@ func (c *trial) build(t failer) bool {
 	if c.a.Rows() != c.k || c.a.Cols() != c.r || c.a.Field().Name() != c.canonical {
 		t.Fatalf("built a %d×%d matrix over %s", c.a.Rows(), c.a.Cols(), c.a.Field().Name())
 	}
-	c.e = o.entries(c.a)
-	c.compare(t, l)
+	c.e = c.o.entries(c.a)
 	return true
 }
 
@@ -243,42 +223,12 @@ func (c *trial) pointSets(t failer, f field.Field) (sets []matrix.PointSet) {
 	if c.family == "cauchy" {
 		names = [2]string{"x", "y"}
 	}
-	lists := c.lists
-	if lists[1] == nil {
-		usual := map[string]string{"cauchy": "codes", "lagrange": "coset"}[c.family]
-		lists[1] = c.o.word(cmp.Or(c.alpha, usual), c.r, c.k, c.o.unitGCD(gcd(c.k, c.r)))
-	}
-	for s, list := range lists {
+	for s, list := range c.lists {
 		if list != nil {
 			sets = append(sets, matrix.PointSet{Name: names[s], Points: c.listed(t, f, list)})
 		}
 	}
 	return sets
-}
-
-// compare compares the entries, some of them where there are many, with a law.
-func (c *trial) compare(t failer, l law) {
-	o, rng := c.o, c.rng(3)
-	indices := func(n, most int) []int { return rng.Perm(n)[:min(n, most)] }
-	rows := 16
-	if l.left != nil {
-		rows = 4
-	}
-	for _, i := range indices(c.k, rows) {
-		for _, j := range indices(c.r, 16) {
-			got := c.e[i][j]
-			if l.left != nil {
-				row, column := make([]number, c.k), make([]number, c.k)
-				for n := range row {
-					row[n], column[n] = l.left(i, n), c.e[n][j]
-				}
-				got = o.dot(row, column)
-			}
-			if want := l.right(i, j); !o.equal(got, want) {
-				t.Fatalf("A, or left·A, [%d][%d] = %v, by the textbook %v", i, j, o.codeOf(got), o.codeOf(want))
-			}
-		}
-	}
 }
 
 func (c *trial) square() bool { return !c.separate && c.a.Rows() == c.a.Cols() }
