@@ -493,6 +493,15 @@ func (w *worker) bind(ctx context.Context) error {
 
 // run encodes and compares. It returns the report of the last run.
 func (c *trial) run(t failer) *volley.Report {
+	if c.giveItself {
+		p, err := c.encoder(t).Plan(t.Context(), nil, int64(c.longest[0]))
+		if err == nil {
+			c.given, err = plan.Materialize(p)
+		}
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
 	var packets [][][]byte
 	for run := range c.longest {
 		packets = append(packets, c.packets(run))

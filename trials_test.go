@@ -9,7 +9,6 @@ import (
 
 	"volley"
 	"volley/algo"
-	"volley/plan"
 )
 
 // trialOf returns the trial of a field, a family and a shape, such as "257 dft 16x16", with options as they usually are.
@@ -159,15 +158,6 @@ func TestPlaces(t *testing.T) {
 				}
 				if !c.build(t) {
 					t.Fatal("no such matrix")
-				}
-				if c.giveItself {
-					p, err := c.encoder(t).Plan(t.Context(), nil, int64(c.longest[0]))
-					if err != nil {
-						t.Fatal(err)
-					}
-					if c.given, err = plan.Materialize(p); err != nil {
-						t.Fatal(err)
-					}
 				}
 				if r := c.run(t); x.want != nil && !x.want(r) {
 					t.Errorf("report %+v", r)
