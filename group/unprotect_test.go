@@ -27,13 +27,6 @@ func (w *world) bare() error {
 	return nil
 }
 
-// on is the world as it is on another machine.
-func (w *world) on(m *disktest.Machine) *world {
-	c := *w
-	c.Machine = m
-	return &c
-}
-
 // TestUnprotectCrash interrupts Unprotect at calls of all kinds: with -group.calls 0 at every one. No file of the user's
 // changes. Before the first node has lost anything all is protected, and the next protect goes on. Once more, and nothing of
 // Volley's is left.
