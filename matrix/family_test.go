@@ -137,7 +137,7 @@ func TestRandomFixed(t *testing.T) {
 		{fieldtest.Parse(t, "2^8"), 7, "[222 61 92 159]"},
 		{fieldtest.Parse(t, "257"), 7, "[222 190 90 75]"},
 		{fieldtest.Parse(t, "2147483647"), 1, "[736962819 1806979000 1734559827 744948202]"},
-		{frBLS12381, 0, "[51025484102011371444106301262815198474937579073284045012542755741021067534474" +
+		{fieldtest.Parse(t, "bls12-381"), 0, "[51025484102011371444106301262815198474937579073284045012542755741021067534474" +
 			" 35320477005423214477050105699057112096048898596592727344550666153045189863000" +
 			" 35568959493992141037833621065512269895799565819484778286119293423632690660821" +
 			" 48815111505799423374800615840077926451614435412579116689228326425170234710451]"},
@@ -175,8 +175,8 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: dft over 2^8: K = 300 does not divide q-1 = 255: want K = 255, or a field such as 601"},
 		{"dft over F_2", errorOf(DFT(f2, 2)),
 			"matrix: dft over 2: K = 2 does not divide q-1 = 1: want K = 1, or a field such as 3"},
-		{"dft over 256 bits", errorOf(DFT(frBLS12381, 5)),
-			"matrix: dft over " + frBLS12381.Name() + ": K = 5 does not divide q-1 = 52435875175126190479447740508185965837690552500527637822603658699938581184512: want K = 4 or 6, or a field such as 11"},
+		{"dft over 256 bits", errorOf(DFT(fieldtest.Parse(t, "bls12-381"), 5)),
+			"matrix: dft over bls12-381: K = 5 does not divide q-1 = 52435875175126190479447740508185965837690552500527637822603658699938581184512: want K = 4 or 6, or a field such as 11"},
 		// The search for divisors ends after 2^16 numbers, excluding the last.
 		{"dft far beyond q-1", errorOf(DFT(f8, 65790)),
 			"matrix: dft over 2^8: K = 65790 does not divide q-1 = 255: want K = 255, or a field such as 131581"},
