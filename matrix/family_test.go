@@ -197,6 +197,17 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: the points 1 and 3 are both 1: want distinct points"},
 		{"a point outside the field", errorOf(NewPoints(f8, []field.Element{{255}, {256}})),
 			"matrix: point 1 = 256 is outside the field 2^8"},
+		{"columns of an order", errorOf(Columns(Identity(f8, 3), []int{0, 1})), "matrix: 2 columns of a 3×3 matrix: want an order of all columns of a square one"},
+		{"columns of a wide matrix", errorOf(Columns(NewDense(f8, 2, 3), []int{0, 1, 2})), "matrix: 3 columns of a 2×3 matrix: want an order of all columns of a square one"},
+		{"a column too many", errorOf(Columns(Identity(f8, 3), []int{0, 1, 3})), "matrix: column 3 as number 2: want every one of 0 to 2 once"},
+		{"a column below 0", errorOf(Columns(Identity(f8, 3), []int{-1, 0, 1})), "matrix: column -1 as number 0: want every one of 0 to 2 once"},
+		{"a column twice", errorOf(Columns(Identity(f8, 3), []int{2, 2, 1})), "matrix: column 2 as number 1: want every one of 0 to 2 once"},
+		{"factors of other sizes", errorOf(Mul(Identity(f8, 2), Identity(f8, 3))), "matrix: cannot multiply 2×2 by 3×3: want as many rows as columns"},
+		{"factors over other fields", errorOf(Mul(Identity(f8, 2), Identity(f257, 2))), "matrix: cannot multiply a matrix over 2^8 by one over 257"},
+		{"inverse of no square", errorOf(Inverse(t.Context(), NewDense(f8, 3, 2))), "matrix: a 3×2 matrix has no inverse: want a square one"},
+		{"inverse of a singular matrix", errorOf(Inverse(t.Context(), NewDense(f2, 2, 2))), "matrix: inverse(" + NewDense(f2, 2, 2).ID() + "): matrix is singular: rank 0 of 2"},
+		{"inverse too large", errorOf(Inverse(t.Context(), must(Random(f31, 1_000_000, 1_000_000, 1))(t))),
+			"matrix: inverse(random:1): storing 1000000×1000000 entries of 4 bytes takes more than 4 GiB"},
 		{"no columns", errorOf(Random(f8, 1, 0, 1)), "matrix: cols = 0: want 1 to 2147483647"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantError(t, c.err, c.want) })
