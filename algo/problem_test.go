@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"volley/algo"
+	"volley/field/fieldtest"
+	"volley/matrix"
 	"volley/matrix/matrices"
 )
 
@@ -48,6 +50,13 @@ func TestProblem(t *testing.T) {
 		if a, b := strings.Join(sources, " "), strings.Join(sinks, " "); a != c.sources || b != c.sinks {
 			t.Errorf("%s: sources %s, sinks %s", name, a, b)
 		}
+	}
+	a := must(matrix.Random(fieldtest.Parse(t, "2^8"), 3, 3, 0))(t)
+	if p := must(lookup(t, "universal").Compile(a, 7))(t); p.Info().Ports != 2 {
+		t.Errorf("7 ports for 3 processors count as %d", p.Info().Ports)
+	}
+	if _, err := lookup(t, "universal").Compile(a, 0); err == nil {
+		t.Error("0 ports were accepted")
 	}
 	if p, err := algo.Ports(5, 0); err == nil || p != 0 || err.Error() != "algo: 0 ports: want 1 or more" {
 		t.Errorf("no ports: %d, %v", p, err)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
-	"sync"
 	"testing"
 
 	"volley/field"
@@ -147,25 +146,6 @@ func TestPrimes(t *testing.T) {
 			t.Errorf("%d: the sieve says composite = %v, Parse says %v", i, composite[i], err)
 		}
 	}
-}
-
-func TestParseConcurrent(t *testing.T) {
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for _, name := range []string{"2^10", "1009", "3^6", "2^9:0x21b"} {
-				f, err := field.Parse(name)
-				if err != nil {
-					t.Error(err)
-					continue
-				}
-				if a := field.Code(uint64(i + 2)); f.Mul(a, f.Inv(a)) != field.One {
-					t.Errorf("%s: a·(1/a) is not 1", name)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestKinds(t *testing.T) {

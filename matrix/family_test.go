@@ -319,11 +319,10 @@ func TestOnDemand(t *testing.T) {
 	}
 	for _, m := range ms {
 		i := 1
-		allocs := testing.AllocsPerRun(100, func() {
+		if allocs := testing.AllocsPerRun(100, func() {
 			i = i * 1009 % m.Rows()
 			m.At(i, m.Cols()-1-i/2)
-		})
-		if allocs != 0 {
+		}); allocs != 0 {
 			t.Errorf("%s: %v allocations an entry", m.ID(), allocs)
 		}
 	}

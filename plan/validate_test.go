@@ -309,19 +309,14 @@ func TestEncodeProgram(t *testing.T) {
 	}
 	for k, want := range strings.Split(file.String(), "\n")[1:4] {
 		var w bytes.Buffer
-		if err := plan.EncodeProgram(&w, m, k); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.String(); got != strings.TrimSuffix(want, ",")+"\n" {
-			t.Errorf("processor %d: %d bytes, want %d: %.100s and %.100s", k, len(got), len(want), got, want)
+		err := plan.EncodeProgram(&w, m, k)
+		if got := w.String(); err != nil || got != strings.TrimSuffix(want, ",")+"\n" {
+			t.Errorf("processor %d: %v, %d bytes, want %d: %.100s and %.100s", k, err, len(got), len(want), got, want)
 		}
 	}
 	got, err := plan.Decode(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got.Programs[2].Compute[1], long) {
-		t.Error("the long combination is another one when decoded")
+	if err != nil || !slices.Equal(got.Programs[2].Compute[1], long) {
+		t.Errorf("the long combination is another one when decoded: %v", err)
 	}
 	singular := errors.New("singular")
 	if err := plan.EncodeProgram(&file, liar{Materialized: m, program: singular}, 1); !errors.Is(err, singular) {
