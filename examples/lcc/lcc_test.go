@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,7 +12,6 @@ import (
 	"volley"
 	"volley/examples/internal/elements"
 	"volley/field"
-	"volley/transport"
 	"volley/transport/local"
 )
 
@@ -149,34 +147,6 @@ func TestLiars(t *testing.T) {
 				t.Errorf("late %v, liars %d and %d: %v", late, v, w, err)
 			}
 		}
-	}
-}
-
-// TestRetry decodes with more results after there were too few.
-func TestRetry(t *testing.T) {
-	c := newComputation(t, 2, 4, 2) // 5 of 8 needed
-	few, all := []int{1, 3, 4, 6}, []int{1, 3, 4, 6, 7}
-	err := local.Run(t.Context(), c.Processors(), func(ctx context.Context, end transport.Transport) error {
-		var shard []byte
-		if end.Rank() < c.Shards {
-			shard = c.data[end.Rank()]
-		}
-		coded, _, err := c.Encode(ctx, end, shard)
-		if err != nil || !slices.Contains(all, end.Rank()) {
-			return err
-		}
-		result := c.compute(coded)
-		if _, _, err := c.Decode(ctx, end, result, few); !errors.As(err, new(*TooFewError)) {
-			return fmt.Errorf("with %v: %v", few, err)
-		}
-		d, _, err := c.Decode(ctx, end, result, all)
-		if err == nil && d.Shard >= 0 && !bytes.Equal(d.Value, c.want[d.Shard]) {
-			return fmt.Errorf("f of shard %d is wrong", d.Shard)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 

@@ -14,10 +14,8 @@ import (
 
 	"volley"
 	"volley/algo"
-	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
-	"volley/verify"
 )
 
 // TestExtend compares the cells that processors end with and those that go-eth-kzg
@@ -111,49 +109,6 @@ func testBlobs() []Half {
 		}
 	}
 	return blobs
-}
-
-// TestFront checks the plans between which the model chooses, those it never takes
-// among them.
-func TestFront(t *testing.T) {
-	a, err := ExtensionMatrix()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folded, err := algo.Lookup("folded-lagrange")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ports, want := range map[int]string{1: "7/12 8/10", 2: "6/6", 4: "4/4"} {
-		front, err := Front(ports)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, p := range front {
-			cost := sim.Count(p)
-			got = append(got, fmt.Sprintf("%d/%d", cost.C1, cost.C2))
-			if notes := p.Info().Notes; len(notes) == 0 || !strings.Contains(notes[0], "coset of the multiplicative subgroup of order 64") {
-				t.Errorf("p = %d: notes %q do not name the coset", ports, notes)
-			}
-		}
-		if got := strings.Join(got, " "); got != want {
-			t.Errorf("p = %d: %s, want %s", ports, got, want)
-		}
-		problem, err := algo.NewProblem(a, ports, algo.Natural)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plans, err := folded.Plans(problem)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range plans {
-			if err := verify.Check(t.Context(), p, a); err != nil {
-				t.Errorf("p = %d: %s: %v", ports, p.Info().Parameters, err)
-			}
-		}
-	}
 }
 
 func TestExtendErrors(t *testing.T) {

@@ -130,19 +130,6 @@ func checkPlaces(t *testing.T, name string, p *Picture) {
 	}
 }
 
-func TestLabels(t *testing.T) {
-	texts, _ := read(t, schedulePicture(t, algotest.Compile(t, "universal", "2^8", "cauchy", 4, 1)))
-	// Processor k sends x_k one place on, and then what it has for k+2.
-	for _, want := range []string{
-		"universal (m=2 n=2): K = 4, p = 1, field 2^8, 2 rounds", "prepare", "k → k+2", "to 0", "from 3", "where x0 goes",
-		"x0", "x1", "x2", "x3", "y2(x0,x3)", "y3(x0,x1)", "y0(x1,x2)", "y1(x2,x3)", "y3",
-	} {
-		if !slices.Contains(texts, want) {
-			t.Errorf("no %q in %q", want, texts)
-		}
-	}
-}
-
 // TestPartial draws a plan with an empty round, where processor 1 has nothing at first, processor 0 has nothing in the
 // end, and the name needs escaping.
 func TestPartial(t *testing.T) {

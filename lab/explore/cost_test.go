@@ -136,14 +136,3 @@ func TestSizes(t *testing.T) {
 		t.Errorf("chosen %+v, want plan %d", a.Chosen, is)
 	}
 }
-
-// TestSizesOfAll checks that times are those of all algorithms, whichever is to be planned
-// with, which only decides what is marked.
-func TestSizesOfAll(t *testing.T) {
-	t.Parallel()
-	all := result[sizesAnswer](t, "sizes", `{"flags": {"processors": "16"}}`)
-	other := result[sizesAnswer](t, "sizes", `{"flags": {"processors": "16", "algorithm": "prepare-and-shoot"}}`)
-	if len(other.Plans) != len(all.Plans) || other.Chosen == nil || other.Plans[other.Chosen.Plan].Algorithm != "prepare-and-shoot" {
-		t.Errorf("%d plans of %d, chosen %+v", len(other.Plans), len(all.Plans), other.Chosen)
-	}
-}

@@ -197,16 +197,6 @@ func TestLoadManifest(t *testing.T) {
 			t.Errorf("%s: A = %v, want %v; mismatches %v", text, got.Plan.Detail.Matrix, want, got.Plan.Detail.Mismatches)
 		}
 	}
-	for text, want := range map[string]string{
-		`{"family":"file:/etc/passwd","inverse":false}`:                                           "entries",
-		`{"family":"nosuch","inverse":false}`:                                                     "nosuch",
-		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":["2","x"]}]}`: "matrix.points[0].values[1]",
-	} {
-		_, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)})
-		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != "file" || !strings.Contains(err.Error(), want) || !strings.HasPrefix(selection.Message(err), "manifest.json: ") {
-			t.Errorf("%s: got %v, want %s named", text, err, want)
-		}
-	}
 	if err := loadError(strings.Replace(manifest("{}"), `"processors":3`, `"processors":100000`, 1), nil); err == nil || !strings.Contains(err.Error(), "1024 at most") {
 		t.Errorf("100000 processors: %v", err)
 	}

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"volley/internal/cli"
 )
 
@@ -63,29 +61,6 @@ func TestPlots(t *testing.T) {
 		if strings.Contains(args, "--rounds-over 1") && slices.Contains(list, "cauchy 8/10") {
 			t.Errorf("%s: a plan of 8 rounds", args)
 		}
-	}
-}
-
-// TestFrugal checks that plans for small memories are there where they are drawn, and that a limit stays as it is.
-func TestFrugal(t *testing.T) {
-	count := func(args string) int {
-		t.Helper()
-		j, cmd := &costJob{}, &cobra.Command{}
-		j.add(cmd)
-		if err := errors.Join(cmd.ParseFlags(strings.Fields("--matrix cauchy -k 64 "+args)), j.settle(cmd)); err != nil {
-			t.Fatal(err)
-		}
-		rows, err := j.Rows(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(rows[0].Plans)
-	}
-	if more, usual := count("--plot memory"), count("--plot size"); more <= usual {
-		t.Errorf("%d plans, usually %d", more, usual)
-	}
-	if more, usual := count("--plot memory --max-memory 1000"), count("--plot size --max-memory 1000"); more != usual {
-		t.Errorf("%d plans, usually %d", more, usual)
 	}
 }
 

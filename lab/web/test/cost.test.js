@@ -57,21 +57,3 @@ test("the command is what the command line takes", async () => {
   assert.equal((await explorer.json(...command.split(" ").slice(1), "--format", "json")).rows.length, 3);
   await done(opened);
 });
-
-test("of the many plans on a network those are drawn that are the best of their algorithm somewhere; a button shows all", async () => {
-  const opened = await explorer.show("#/cost?k=16&model=network&ks=2..4");
-  const { page } = opened;
-  const drawn = page.locator("figure[data-chart=sizes] g[data-line]");
-  await drawn.first().waitFor();
-  const few = await drawn.count();
-  const rows = await page.locator("table[data-table=plans] tbody tr").count();
-  assert.equal(few, rows);
-  const all = page.getByRole("button", { name: /^All \d+ plans$/ });
-  const many = Number((await all.textContent()).match(/\d+/)[0]);
-  assert.ok(few < many, `${few} of ${many}`);
-  await all.click();
-  await page.waitForFunction((n) => document.querySelectorAll("figure[data-chart=sizes] g[data-line]").length === n, many);
-  await page.getByRole("button", { name: "Only the best plans" }).click();
-  await page.waitForFunction((n) => document.querySelectorAll("figure[data-chart=sizes] g[data-line]").length === n, few);
-  await done(opened);
-});

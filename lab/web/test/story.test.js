@@ -115,13 +115,6 @@ test("what is mixed is of the code of Schedule, and comes back in Protect", asyn
   await done(opened);
 });
 
-test("who scrolls gets the address of the screen", async () => {
-  const opened = await explorer.show("");
-  await screen(opened.page, 3).evaluate((s) => s.scrollIntoView({ behavior: "instant" }));
-  await opened.page.waitForFunction(() => location.hash.startsWith("#/story/3"));
-  await done(opened);
-});
-
 test("axe finds nothing in the story, light and dark", async () => {
   const opened = await explorer.show("#/story/1?lost=1&back=1&step=5&window=4&gone=0,2,3");
   const { page } = opened;
