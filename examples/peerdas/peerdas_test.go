@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -14,8 +13,6 @@ import (
 
 	"volley"
 	"volley/algo"
-	"volley/transport"
-	"volley/transport/local"
 )
 
 // TestExtend compares the cells that processors end with and those that go-eth-kzg
@@ -109,22 +106,6 @@ func testBlobs() []Half {
 		}
 	}
 	return blobs
-}
-
-func TestExtendErrors(t *testing.T) {
-	blobs := testBlobs()[:1]
-	fr.Modulus().FillBytes(blobs[0][7][3*fr.Bytes : 4*fr.Bytes])
-	_, _, err := extendAll(t.Context(), blobs)
-	if err == nil || !strings.Contains(err.Error(), "blob 0, cell 7: element 3: ") {
-		t.Errorf("an element of %v: %v", fr.Modulus(), err)
-	}
-	err = local.Run(t.Context(), 2, func(ctx context.Context, end transport.Transport) error {
-		_, _, err := Extend(ctx, end, make([]Cell, 1))
-		return err
-	})
-	if err == nil || !strings.Contains(err.Error(), "2 processors: want 64") {
-		t.Errorf("two processors: %v", err)
-	}
 }
 
 func TestDemonstrate(t *testing.T) {

@@ -147,30 +147,6 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestChosenForAny checks that without a matrix the planner takes the cheapest of the plans
-// for any.
-func TestChosenForAny(t *testing.T) {
-	for _, args := range [][]string{nil, {"-p", "3"}, {"--size", "1KiB"}, {"--gamma", "1ns"}, {"--rounds-over", "0"}} {
-		for k := 1; k <= 64; k++ {
-			c := compare(t, append(args, "-k", fmt.Sprint(k))...)
-			r := row(t, c)
-			best := r.Plans[0]
-			for _, p := range r.Plans {
-				if c.Model.Time(p.Cost) < c.Model.Time(best.Cost) {
-					best = p
-				}
-			}
-			if r.Chosen == nil || r.Chosen.Algorithm != best.Algorithm || r.Chosen.Parameters != best.Parameters {
-				t.Errorf("%v, K = %d: chosen %+v, want %+v", args, k, r.Chosen, best)
-			}
-		}
-	}
-	c := compare(t, "-k", "4")
-	if c.Planner = "dft"; row(t, c).Chosen != nil {
-		t.Error("an algorithm that needs a matrix was chosen without one")
-	}
-}
-
 // TestFront checks that no plan of a row beats one of its front, and that each other one is
 // beaten.
 func TestFront(t *testing.T) {

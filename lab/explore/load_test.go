@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"volley"
 	"volley/field"
@@ -88,34 +87,6 @@ func TestLoadErrors(t *testing.T) {
 	if err := loadError(report, flags{"beta": "x"}); err == nil || !strings.Contains(err.Error(), "unit") {
 		t.Errorf("--beta x: %v", err)
 	}
-}
-
-// FuzzLoad loads anything: it is refused with a reason, or what the page gets is JSON.
-func FuzzLoad(f *testing.F) {
-	report := encoded(f)
-	f.Add(report)
-	f.Add(strings.Replace(report, `1`, `1e9`, 1))
-	f.Add("{}")
-	f.Fuzz(func(t *testing.T, text string) {
-		var x *loaded
-		var err error
-		start := time.Now()
-		if peak := peakOf(func() { x, err = loadText(text, flags{"beta": "20us", "tau": "1h"}) }); peak > baseBytes+loadFactor*int64(len(text)) {
-			t.Errorf("%d bytes take %d KiB", len(text), peak>>10)
-		}
-		if took := time.Since(start); took > mostAfter {
-			t.Errorf("%d bytes take %v", len(text), took)
-		}
-		if err != nil {
-			if wrong := new(selection.Error); !errors.As(err, &wrong) || wrong.Flag != "file" || !strings.HasPrefix(err.Error(), "out.json: ") {
-				t.Fatalf("error %v", err)
-			}
-			return
-		}
-		if _, err := json.Marshal(x); err != nil {
-			t.Fatal(err)
-		}
-	})
 }
 
 // TestLoadPlan loads plans as volley plan prints them: they are shown as the plan of the flags is, whatever made them.
