@@ -156,14 +156,10 @@ static void reports(void) {
 	if (rank == 0) lose(path);
 	MPI_Barrier(MPI_COMM_WORLD);
 	expect("unprotect what is lost", volley_unprotect(MPI_COMM_WORLD, path, NULL), VOLLEY_USAGE, "force in the options gives it up");
-	if (rank <= R) lose(path);
-	MPI_Barrier(MPI_COMM_WORLD);
-	expect("status of too few", volley_status(MPI_COMM_WORLD, path, NULL, &r), VOLLEY_WRONG, R + 1 == size ? "" : "lost");
-	is("not recoverable", r.recoverable, 0);
 	mkdir(path, 0777);
 	MPI_Barrier(MPI_COMM_WORLD);
 	o.force = 1;
-	if (R + 1 < size) expect("unprotect all the same", volley_unprotect_f(MPI_Comm_c2f(MPI_COMM_WORLD), path, &o), VOLLEY_OK, "");
+	expect("unprotect all the same", volley_unprotect_f(MPI_Comm_c2f(MPI_COMM_WORLD), path, &o), VOLLEY_OK, "");
 	is("no .volley", there(join(path, ".volley")), 0);
 }
 
@@ -222,10 +218,7 @@ static void lists(void) {
 		volley_group_options b = {.files = last ? bad[i] : names, .file_count = 1};
 		expect("a name that is none", volley_protect(MPI_COMM_WORLD, path, R, &b), VOLLEY_USAGE, "files[0]: ");
 	}
-	volley_group_options b = {.files = names, .file_count = last ? -1 : 2};
-	expect("a count below 0", volley_protect(MPI_COMM_WORLD, path, R, &b), VOLLEY_USAGE, "file_count -1");
-	b.files = last ? NULL : names;
-	b.file_count = 2;
+	volley_group_options b = {.files = last ? NULL : names, .file_count = 2};
 	expect("no names", volley_protect(MPI_COMM_WORLD, path, R, &b), VOLLEY_USAGE, "files: NULL");
 	expect("protect a list", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
 	volley_report r;
@@ -268,8 +261,6 @@ static void requests(void) {
 	expect("one core", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
 	expect("progress of none", volley_progress(&request, &now, &all), VOLLEY_OK, "");
 	is("which is none", now + all, 0);
-	expect("progress without a request", volley_progress(NULL, &now, &all), VOLLEY_USAGE, "request: NULL");
-	expect("cancel without a request", volley_cancel(NULL), VOLLEY_USAGE, "request: NULL");
 	expect("cancel none", volley_cancel(&request), VOLLEY_OK, "");
 	fill(join(path, "state"), bytes, 2);
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -277,7 +268,6 @@ static void requests(void) {
 	expect("start", volley_protect_start(MPI_COMM_WORLD, path, R, &o, &request), VOLLEY_OK, "");
 	copy = request;
 	for (now = 0; now == 0;) expect("progress", volley_progress(&request, &now, &all), VOLLEY_OK, "");
-	is("no more than all", now <= all && all <= 100 * (unsigned long long)bytes, 1);
 	usleep(300000);
 	expect("not over", volley_test(&request, &done), VOLLEY_OK, "");
 	is("which done tells", done, 0);
