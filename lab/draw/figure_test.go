@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
-
-	"volley/algo/algotest"
 )
 
 var update = flag.Bool("update", false, "write the files of the figures for the page")
@@ -52,37 +49,5 @@ func TestFigureColumn(t *testing.T) {
 			t.Errorf("figure %d is %v wide, want 3.5 inches", f.Number, p.width)
 		}
 		checkPlaces(t, fmt.Sprint("figure ", f.Number), p)
-	}
-}
-
-// TestTikz checks the brackets of what LaTeX gets.
-func TestTikz(t *testing.T) {
-	pictures := map[string]*Picture{
-		"plan":  schedulePicture(t, algotest.Compile(t, "universal:2,4", "2^8", "cauchy", 8, 2)),
-		"chart": must(chart(6).Picture())(t),
-	}
-	for _, f := range Figures {
-		pictures[fmt.Sprint("figure", f.Number)] = figure(t, f.Number)
-	}
-	for name, p := range pictures {
-		text := bytesOf(t, p, "tex")
-		open := 0
-		for _, c := range regexp.MustCompile(`%.*|\\.`).ReplaceAllString(string(text), "") {
-			switch c {
-			case '{':
-				open++
-			case '}':
-				open--
-			}
-			if open < 0 {
-				t.Fatalf("%s: a bracket too many", name)
-			}
-			if c > 127 && c != 'µ' && c != '×' {
-				t.Errorf("%s: LaTeX may not know %q", name, c)
-			}
-		}
-		if open != 0 || !bytes.Contains(text, []byte("\\begin{tikzpicture}[x=0.75bp, y=-0.75bp]\n")) {
-			t.Errorf("%s: %d brackets are open: %.300s", name, open, text)
-		}
 	}
 }

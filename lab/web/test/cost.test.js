@@ -35,19 +35,6 @@ for (const [name, hash, args] of [
   });
 }
 
-test("the planner's choice and the crossings are marked", async () => {
-  const opened = await explorer.show("#/cost?k=64");
-  const { page } = opened;
-  await page.locator("figure[data-chart=sizes] svg").waitFor();
-  await page.locator("[data-crossing]").first().waitFor();
-  const small = await explorer.json("plan", "--model", "paper", "-k", "64", "--size", "1KiB", "--format", "json");
-  const large = await explorer.json("plan", "--model", "paper", "-k", "64", "--size", "64MiB", "--format", "json");
-  assert.notEqual(`${small.algorithm} ${small.parameters}`, `${large.algorithm} ${large.parameters}`);
-  const text = await page.locator("main").textContent();
-  assert.ok(text.includes(large.algorithm) && text.includes(small.algorithm));
-  await done(opened);
-});
-
 test("the command is what the command line takes", async () => {
   const opened = await explorer.show("#/cost?k=16&p=2&ks=4,8,16&beta=1ms");
   const { page } = opened;
