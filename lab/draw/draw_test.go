@@ -286,28 +286,6 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestAxes draws what is hard for an axis: one value, values of 0, tiny and huge ranges.
-func TestAxes(t *testing.T) {
-	for _, points := range [][]Point{
-		{{1, 1}}, {{5, 5}, {5, 5}}, {{1e-9, 1e9}, {1e9, 1e-9}}, {{3, 1}, {4, 1}}, {{48, 1.2}, {64, 1.3}}, {{1, 1e-100}, {2, 1e100}},
-		{{1000000, 1}, {1000001, 1}},
-	} {
-		for _, log := range []bool{true, false} {
-			for _, binary := range []bool{true, false} {
-				c := Chart{X: Axis{Log: log, Binary: binary}, Y: Axis{Log: log}, Series: []Series{{Name: "a", Points: points}}}
-				p, err := c.Picture()
-				if err != nil {
-					t.Errorf("%v: %v", points, err)
-					continue
-				}
-				if list, _ := read(t, p); len(list) < 4 || len(list) > 2+2*20 {
-					t.Errorf("%v, log %v, binary %v: %q", points, log, binary, list)
-				}
-			}
-		}
-	}
-}
-
 func TestMatrix(t *testing.T) {
 	f := must(field.Parse("257"))(t)
 	of := func(rows, cols int) matrix.Matrix {

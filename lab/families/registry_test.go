@@ -15,3 +15,14 @@ func TestRegistered(t *testing.T) {
 		}
 	}
 }
+
+// must returns a value that comes without an error, or ends the test.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
