@@ -95,7 +95,9 @@ func (m *model) directories() {
 	m.all = slices.Clone(m.dirs)
 	m.common.Meta = pick(m, "meta", "", "", "", "", "/meta")
 	m.ranks = pick(m, "ranks", 1, 1, 1, 2)
-	m.Remount("/", func(o *disktest.Mount) { o.Links, o.NoExchange = pick(m, "links", 0, 0, 0, 3), pick(m, "no exchange", false, false, true) })
+	m.Remount("/", func(o *disktest.Mount) {
+		o.Links, o.NoExchange = pick(m, "links", 0, 0, 0, 3), pick(m, "no exchange", false, false, true)
+	})
 	if pick(m, "protected first", true, true, true, true, false) {
 		m.verb("protect", nil)
 	}
