@@ -3,15 +3,12 @@ package group
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk/disktest"
 )
 
 // userTree lists what is the user's in a directory.
@@ -206,52 +203,6 @@ func TestRecoverFilesNothing(t *testing.T) {
 		if !errors.As(err, new(*protection.RefusedError)) || !strings.Contains(err.Error(), files[len(files)-1]) {
 			t.Errorf("%q: %v", files, err)
 		}
-	}
-}
-
-// TestRecoverFilesReads counts what is read for a small file out of big nodes.
-func TestRecoverFilesReads(t *testing.T) {
-	t.Parallel()
-	w := newWorld(5, 2).ordered()
-	rng := rand.New(rand.NewPCG(7, 7))
-	for _, dir := range w.dirs {
-		for i := range 20 {
-			w.WriteFile(fmt.Sprintf("%s/many-%d", dir, i), random(rng, 200_000), 0o644)
-		}
-	}
-	must(t, w.protect())
-	w.Overwrite("/n0/sub/x", 10, []byte("rotten"), true)
-	w.Remove("/n1/sub/x")
-	p := w.Process()
-	read := 0
-	p.Hook = func(c disktest.Call) error {
-		if c.Op == "read" && (!strings.Contains(c.Path, "/.volley/") || strings.HasSuffix(c.Path, store.ParityFile)) {
-			read += c.Bytes
-		}
-		return nil
-	}
-	_, err := w.recoverBy(p, RecoverOptions{Files: []string{"/sub/x"}})
-	must(t, err)
-	if most := 10 * 65_536; read == 0 || read > most {
-		t.Errorf("%d bytes were read: want at most %d", read, most)
-	}
-}
-
-// TestRecoverKeepsDeleted recovers a damaged file beside deleted ones, which stay so: nobody can tell them from lost ones
-// where the time of their directory comes back.
-func TestRecoverKeepsDeleted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	w.deletes = true
-	must(t, w.protect())
-	w.Wait(1e9)
-	w.Remove("/n0/plain")
-	w.Overwrite("/n0/big", 10, []byte("rotten"), true)
-	for range 2 {
-		must(t, w.recover())
-	}
-	if w.Exists("/n0/plain") {
-		t.Error("what was deleted came back")
 	}
 }
 

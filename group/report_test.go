@@ -312,20 +312,3 @@ func TestErrors(t *testing.T) {
 		"/d: an interrupted run has left pending.3 in /d/.volley, which the next protect or recover removes",
 	})
 }
-
-// TestForbidden has a file that the user may not read: verify says so, and goes by its time as for others.
-func TestForbidden(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	for _, want := range []protection.Finding{{Path: "plain", Kind: Damaged, Reason: "permission denied"}, {Path: "plain", Kind: Changed, Reason: "permission denied"}} {
-		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"))
-		must(t, err)
-		if !slices.Equal(r.Nodes[1].Findings, []protection.Finding{want}) {
-			t.Errorf("%+v, want %+v", r.Nodes[1].Findings, want)
-		}
-		at, err := w.Lstat("/n1/plain")
-		must(t, err)
-		w.SetTime("/n1/plain", at.ModTime().Add(1))
-	}
-}
