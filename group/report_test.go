@@ -1,9 +1,7 @@
 package group
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
 
@@ -280,21 +277,6 @@ func TestErrors(t *testing.T) {
 	} {
 		if err := x.r.Incomplete(); fmt.Sprint(err) != x.want {
 			t.Errorf("%v: want %s", err, x.want)
-		}
-	}
-	if is := disk.Reason(&fs.PathError{Op: "read", Path: "/a", Err: syscall.EIO}); is != "input/output error" {
-		t.Error(is)
-	}
-	if is := disk.Reason(errors.New("something")); is != "something" {
-		t.Error(is)
-	}
-	for _, x := range []struct {
-		is     error
-		input  bool
-		unwrap error
-	}{{few, true, nil}, {&protection.RefusedError{Err: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
-		if IsInputError(fmt.Errorf("around it: %w", x.is)) != x.input || x.unwrap != nil && !errors.Is(x.is, x.unwrap) {
-			t.Errorf("%v", x.is)
 		}
 	}
 	s := &session.Session{Current: store.Current{Generation: 3, Root: "root 3"}, States: []*store.State{
