@@ -206,36 +206,6 @@ func TestRecoverFilesNothing(t *testing.T) {
 	}
 }
 
-// TestRecoverFilesStale brings a file of a node that was left behind up to date, and the rest later.
-func TestRecoverFilesStale(t *testing.T) {
-	t.Parallel()
-	w := newWorld(4, 2)
-	must(t, w.protect())
-	w.CopyTree("/n1", "/old1")
-	change(w, "/n1")
-	must(t, w.protect())
-	was := w.clone()
-	w.RemoveAll("/n1")
-	w.Rename("/old1", "/n1")
-	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}})
-	must(t, err)
-	must(t, r.Incomplete())
-	want, _ := was.ReadFile("/n1/plain")
-	if is, _ := w.ReadFile("/n1/plain"); string(is) != string(want) {
-		t.Errorf("%q is there: %+v", is, r.Nodes[1])
-	}
-	if is, _ := w.ReadFile("/n1/big"); len(is) != 70_000 {
-		t.Error("another file was brought up to date")
-	}
-	must(t, w.recover())
-	for _, f := range []string{"/n1/plain", "/n1/big", "/n1/sub/new"} {
-		want, _ := was.ReadFile(f)
-		if is, _ := w.ReadFile(f); string(is) != string(want) {
-			t.Errorf("%s is not as it was protected", f)
-		}
-	}
-}
-
 // TestRecoverFilesSnapshots brings a file of the latest snapshot back, and sets no newer one aside: nothing says that the
 // older one is whole.
 func TestRecoverFilesSnapshots(t *testing.T) {
