@@ -32,31 +32,7 @@ func TestExposure(t *testing.T) {
 		}
 		must(t, w.protect())
 		was := w.trees()
-		for n := range k { // some stay as they are
-			for _, path := range w.filesOf(n) {
-				if rng.IntN([]int{2, 4, 12, 1 << 30}[rng.IntN(4)]) > 0 || n == rng.IntN(k) {
-					continue
-				}
-				w.Wait(1e6)
-				is, err := w.ReadFile(path)
-				must(t, err)
-				switch rng.IntN(5) {
-				case 0: // another content of the same length
-					for i := range is {
-						is[i] ^= 0x55
-					}
-					w.WriteFile(path, is, 0o644)
-				case 1:
-					w.Remove(path)
-				case 2:
-					w.WriteFile(path, random(rng, 30_000), 0o644)
-				case 3:
-					w.Rename(path, path+".moved")
-				case 4:
-					w.RemoveAll(w.own(n) + "/generation.1/parity")
-				}
-			}
-		}
+		disturb(t, w, rng)
 		for name, look := range map[string]func() (*VerifyReport, error){
 			"verify": func() (*VerifyReport, error) { return w.verifyBy(w.Process()) },
 			"status": func() (*VerifyReport, error) { return w.statusBy(w.Process()) },
@@ -110,6 +86,35 @@ func TestExposure(t *testing.T) {
 						t.Fatalf("seed %d, %s: %d of %d may be lost, lost %v: node %d lacks %v, and it named %v (%v)", seed, name, v.MayLose, r, lost, n, missing, want, rec.Unrecovered)
 					}
 				}
+			}
+		}
+	}
+}
+
+// disturb has users and disks do something to files of nodes.
+func disturb(t *testing.T, w *world, rng *rand.Rand) {
+	for n := range w.dirs { // some stay as they are
+		for _, path := range w.filesOf(n) {
+			if rng.IntN([]int{2, 4, 12, 1 << 30}[rng.IntN(4)]) > 0 || n == rng.IntN(len(w.dirs)) {
+				continue
+			}
+			w.Wait(1e6)
+			is, err := w.ReadFile(path)
+			must(t, err)
+			switch rng.IntN(5) {
+			case 0: // another content of the same length
+				for i := range is {
+					is[i] ^= 0x55
+				}
+				w.WriteFile(path, is, 0o644)
+			case 1:
+				w.Remove(path)
+			case 2:
+				w.WriteFile(path, random(rng, 30_000), 0o644)
+			case 3:
+				w.Rename(path, path+".moved")
+			case 4:
+				w.RemoveAll(w.own(n) + "/generation.1/parity")
 			}
 		}
 	}

@@ -1,9 +1,7 @@
 package group
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
 
@@ -282,21 +279,6 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: want %s", err, x.want)
 		}
 	}
-	if is := disk.Reason(&fs.PathError{Op: "read", Path: "/a", Err: syscall.EIO}); is != "input/output error" {
-		t.Error(is)
-	}
-	if is := disk.Reason(errors.New("something")); is != "something" {
-		t.Error(is)
-	}
-	for _, x := range []struct {
-		is     error
-		input  bool
-		unwrap error
-	}{{few, true, nil}, {&protection.RefusedError{Err: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
-		if IsInputError(fmt.Errorf("around it: %w", x.is)) != x.input || x.unwrap != nil && !errors.Is(x.is, x.unwrap) {
-			t.Errorf("%v", x.is)
-		}
-	}
 	s := &session.Session{Current: store.Current{Generation: 3, Root: "root 3"}, States: []*store.State{
 		{Dir: "/a", Failing: "EIO"},
 		{Dir: "/b", Bad: []string{"damaged"}, Leftovers: []string{"tmp-x"}, Held: []store.Held{{Generation: 3, Root: "root 3", Committed: true}, {Generation: 4}, {Generation: 2}}},
@@ -311,21 +293,4 @@ func TestErrors(t *testing.T) {
 		"/b: an interrupted run has left tmp-x, pending.4, pending.2 in /b/.volley, which the next protect or recover removes",
 		"/d: an interrupted run has left pending.3 in /d/.volley, which the next protect or recover removes",
 	})
-}
-
-// TestForbidden has a file that the user may not read: verify says so, and goes by its time as for others.
-func TestForbidden(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	for _, want := range []protection.Finding{{Path: "plain", Kind: Damaged, Reason: "permission denied"}, {Path: "plain", Kind: Changed, Reason: "permission denied"}} {
-		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"))
-		must(t, err)
-		if !slices.Equal(r.Nodes[1].Findings, []protection.Finding{want}) {
-			t.Errorf("%+v, want %+v", r.Nodes[1].Findings, want)
-		}
-		at, err := w.Lstat("/n1/plain")
-		must(t, err)
-		w.SetTime("/n1/plain", at.ModTime().Add(1))
-	}
 }
