@@ -85,7 +85,7 @@ func newFarm(t *testing.T, rate string, names ...string) *farm {
 func (f *farm) do(name string, args ...string) {
 	f.Helper()
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		f.Errorf("%s %s: %v: %s", name, args, err, out)
+		f.Fatalf("%s %s: %v: %s", name, args, err, out)
 	}
 }
 
