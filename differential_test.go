@@ -90,12 +90,12 @@ func (d differential) check(t *rapid.T) {
 	}
 	d["ran "+p.Info().Algorithm]++
 	r := c.run(t)
-	for what, is := range map[string]bool{
+	for label, happened := range map[string]bool{
 		"in segments": r.Segments > 1, "in pieces": r.Pieces > 1, "relabelled": len(r.Columns) > 0,
 		"several at a rank": c.ranks > 0, "shared memory": c.hosts != nil, "given": c.given != nil, "by " + c.call: true,
 	} {
-		if is {
-			d[what]++
+		if happened {
+			d[label]++
 		}
 	}
 }

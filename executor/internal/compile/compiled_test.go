@@ -26,8 +26,6 @@ func TestCompiled(t *testing.T) {
 			"24 steps, 48 operations of 48 maps, 0 copies, 287 read, 48 written, 84 received, 48 kept, 0 blocks, widest 9"},
 		{"bruck-allgather", "2^4", "random:1", 24, 1, 1,
 			"1 steps, 25 operations of 1 maps, 24 copies, 48 read, 48 written, 0 received, 24 kept, 24 blocks, widest 48"},
-		{"bruck-allgather", "17", "random:1", 24, 1, 1,
-			"1 steps, 27 operations of 3 maps, 24 copies, 88 read, 48 written, 0 received, 24 kept, 24 blocks, widest 46"},
 		{"universal", "2^16", "random:1", 2, 1, 1,
 			"1 steps, 1 operations of 1 maps, 0 copies, 2 read, 2 written, 0 received, 2 kept, 0 blocks, widest 4"},
 		{"bruck-allgather", "2^16", "random:1", 7, 1, 1,
