@@ -186,9 +186,6 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// mostAfter is so long that only what is not cancelled takes it, on a busy machine, too.
-const mostAfter = time.Minute
-
 // TestNumbers checks that what the page gets is JSON where costs are beyond all numbers.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
