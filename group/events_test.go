@@ -333,7 +333,7 @@ type accident struct {
 
 // accident draws what happens while a verb runs, or nil.
 func (m *model) accident(verb string) *accident {
-	m.meanwhile, m.taken = nil, false
+	m.meanwhile = nil
 	name := pick(m, "accident", "", "", "", "", "kill", "kill", "cut", "cut some", "EIO", "ENOSPC", "full", "dying", "EACCES", "another run", "writer")
 	n, rng := rapid.IntRange(0, 700).Draw(m.t, "call"), m.random("how")
 	dir := m.dirs[rng.IntN(len(m.dirs))]

@@ -20,15 +20,15 @@ import (
 // A model is a group to which everything happens, with its oracle.
 type model struct {
 	oracle
-	t        *rapid.T
-	log      []string
-	before   *picture            // what lay there before the verb, and was written meanwhile
-	copies   map[string][]string // of directories, from before
-	resizing *resizingCase
-	apart    bool // a rank for each node resizes
-	damaged  bool // something has rotted since protect has read all
-	taken    bool // a verb holds all locks
-	both     bool // two runs have had the group
+	t         *rapid.T
+	log       []string
+	before    *picture            // what lay there before the verb, and was written meanwhile
+	copies    map[string][]string // of directories, from before
+	resizing  *resizingCase
+	apart     bool // a rank for each node resizes
+	damaged   bool // something has rotted since protect has read all
+	unsettled bool // a recovery has begun, and none has ended since
+	both      bool // two runs have had the group
 
 	timer   bool            // verbs are run by one, and deletions are meant
 	accepts ProtectOptions  // that somebody has chosen
@@ -296,9 +296,12 @@ func (m *model) verb(verb string, a *accident) result {
 	}
 	after, alone := m.picture(!m.timer), a == nil || m.meanwhile != nil
 	another, cut := strings.HasPrefix(name, "another"), strings.HasPrefix(name, "cut")
-	unsynced := cut && slices.ContainsFunc(m.all, func(dir string) bool { return slices.Contains(before.metas[dir], store.StageName) })
-	if !m.roots && !unsynced { // a recovery that did not end has made nothing last
-		m.check(m.kept(before, after, verb == "recover" || strings.Contains(name, "recover")))
+	recovers := verb == "recover" || strings.Contains(name, "recover")
+	if !m.roots && !(cut && m.unsettled) { // a recovery that did not end has made nothing last
+		m.check(m.kept(before, after, recovers))
+	}
+	if recovers {
+		m.unsettled = verb != "recover" || !x.done
 	}
 	switch refused := IsInputError(x.err) || isBusy(x.err) || errors.As(x.err, new(*NotLostError)); {
 	case x.err != nil && alone && !refused:
