@@ -14,29 +14,6 @@ import (
 	"volley/matrix"
 )
 
-// TestEncodeAll compares with the dense product, for every shape, and whoever obtains which coded packet.
-func TestEncodeAll(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		a    matrix.Matrix
-		opts []volley.Option
-	}{
-		{mustMDS(t, 4, 2), nil}, {mustMDS(t, 2, 7), nil}, {mustMDS(t, 1, 1), nil}, {mustMDS(t, 5, 5), nil}, {mustMDS(t, 200, 100), nil},
-		{mustMDS(t, 6, 3), []volley.Option{volley.WithSeparateSinks()}}, {mustMDS(t, 3, 3), []volley.Option{volley.WithSeparateSinks()}},
-		{mustDFT(t, "257", 8), []volley.Option{volley.WithOrder(algo.AnyOrder), volley.WithPaperModel(1, volley.DefaultBeta, 0)}},
-	} {
-		lengths := make([]int, c.a.Rows())
-		for k := range lengths {
-			lengths[k] = 10 + 2*k
-		}
-		packets := randomPackets(c.a.Field(), lengths...)
-		coded, err := volley.EncodeAll(t.Context(), c.a, packets, c.opts...)
-		if err != nil || fmt.Sprint(coded) != fmt.Sprint(product(c.a, packets)) {
-			t.Errorf("%d×%d: %v", c.a.Rows(), c.a.Cols(), err)
-		}
-	}
-}
-
 func mustMDS(t *testing.T, k, r int) matrix.Matrix {
 	t.Helper()
 	a, err := volley.MDS(k, r)
@@ -55,37 +32,40 @@ func mustDFT(t *testing.T, name string, k int) matrix.Matrix {
 	return a
 }
 
-// TestDecodeAll loses packets and coded ones at random, as many as each code allows, and gets all packets back.
-func TestDecodeAll(t *testing.T) {
-	t.Parallel()
+// TestAll encodes by matrices of every shape, whoever obtains which coded packet, and compares with the dense product. Then it
+// loses packets and coded ones at random, as many as each code allows, and gets all packets back.
+func TestAll(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, a := range []matrix.Matrix{mustMDS(t, 4, 2), mustMDS(t, 2, 7), mustMDS(t, 1, 1), mustMDS(t, 5, 5), mustMDS(t, 200, 100), mustDFT(t, "257", 8)} {
+	for _, c := range []struct {
+		a    matrix.Matrix
+		lost int
+		opts []volley.Option
+	}{
+		{mustMDS(t, 4, 2), 2, nil}, {mustMDS(t, 2, 7), 1, nil}, {mustMDS(t, 1, 1), 1, nil}, {mustMDS(t, 5, 5), 5, nil}, {mustMDS(t, 90, 60), 60, nil}, {mustMDS(t, 3, 300), 3, nil},
+		{mustMDS(t, 6, 3), 0, []volley.Option{volley.WithSeparateSinks()}}, {mustMDS(t, 3, 3), 2, []volley.Option{volley.WithSeparateSinks()}},
+		{mustDFT(t, "257", 8), 1, []volley.Option{volley.WithOrder(algo.AnyOrder), volley.WithPaperModel(1, volley.DefaultBeta, 0)}}, // of which any minor may be zero
+	} {
 		for _, longest := range []int{0, 10} {
-			lengths := make([]int, a.Rows())
+			lengths := make([]int, c.a.Rows())
 			for k := range lengths {
 				lengths[k] = min(longest, 1+k)
 			}
-			packets := randomPackets(a.Field(), lengths...)
-			coded, err := volley.EncodeAll(t.Context(), a, packets)
-			if err != nil {
-				t.Fatal(err)
+			packets := randomPackets(c.a.Field(), lengths...)
+			coded, err := volley.EncodeAll(t.Context(), c.a, packets, c.opts...)
+			if err != nil || fmt.Sprint(coded) != fmt.Sprint(product(c.a, packets)) {
+				t.Fatalf("%d×%d: %v", c.a.Rows(), c.a.Cols(), err)
 			}
-			want := slices.Clone(packets)
-			left := slices.Clone(packets)
-			lost := rng.IntN(min(a.Rows(), a.Cols()) + 1)
-			if a.Cols() == a.Rows() && a.Field().Name() == "257" { // of the square matrix any rows, but not any minor
-				lost = 1
-			}
-			for _, i := range rng.Perm(len(left))[:lost] {
+			want, left := slices.Clone(packets), slices.Clone(packets)
+			for _, i := range rng.Perm(len(left))[:c.lost] {
 				left[i] = nil
 				want[i] = append(slices.Clone(want[i]), make([]byte, len(coded[0])-len(want[i]))...)
 			}
-			for _, j := range rng.Perm(len(coded))[:len(coded)-lost] {
+			for _, j := range rng.Perm(len(coded))[:len(coded)-c.lost] {
 				coded[j] = nil
 			}
-			got, err := volley.DecodeAll(t.Context(), a, left, coded)
+			got, err := volley.DecodeAll(t.Context(), c.a, left, coded, c.opts...)
 			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%s of %d×%d, packets of up to %d symbols, %d lost: %v", a.ID(), a.Rows(), a.Cols(), longest, lost, err)
+				t.Errorf("%s of %d×%d, packets of up to %d symbols, %d lost: %v", c.a.ID(), c.a.Rows(), c.a.Cols(), longest, c.lost, err)
 			}
 		}
 	}

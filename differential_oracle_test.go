@@ -1,7 +1,6 @@
 package volley_test
 
 import (
-	"cmp"
 	"fmt"
 	"math/big"
 	"math/bits"
@@ -179,14 +178,7 @@ func (o *oracle) codeOf(a number) *big.Int {
 	return new(big.Int).SetUint64(c)
 }
 
-// kronecker returns the entries of the identity matrix, entries those of a.
-func (o *oracle) kronecker(i, j int) number {
-	if i == j {
-		return o.one()
-	}
-	return o.code(0)
-}
-
+// entries returns those of a.
 func (o *oracle) entries(a matrix.Matrix) [][]number {
 	e := make([][]number, a.Rows())
 	for i := range e {
@@ -265,9 +257,6 @@ func (o *oracle) inv(a number) number {
 	return o.pow(a, new(big.Int).Sub(o.q, big.NewInt(2)))
 }
 
-// gPow returns g^n.
-func (o *oracle) gPow(n int) number { return o.pow(o.generator, big.NewInt(int64(n))) }
-
 // draw returns a random element.
 func (o *oracle) draw(rng *rand.Rand) number {
 	words := make([]big.Word, 0, 5)
@@ -276,31 +265,6 @@ func (o *oracle) draw(rng *rand.Rand) number {
 	}
 	n := new(big.Int).SetBits(words)
 	return o.element(n.Mod(n, o.q))
-}
-
-// singular reports whether a square matrix has no inverse.
-func (o *oracle) singular(k int, at func(i, j int) number) bool {
-	rows := make([][]number, k)
-	for i := range rows {
-		for j := range k {
-			rows[i] = append(rows[i], at(i, j))
-		}
-	}
-	for c := range k {
-		pivot := slices.IndexFunc(rows[c:], func(row []number) bool { return !o.isZero(row[c]) })
-		if pivot < 0 {
-			return true
-		}
-		rows[c], rows[c+pivot] = rows[c+pivot], rows[c]
-		inverse := o.inv(rows[c][c])
-		for _, row := range rows[c+1:] {
-			factor := o.mul(row[c], inverse)
-			for j := c; j < k; j++ {
-				row[j] = o.sub(row[j], o.mul(factor, rows[c][j]))
-			}
-		}
-	}
-	return false
 }
 
 // A recipe names a matrix as a [matrices.Spec] does; lists stand for points from
@@ -319,96 +283,6 @@ func (o *oracle) atMost(n, more int) bool {
 	return big.NewInt(int64(n-more)).Cmp(o.q) <= 0
 }
 
-// coprime returns the first n numbers from 1 to q-1 that are coprime to q-1, or all.
-func (o *oracle) coprime(n int) (list []*big.Int) {
-	units := new(big.Int).Sub(o.q, big.NewInt(1))
-	for e := big.NewInt(1); e.Cmp(units) <= 0 && len(list) < n; e = new(big.Int).Add(e, big.NewInt(1)) {
-		if new(big.Int).GCD(nil, nil, e, units).Cmp(big.NewInt(1)) == 0 {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
-// fits reports whether the documentation says that there is such a matrix, apart from
-// points that have to differ.
-func (o *oracle) fits(c recipe) bool {
-	if c.k != c.r && (c.inverse || c.family == "dft" || c.family == "fti") {
-		return false
-	}
-	both := c.k + c.r
-	units := func(n int) bool { return o.atMost(n, -1) }
-	pair := func(usual string) bool {
-		omega, alpha := cmp.Or(c.omega, usual), cmp.Or(c.alpha, usual)
-		ok := omega == "list" || omega == "codes" && o.atMost(c.k, 0) || units(c.k)
-		switch alpha {
-		case "codes":
-			ok = ok && o.atMost(both, 0)
-		case "powers":
-			ok = ok && units(both)
-		case "coset":
-			ok = ok && units(c.r) && (c.family == "lagrange" || units(both))
-		}
-		return ok
-	}
-	switch c.family {
-	case "cauchy":
-		return o.atMost(both, 0) && pair("codes")
-	case "lagrange":
-		return pair("coset")
-	case "fti", "rs:vandermonde", "rs:cauchy":
-		return o.atMost(both, 0)
-	case "rs:par1":
-		return units(c.k)
-	case "rs:par2":
-		return len(o.coprime(c.k)) == c.k
-	case "rs:jerasure":
-		return o.atMost(both, 1)
-	case "vandermonde":
-		return c.points == "list" || c.points == "codes" && o.atMost(c.r, 0) || units(c.r)
-	case "dft":
-		last := new(big.Int).Sub(o.q, big.NewInt(1))
-		return last.Rem(last, big.NewInt(int64(c.k))).Sign() == 0
-	case "lch":
-		return o.p.Int64() == 2 && o.atMost(c.k, 0) && o.atMost(c.r, 0)
-	}
-	return true
-}
-
-// word returns the n points that a word stands for; before is how many points of omega
-// they come after, which have cosets of z elements.
-func (o *oracle) word(word string, n, before, z int) []number {
-	list := make([]number, n)
-	first := before / z
-	if word == "coset" && !o.atMost(before+n, -1) {
-		first = 1
-	}
-	for k := range list {
-		switch word {
-		case "codes":
-			list[k] = o.code(int64(before + k))
-		case "powers":
-			list[k] = o.gPow(before + k)
-		case "coset":
-			beta := o.pow(o.generator, new(big.Int).Quo(new(big.Int).Sub(o.q, big.NewInt(1)), big.NewInt(int64(z))))
-			list[k] = o.mul(o.gPow(first+k/z), o.pow(beta, big.NewInt(int64(reverse(k%z, z)))))
-		}
-	}
-	return list
-}
-
-// reverse reverses the digits of j over the ascending prime factors of n.
-func reverse(j, n int) int {
-	rev := 0
-	for r := 2; n > 1; r++ {
-		for ; n%r == 0; n /= r {
-			rev = rev*r + j%r
-			j /= r
-		}
-	}
-	return rev
-}
-
 func gcd(a, b int) int {
 	for b > 0 {
 		a, b = b, a%b
@@ -420,155 +294,6 @@ func gcd(a, b int) int {
 func (o *oracle) unitGCD(n int) int {
 	last := new(big.Int).Sub(o.q, big.NewInt(1))
 	return int(last.GCD(nil, nil, last, big.NewInt(int64(n))).Int64())
-}
-
-// A law is what a matrix A obeys: left·A = right, without left A = right.
-type law struct{ left, right func(i, j int) number }
-
-// textbook returns the law of a recipe that fits, and false where points are equal
-// that have to differ.
-func (o *oracle) textbook(c recipe) (law, bool) {
-	entry, relation := o.formula(c)
-	switch {
-	case relation.left != nil && c.inverse: // (B⁻¹·C)⁻¹ = C⁻¹·B
-		return law{relation.right, relation.left}, true
-	case relation.left != nil:
-		return relation, true
-	case entry == nil:
-		return law{}, false
-	case c.inverse:
-		return law{entry, o.kronecker}, true
-	}
-	return law{right: entry}, true
-}
-
-func (o *oracle) formula(c recipe) (entry func(i, j int) number, relation law) {
-	pair := func(usual string) (omega, alpha []number) {
-		z := o.unitGCD(gcd(c.k, c.r))
-		omega, alpha = c.lists[0], c.lists[1]
-		if word := cmp.Or(c.omega, usual); word != "list" {
-			omega = o.word(word, c.k, 0, z)
-		}
-		if word := cmp.Or(c.alpha, usual); word != "list" {
-			alpha = o.word(word, c.r, c.k, z)
-		}
-		return omega, alpha
-	}
-	codes := func(first, n int) []number { return o.word("codes", n, first, 1) }
-	cauchy := func(x, y []number) func(i, j int) number {
-		for i, a := range slices.Concat(x, y) {
-			if slices.ContainsFunc(slices.Concat(x, y)[:i], func(b number) bool { return o.equal(a, b) }) {
-				return nil
-			}
-		}
-		return func(i, j int) number { return o.inv(o.sub(x[i], y[j])) }
-	}
-	quotient := func(omega []number, i int, numerator func(l int) number) number {
-		above, below := o.one(), o.one()
-		for l := range omega {
-			if l != i {
-				above, below = o.mul(above, numerator(l)), o.mul(below, o.sub(omega[i], omega[l]))
-			}
-		}
-		return o.mul(above, o.inv(below))
-	}
-	lagrange := func(omega []number, i int, z number) number {
-		return quotient(omega, i, func(l int) number { return o.sub(z, omega[l]) })
-	}
-	switch c.family {
-	case "cauchy":
-		entry = cauchy(pair("codes"))
-	case "rs:cauchy":
-		entry = cauchy(codes(0, c.k), codes(c.k, c.r))
-	case "fti":
-		x, y := codes(c.k, c.k), codes(0, c.k)
-		entry = func(i, j int) number { return o.inv(o.sub(y[j], x[i])) }
-	case "lagrange":
-		omega, alpha := pair("coset")
-		entry = func(i, j int) number { return lagrange(omega, i, alpha[j]) }
-	case "rs:vandermonde":
-		omega, alpha := codes(0, c.k), codes(c.k, c.r)
-		entry = func(i, j int) number { return lagrange(omega, i, alpha[j]) }
-	case "rs:par1":
-		x := codes(1, c.k)
-		entry = func(i, j int) number { return o.pow(x[i], big.NewInt(int64(j))) }
-	case "rs:par2":
-		exponents, g := o.coprime(c.k), o.word("powers", 1, 1, 1)[0]
-		entry = func(i, j int) number {
-			return o.pow(g, new(big.Int).Mul(exponents[i], big.NewInt(int64(j))))
-		}
-	case "rs:jerasure":
-		// The extended Vandermonde matrix, made systematic by columns: values of the
-		// Lagrange basis and, in the last row, its leading coefficients. Then row 0 and
-		// column 0 are made ones.
-		omega, alpha := codes(0, c.k), codes(c.k, c.r-1)
-		plain := func(i, j int) number {
-			if j == c.r-1 {
-				return quotient(omega, i, func(int) number { return o.one() })
-			}
-			return lagrange(omega, i, alpha[j])
-		}
-		entry = func(i, j int) number {
-			v := func(i, j int) number { return o.mul(plain(i, j), o.inv(plain(i, 0))) }
-			return o.mul(v(i, j), o.inv(v(0, j)))
-		}
-	case "vandermonde":
-		alpha := c.lists[1]
-		if word := cmp.Or(c.points, "coset"); word != "list" {
-			alpha = o.word(word, c.r, 0, o.unitGCD(c.r))
-		}
-		entry = func(i, j int) number { return o.pow(alpha[j], big.NewInt(int64(i))) }
-	case "dft":
-		omega := o.pow(o.generator, new(big.Int).Quo(new(big.Int).Sub(o.q, big.NewInt(1)), big.NewInt(int64(c.k))))
-		entry = func(i, j int) number {
-			if c.reversed {
-				j = reverse(j, c.k)
-			}
-			return o.pow(omega, big.NewInt(int64(i*j)))
-		}
-	case "lch":
-		h := bits.TrailingZeros(uint(c.k))
-		vanishing := func(t int, z number) number { // at the codes below 2^t
-			s := o.one()
-			for x := range int64(1) << t {
-				s = o.mul(s, o.sub(z, o.code(x)))
-			}
-			return s
-		}
-		entry = func(l, j int) number {
-			v := o.one()
-			for t := range h {
-				if l>>t&1 == 1 {
-					v = o.mul(v, o.mul(vanishing(t, o.code(int64(j))), o.inv(vanishing(t, o.code(1<<t)))))
-				}
-			}
-			if l>>h > 0 {
-				v = o.mul(v, o.pow(vanishing(h, o.code(int64(j))), big.NewInt(int64(l>>h))))
-			}
-			return v
-		}
-	case "random":
-		// As many words as q-1 has, least significant first, until the low bits of
-		// them are below q.
-		entry = func(i, j int) number {
-			var pcg rand.PCG
-			pcg.Seed(c.seed, uint64(i)<<32|uint64(j))
-			n := new(big.Int).Sub(o.q, big.NewInt(1)).BitLen()
-			for {
-				v := new(big.Int)
-				for w := 0; w < n; w += 64 {
-					v.Or(v, new(big.Int).Lsh(new(big.Int).SetUint64(pcg.Uint64()), uint(w)))
-				}
-				mask := new(big.Int).Lsh(big.NewInt(1), uint(n))
-				if v.And(v, mask.Sub(mask, big.NewInt(1))); v.Cmp(o.q) < 0 {
-					return o.element(v)
-				}
-			}
-		}
-	default:
-		panic("no formula for matrices " + c.family + ": write it down here")
-	}
-	return entry, relation
 }
 
 // pool returns n distinct elements that are, as far as they go, fibres of one map:

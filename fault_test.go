@@ -136,11 +136,17 @@ func TestWrongMember(t *testing.T) {
 		{"a matrix for more", 2, func(m []member) { m[1].matrix = matrixtest.Random(t, f, 3, 1) }, "a matrix for 3 processors on a transport of 2 ranks", false},
 		{"a matrix for fewer", 4, func(m []member) { m[1].matrix = matrixtest.Random(t, f, 3, 1) }, "a matrix for 3 processors on a transport of 4 ranks", false},
 		{"an empty matrix", 2, func(m []member) { m[1].matrix = matrix.NewDense(f, 2, 0) }, "2 rows and 0 columns", false},
+		{"a packet at no source", 4, func(m []member) {
+			for i := range m {
+				m[i].matrix, m[i].packet = matrix.NewDense(f, 1, 4), nil
+			}
+			m[0].packet, m[1].packet = []byte{1}, []byte{1}
+		}, "processor 1: a packet of 1 bytes, and it is no source", false},
 		{"too little memory", 5, with(volley.WithMemory(1)), "1 bytes of memory", true},
 		{"another structure", 5, with(volley.WithAlgorithm("dft")), "dft", true},
 		{"limits", 5, with(volley.WithLimits(algo.Limits{Memory: 1})), "limit", true},
 	} {
-		for range 20 { // whoever is first
+		for range 1 + 15*(x.k/5%2) { // whoever is first
 			synctest.Test(t, func(t *testing.T) {
 				members := alike(matrixtest.Random(t, f, x.k, 1), make([][]byte, x.k))
 				for i := range members {

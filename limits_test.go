@@ -168,36 +168,3 @@ func TestLimitsRefused(t *testing.T) {
 		}
 	}
 }
-
-// TestLimitsOfMPI has what tags of MPI cannot carry: rounds of the first plan in two lanes, and ports of the others. The
-// limits are those that TestTags of package mpi has.
-func TestLimitsOfMPI(t *testing.T) {
-	limits := transport.Limits{{Rounds: 8192, Ports: 64}, {Rounds: 512, Ports: 1024}}
-	over := &narrow{Around: transport.Around{Transport: local.New(2)[0]}, limits: limits}
-	const bytes = 1 << 30
-	e := newEncoder(t, mustBuild(t, "2^8", "cauchy", 128, 16), WithPaperModel(1, DefaultBeta, DefaultTau))
-	for ahead, tags := range map[bool]transport.Limits{true: {}, false: limits} {
-		c, err := e.choose(t.Context(), e.model(bytes), tags)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.Info().Algorithm != "helpers" || c.Info().Rounds() != 4191 {
-			t.Errorf("%s with %d rounds: the case has gone", c.Info().Algorithm, c.Info().Rounds())
-		}
-		if _, got, err := c.segment(bytes, e.options.memory, 64, 128, true); err != nil || got != ahead {
-			t.Errorf("%v: two segments under way: %v, %v", tags, got, err)
-		}
-	}
-	small := transport.Limits{{Rounds: 4095, Ports: 64}}
-	if c, err := e.choose(t.Context(), e.model(bytes), small); err != nil || small.Carry(c.Info().Rounds(), c.Info().Ports) != nil {
-		t.Errorf("few tags: %v", err)
-	}
-	e = newEncoder(t, mustBuild(t, "2^16", "random:1", 1100, 1100), WithNetwork(sim.Network{Latency: time.Millisecond, Overhead: 300 * time.Nanosecond, Gap: 0.1e-9}))
-	free, err := e.Plan(t.Context(), nil, 64)
-	if err != nil || free.Info().Ports <= 1024 {
-		t.Fatalf("the case has gone: %v", err)
-	}
-	if p, err := e.Plan(t.Context(), over, 64); err != nil || limits.Carry(p.Info().Rounds(), p.Info().Ports) != nil {
-		t.Errorf("%v, %v", p, err)
-	}
-}

@@ -73,21 +73,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestPaperModel checks that β and τ are what a plan is chosen and known by. As
-// long as one algorithm beats all others at every β and τ, the choice itself
-// cannot show it.
-func TestPaperModel(t *testing.T) {
-	hashes := map[string]bool{}
-	for _, beta := range []time.Duration{0, time.Second} {
-		for _, tau := range []sim.PerByte{0, 1e-3} {
-			hashes[effect(t, volley.WithPaperModel(1, beta, tau)).PlanHash] = true
-		}
-	}
-	if len(hashes) != 4 {
-		t.Errorf("%d different plans, want 4", len(hashes))
-	}
-}
-
 // TestTooLittleMemory checks that every processor says how much would do, and that it does. A byte less does not.
 func TestTooLittleMemory(t *testing.T) {
 	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 5, 1)

@@ -3,14 +3,12 @@ package volley_test
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"volley"
 	"volley/algo"
-	"volley/plan"
 )
 
 // trialOf returns the trial of a field, a family and a shape, such as "257 dft 16x16", with options as they usually are.
@@ -67,7 +65,7 @@ func TestAlgorithms(t *testing.T) {
 		for _, algorithm := range strings.Fields(x.algorithms) {
 			t.Run(x.matrix+" "+algorithm, func(t *testing.T) {
 				c, done := trialOf(t, x.matrix), 0
-				if !c.build(t, "") {
+				if !c.build(t) {
 					t.Fatal("no such matrix")
 				}
 				for _, model := range models {
@@ -158,17 +156,8 @@ func TestPlaces(t *testing.T) {
 				if x.change(c); call == "window" && c.hosts == nil {
 					c.call, c.ranks = "Encoder.Encode", 0
 				}
-				if !c.build(t, filepath.Join(t.TempDir(), "A.csv")) {
+				if !c.build(t) {
 					t.Fatal("no such matrix")
-				}
-				if c.giveItself {
-					p, err := c.encoder(t).Plan(t.Context(), nil, int64(c.longest[0]))
-					if err != nil {
-						t.Fatal(err)
-					}
-					if c.given, err = plan.Materialize(p); err != nil {
-						t.Fatal(err)
-					}
 				}
 				if r := c.run(t); x.want != nil && !x.want(r) {
 					t.Errorf("report %+v", r)

@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"volley/algo"
-	"volley/field/fieldtest"
-	"volley/matrix"
+	"volley/matrix/matrices"
 	"volley/sim"
 )
 
 // TestCarry has the planner look for plans of no more ports than are carried, and take none of more rounds.
 func TestCarry(t *testing.T) {
-	a := must(matrix.Cauchy(fieldtest.Parse(t, "2^8"), 20, 3))(t)
 	refused := errors.New("refused")
 	within := func(rounds, ports int) func(rounds, ports int) error {
 		return func(r, p int) error {
@@ -26,17 +24,12 @@ func TestCarry(t *testing.T) {
 		}
 	}
 	paper := sim.Model{Tau: 1e-9, Bytes: 1 << 30, SymbolBytes: 1}
-	network := must(sim.ParseNetwork("10gbit/20us"))(t)
-	network.Latency = time.Second
-	far := sim.Model{Network: network, Bytes: 64, SymbolBytes: 1}
+	far := sim.Model{Network: sim.Network{Latency: time.Second, Gap: 1e-9}, Bytes: 64, SymbolBytes: 1}
 	for _, x := range []struct {
 		model sim.Model
 		ports int
 	}{{paper, 1}, {paper, 9}, {far, 0}} {
-		p := &algo.Problem{Matrix: a, Ports: x.ports}
-		if err := p.Prepare(); err != nil {
-			t.Fatal(err)
-		}
+		p := shaped(t, "2^8", matrices.Spec{Family: "cauchy"}, 20, 3, false, x.ports)
 		free := must(algo.Choose(algo.Auto, p, x.model))(t).Info()
 		broken := 0
 		for _, most := range [][2]int{{100, 2}, {6, 19}, {8, 1}, {free.Rounds(), free.Ports}, {free.Rounds() - 1, 19}} {

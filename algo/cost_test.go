@@ -262,24 +262,6 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
-func TestCompileErrors(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	a := lookup(t, "universal")
-	if _, err := a.Compile(matrix.NewDense(f, 3, 4), 1); err == nil {
-		t.Error("a 3×4 matrix was accepted")
-	}
-	if _, err := a.Compile(matrixtest.Random(t, f, 3, 0), 0); err == nil {
-		t.Error("0 ports were accepted")
-	}
-	if _, err := algo.Lookup("fastest"); err == nil {
-		t.Error("an unknown algorithm was found")
-	}
-	p, err := a.Compile(matrixtest.Random(t, f, 3, 0), 7)
-	if err != nil || p.Info().Ports != 2 {
-		t.Errorf("7 ports for 3 processors: %v, want them to count as 2", err)
-	}
-}
-
 // TestOnDemand makes one program and the cost of a plan for a million processors.
 func TestOnDemand(t *testing.T) {
 	const k = 1_000_000

@@ -168,20 +168,21 @@ func families() []algo.Algorithm {
 
 func clampPorts(k, ports int) int { return max(1, min(ports, k-1)) }
 
-// TestTransferMatrix checks every algorithm that takes any matrix for every K up to 40, and a seeded sample of larger ones.
+// TestTransferMatrix checks every algorithm that takes any matrix for every K up to 40, and a seeded sample of larger ones;
+// with the tag verifyall up to 130, and windows.
 func TestTransferMatrix(t *testing.T) {
 	x := tested{plans: map[string]int{}}
+	algorithms := append(forAnyMatrix(), lookup(t, "windows"))[:verifyall.Pick(3, 4)]
 	t.Run("fields", func(t *testing.T) {
 		for _, name := range []string{"2^8", "257", "3^4"} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				check := func(k, ports int) {
 					p := problem(t, matrixtest.Random(t, fieldtest.Parse(t, name), k, uint64(k)), ports, algo.Natural)
-					p.Limits.Rounds = algo.FewestPlus(0)
-					x.all(t, p, forAnyMatrix())
+					x.all(t, p, algorithms)
 				}
 				rng := rand.New(rand.NewPCG(1, 2))
-				for k := 1; k <= verifyall.Pick(40, 70); k++ {
+				for k := 1; k <= verifyall.Pick(40, 130); k++ {
 					for ports := 1; ports <= 4; ports++ {
 						check(k, ports)
 					}
@@ -189,13 +190,13 @@ func TestTransferMatrix(t *testing.T) {
 				for range 4 {
 					check(41+rng.IntN(30), 1+rng.IntN(4))
 				}
-				for _, k := range []int{125, 81, 128, 256, 257}[:verifyall.Pick(1, 5)] {
+				for _, k := range []int{125, 195, 256, 257, 384, 600}[:verifyall.Pick(1, 6)] {
 					check(k, 2)
 				}
 			})
 		}
 	})
-	x.each(t, forAnyMatrix())
+	x.each(t, algorithms)
 }
 
 // TestSparseMatrices checks matrices with many zeros, for which a schedule sends
@@ -331,15 +332,16 @@ func (x *tested) structured(t *testing.T, f field.Field, k, ports int) {
 	}
 }
 
-// TestStructuredTransferMatrix takes every K up to 16 over two fields, and a seeded
-// sample of what verify-all checks whole.
+// TestStructuredTransferMatrix takes every K up to 16 over two fields, and a seeded sample of larger ones over others; with
+// the tag verifyall every K up to 128 over all of them.
 func TestStructuredTransferMatrix(t *testing.T) {
 	x := tested{plans: map[string]int{}}
 	t.Run("fields", func(t *testing.T) {
-		for _, name := range []string{"2^8", "257"} {
+		names := []string{"2^8", "257", "2^4", "2^16", "97", "163", "3^4", "goldilocks", "bls12-381"}
+		for _, name := range names[:verifyall.Pick(2, 9)] {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				for k := 1; k <= verifyall.Pick(16, 40); k++ {
+				for k := 1; k <= verifyall.Pick(16, 128); k++ {
 					for ports := 1; ports <= clampPorts(k, 4); ports++ {
 						x.structured(t, fieldtest.Parse(t, name), k, ports)
 					}
@@ -349,7 +351,7 @@ func TestStructuredTransferMatrix(t *testing.T) {
 		t.Run("sample", func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(3, 3))
-			for _, name := range []string{"2^4", "2^16", "97", "163", "3^4", "goldilocks", "bls12-381"} {
+			for _, name := range names[2:] {
 				for range 6 {
 					x.structured(t, fieldtest.Parse(t, name), 1+rng.IntN(40), 1+rng.IntN(4))
 				}
@@ -357,7 +359,7 @@ func TestStructuredTransferMatrix(t *testing.T) {
 			for _, c := range []struct {
 				field string
 				k     int
-			}{{"257", 64}, {"97", 96}, {"2^16", 16}, {"2^8", 64}, {"163", 54}, {"goldilocks", 10}, {"goldilocks", 12}, {"goldilocks", 48}} {
+			}{{"257", 64}, {"97", 96}, {"2^16", 16}, {"2^8", 64}, {"163", 54}, {"goldilocks", 10}, {"goldilocks", 12}, {"goldilocks", 48}, {"257", 256}}[:verifyall.Pick(8, 9)] {
 				x.structured(t, fieldtest.Parse(t, c.field), c.k, 1)
 				x.structured(t, fieldtest.Parse(t, c.field), c.k, 3)
 			}

@@ -14,7 +14,6 @@ import (
 
 // TestProblem checks who is source and sink, and the bounds, by hand.
 func TestProblem(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
 	for _, c := range []struct {
 		k, r     int
 		separate bool
@@ -32,10 +31,7 @@ func TestProblem(t *testing.T) {
 		{2, 5, false, 2, 5, 2, 2, 2, false, "0 1 - - -", "0 1 2 3 4"},
 		{2, 3, true, 9, 5, 4, 1, 1, false, "0 1 - - -", "- - 0 1 2"},
 	} {
-		p := &algo.Problem{Matrix: must(matrix.Random(f, c.k, c.r, 1))(t), Separate: c.separate, Ports: c.ports}
-		if err := p.Prepare(); err != nil {
-			t.Fatal(err)
-		}
+		p := shaped(t, "2^8", matrices.Spec{Family: "cauchy"}, c.k, c.r, c.separate, c.ports)
 		name := fmt.Sprintf("K=%d R=%d separate=%v p=%d", c.k, c.r, c.separate, c.ports)
 		b := p.Bound(p.Ports, 1)
 		if p.Processors() != c.processors || p.Ports != c.used || p.Square() != c.square || b.C1 != c.C1 || b.C2 != c.C2 {
@@ -54,6 +50,13 @@ func TestProblem(t *testing.T) {
 		if a, b := strings.Join(sources, " "), strings.Join(sinks, " "); a != c.sources || b != c.sinks {
 			t.Errorf("%s: sources %s, sinks %s", name, a, b)
 		}
+	}
+	a := must(matrix.Random(fieldtest.Parse(t, "2^8"), 3, 3, 0))(t)
+	if p := must(lookup(t, "universal").Compile(a, 7))(t); p.Info().Ports != 2 {
+		t.Errorf("7 ports for 3 processors count as %d", p.Info().Ports)
+	}
+	if _, err := lookup(t, "universal").Compile(a, 0); err == nil {
+		t.Error("0 ports were accepted")
 	}
 	if p, err := algo.Ports(5, 0); err == nil || p != 0 || err.Error() != "algo: 0 ports: want 1 or more" {
 		t.Errorf("no ports: %d, %v", p, err)

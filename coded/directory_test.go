@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -94,29 +93,6 @@ func put(t *testing.T, text string, path ...string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(path...), []byte(text), 0o666); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestCommit(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "a", "b")
-	d := mustCreate(t, path, false)
-	m := write(t, d, 11, "coded packet")
-	if got := listing(t, path); got != strings.TrimSpace(strings.Repeat(hidden+" ", 11)) {
-		t.Errorf("before the commit: %s", got)
-	}
-	if err := d.Commit(m, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	d.Discard() // does nothing now
-	const want = "coded.00 coded.01 coded.02 coded.03 coded.04 coded.05 coded.06 coded.07 coded.08 coded.09 coded.10 manifest.copy.json manifest.json"
-	if got := listing(t, path); got != want {
-		t.Errorf("after the commit: %s", got)
-	}
-	back, err := ReadManifest(filepath.Join(path, manifest.FileName))
-	m.SHA256 = back.SHA256
-	if err != nil || !reflect.DeepEqual(back, m) {
-		t.Errorf("the manifest is %+v, %v, want %+v", back, err, m)
 	}
 }
 
@@ -376,23 +352,6 @@ func TestFileWritesInOrder(t *testing.T) {
 	}
 	if size, _ := f.Sum(); size != 4 {
 		t.Errorf("%d bytes, want those written at 0 and 2", size)
-	}
-}
-
-// TestReadManifest has the path in what is wrong with a manifest.
-func TestReadManifest(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "m")
-	put(t, "{\n\n\"format\":,}", path)
-	if _, err := ReadManifest(path); err == nil || !strings.HasPrefix(err.Error(), path+": line 3: ") {
-		t.Errorf("no manifest: %v", err)
-	}
-	put(t, `{"format":"volley-manifest","version":1,"processors":2}`, path)
-	if m, err := ReadManifest(path); err != nil || m.Processors != 2 {
-		t.Errorf("%+v, %v", m, err)
-	}
-	if _, err := ReadManifest(path + "x"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
 	}
 }
 

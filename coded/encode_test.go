@@ -32,22 +32,6 @@ func opened(t *testing.T) (*encodeJob, string) {
 	return j, in
 }
 
-// TestShrinkingInput checks that an input that is cut while it is read is an
-// error, not zeros.
-func TestShrinkingInput(t *testing.T) {
-	t.Parallel()
-	p, in := opened(t)
-	defer p.close()
-	if err := os.Truncate(filepath.Join(in, "packet.1"), 5); err != nil {
-		t.Fatal(err)
-	}
-	var x volley.Packet
-	p.source(1, &x)
-	if _, err := x.Source.ReadAt(make([]byte, x.Size), 0); err == nil || err.Error() == "EOF" {
-		t.Errorf("reading on gives %v, want an error", err)
-	}
-}
-
 // TestShrunkInput encodes a file that is cut before it is read.
 func TestShrunkInput(t *testing.T) {
 	t.Parallel()

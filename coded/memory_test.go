@@ -22,26 +22,12 @@ import (
 	"volley/transport/local"
 )
 
-// TestDecodePackets loses packets and coded packets in memory. Ranks have those of their own
-// processors, or any.
-func TestDecodePackets(t *testing.T) {
-	t.Parallel()
-	const k = 6
-	f := fieldtest.Parse(t, "2^8")
-	a, err := matrices.Spec{Family: "cauchy"}.Build(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	inputs, all := map[int][]byte{}, map[int][]byte{}
+// encoded returns the coded packets of some in memory.
+func encoded(t *testing.T, a matrix.Matrix, inputs map[int][]byte) map[int][]byte {
+	t.Helper()
+	all := map[int][]byte{}
 	var mu sync.Mutex
-	for p := range k {
-		inputs[p] = make([]byte, 600_000-1000*p) // longer than a message of a move
-		for i := range inputs[p] {
-			inputs[p][i] = byte(random.Uint32())
-		}
-	}
-	err = local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+	err := local.Run(t.Context(), len(inputs), func(ctx context.Context, tr transport.Transport) error {
 		packet, _, err := volley.Encode(ctx, tr, a, inputs[tr.Rank()])
 		mu.Lock()
 		defer mu.Unlock()
@@ -51,6 +37,25 @@ func TestDecodePackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return all
+}
+
+// TestDecodePackets loses packets and coded packets in memory. Ranks have those of their own
+// processors, or any.
+func TestDecodePackets(t *testing.T) {
+	t.Parallel()
+	const k = 6
+	a := matrixOf(t, "2^8", k)
+	random := rand.New(rand.NewPCG(1, 2))
+	inputs := map[int][]byte{}
+	var mu sync.Mutex
+	for p := range k {
+		inputs[p] = make([]byte, 600_000-1000*p) // longer than a message of a move
+		for i := range inputs[p] {
+			inputs[p][i] = byte(random.Uint32())
+		}
+	}
+	all := encoded(t, a, inputs)
 	for _, c := range []struct {
 		ranks  int
 		lost   []int
@@ -123,12 +128,8 @@ func TestDecodePackets(t *testing.T) {
 // TestDecodePacketsErrors gives packets that do not fit: all ranks say so.
 func TestDecodePacketsErrors(t *testing.T) {
 	t.Parallel()
-	f := fieldtest.Parse(t, "2^8")
-	a, err := matrices.Spec{Family: "cauchy"}.Build(f, 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := matrix.Random(f, 2, 2, 1)
+	a := matrixOf(t, "2^8", 2)
+	other, err := matrix.Random(fieldtest.Parse(t, "2^8"), 2, 2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,21 +173,11 @@ func TestDecodeInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inputs, all := map[int][]byte{}, map[int][]byte{}
+	inputs := map[int][]byte{}
 	for p := range k {
 		inputs[p] = []byte{byte(p), 0, byte(7 * p), 0}
 	}
-	var mu sync.Mutex
-	err = local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
-		packet, _, err := volley.Encode(ctx, tr, a, inputs[tr.Rank()])
-		mu.Lock()
-		defer mu.Unlock()
-		all[tr.Rank()] = packet
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := encoded(t, a, inputs)
 	got, _, err := DecodePackets(t.Context(), local.New(1)[0], MemoryDecoding{
 		Matrix: a, Coded: all, Options: []volley.Option{volley.WithOrder(algo.AnyOrder)},
 	})

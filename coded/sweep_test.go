@@ -255,10 +255,10 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	seconds := []disktest.Second{
-		{Name: "encode", Run: encode(other, 1, anew), In: out}, {Name: "encode over it", Run: encode(other, 1, over), In: out},
+		{Name: "encode", Run: encode(other, 1, anew), Below: out}, {Name: "encode over it", Run: encode(other, 1, over), Below: out},
 		{Name: "encode dry", Run: encode(other, 1, dry), Answers: true}, {Name: "decode dry", Run: decode(other, 1, dry), Answers: true},
-		{Name: "decode", Run: decode(other, 1, anew), In: out}, {Name: "decode over it", Run: decode(other, 1, over), In: out},
-		{Name: "decode from it", Run: from("/a/second"), In: out, Reads: true},
+		{Name: "decode", Run: decode(other, 1, anew), Below: out}, {Name: "decode over it", Run: decode(other, 1, over), Below: out},
+		{Name: "decode from it", Run: from("/a/second"), Below: out, Reads: true},
 	}
 	for i, c := range []*disktest.Committer{
 		{Name: "encode", Machine: machine(t, nil), Run: encode(is, 1, anew), Again: encode(is, 1, over), Holds: results, Seconds: seconds},

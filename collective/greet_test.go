@@ -117,33 +117,34 @@ func TestGreet(t *testing.T) {
 	}
 }
 
-// TestGreetMany names many ranks.
-func TestGreetMany(t *testing.T) {
+// TestGreetTexts names many ranks, and the hosts of ranks where they are fit to print.
+func TestGreetTexts(t *testing.T) {
 	t.Parallel()
-	for r, err := range ranks(t, 20, func(ctx context.Context, tr transport.Transport) error {
-		return greet(ctx, tr, []string{"verify", "encode", "encode", "protect"}[min(tr.Rank(), 9)/3])
-	}) {
-		if want := "volley: ranks 0, 1, 2 run verify, ranks 3, 4, 5, 6, 7, 8 run encode, rank 9 runs protect: run the same at all ranks"; err == nil || err.Error() != want {
-			t.Errorf("rank %d: %v", r, err)
+	versions := func(terms []Term, last string) func(rank int) Greeting {
+		return func(rank int) Greeting {
+			return Greeting{
+				Verb: "protect", Version: []string{"0.3.0-dev+ga", "0.3.0-dev+ga", "0.3.0-dev+gb"}[rank], Terms: terms,
+				Host: []string{"h0", "h1", last}[rank],
+			}
 		}
 	}
-}
-
-// TestGreetHosts has errors name the hosts of ranks.
-func TestGreetHosts(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
-		terms []Term
-		hosts []string
-		want  string
+		n        int
+		greeting func(rank int) Greeting
+		want     string
 	}{
-		{nil, []string{"h0", "h1", "h2"}, "volley: rank 2 (h2) runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
-		{nil, []string{"h0", "h1", "a\nb"}, "volley: rank 2 runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
-		{[]Term{{"bytes", "1"}}, []string{"h0", "h1", "h2"}, "volley: rank 2 (h2) runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
+		{
+			20, func(rank int) Greeting {
+				return Greeting{Verb: []string{"verify", "encode", "encode", "protect"}[min(rank, 9)/3], Version: Version}
+			},
+			"volley: ranks 0, 1, 2 run verify, ranks 3, 4, 5, 6, 7, 8 run encode, rank 9 runs protect: run the same at all ranks",
+		},
+		{3, versions(nil, "h2"), "volley: rank 2 (h2) runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
+		{3, versions(nil, "a\nb"), "volley: rank 2 runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
+		{3, versions([]Term{{"bytes", "1"}}, "h2"), "volley: rank 2 (h2) runs volley 0.3.0-dev+gb, rank 0 (h0) runs volley 0.3.0-dev+ga: install the same version at all ranks"},
 	} {
-		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
-			version := []string{"0.3.0-dev+ga", "0.3.0-dev+ga", "0.3.0-dev+gb"}[tr.Rank()]
-			_, err := New(tr, time.Minute).Greet(ctx, Greeting{Verb: "protect", Version: version, Terms: c.terms, Host: c.hosts[tr.Rank()]}, nil)
+		for r, err := range ranks(t, c.n, func(ctx context.Context, tr transport.Transport) error {
+			_, err := New(tr, time.Minute).Greet(ctx, c.greeting(tr.Rank()), nil)
 			return err
 		}) {
 			if err == nil || err.Error() != c.want {
@@ -164,30 +165,60 @@ func TestGreetForm(t *testing.T) {
 	}
 }
 
-// TestWords gives all ranks the largest of each word, in one round up to 8 ranks.
-func TestWords(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 40, 65, 257} {
-		rounds := 0
-		for reach := 1; reach < n; reach *= radix {
-			rounds++
+// collect does all collectives at a rank of n, and compares: the largest of each word, the records of all, short and long, and sums.
+func collect(ctx context.Context, tr transport.Transport, c *Comm) error {
+	n, r := tr.Size(), tr.Rank()
+	rounds := 0
+	for reach := 1; reach < n; reach *= radix {
+		rounds++
+	}
+	own, err := c.Greet(ctx, Greeting{Verb: "encode", Version: Version, Terms: []Term{{"bytes", "1"}}, Words: []uint64{uint64(r), uint64(n - r), 0}}, func([]uint64) string { return "" })
+	if want := []uint64{uint64(n) - 1, uint64(n), 0}; err != nil || !slices.Equal(own, want) || c.Rounds != rounds || n <= radix && c.Bytes != int64(152*(n-1)) {
+		return fmt.Errorf("words %v, want %v, %d rounds, want %d, %d bytes: %v", own, want, c.Rounds, rounds, c.Bytes, err)
+	}
+	before := c.Rounds
+	for _, lengths := range [][]int{{0}, {1}, {300}} {
+		record := func(rank int) []byte { return bytes.Repeat([]byte{byte(rank), byte(rank >> 8)}, lengths[0]) }
+		all, err := c.Allgather(ctx, record(r))
+		for rank := range n {
+			if err != nil || !bytes.Equal(all[rank], record(rank)) {
+				return fmt.Errorf("the record of rank %d is another: %v", rank, err)
+			}
 		}
+	}
+	each := (c.Rounds - before) / 3
+	want, before := [3]byte{}, c.Rounds
+	add := func(sum, more []byte) {
+		for i := range sum {
+			sum[i] += more[i]
+		}
+	}
+	for i := range n {
+		add(want[:], []byte{byte(i), byte(i * i), 1})
+	}
+	if got, err := c.Sum(ctx, []byte{byte(r), byte(r * r), 1}, add); err != nil || !bytes.Equal(got, want[:]) || c.Rounds-before != each {
+		return fmt.Errorf("sum %v, want %v, %d rounds, want %d: %v", got, want, c.Rounds-before, each, err)
+	}
+	return nil
+}
+
+// TestCollectives gives all ranks what all have, on tags apart from those of other collectives under way.
+func TestCollectives(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 3, 7, 8, 9, 16, 17, 40, 65, 257} {
 		for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-			c := New(tr, time.Minute)
-			r := uint64(tr.Rank())
-			own, err := c.Greet(ctx, Greeting{Verb: "encode", Version: Version, Terms: []Term{{"bytes", "1"}}, Words: []uint64{r, uint64(n) - r, 7 * r % uint64(n), 0}},
-				func([]uint64) string { return "" })
-			most := uint64(0)
-			for r := range uint64(n) {
-				most = max(most, 7*r%uint64(n))
-			}
-			if want := []uint64{uint64(n) - 1, uint64(n), most, 0}; err == nil && !slices.Equal(own, want) {
-				t.Errorf("rank %d of %d: %v, want %v", r, n, own, want)
-			}
-			if c.Rounds != rounds || n <= radix && c.Bytes != int64(152*(n-1)) {
-				t.Errorf("rank %d of %d: %d rounds, %d bytes", r, n, c.Rounds, c.Bytes)
-			}
-			return err
+			c, done := New(tr, time.Minute), make(chan error)
+			beside := c.Separate()
+			go func() {
+				all, err := beside.Allgather(ctx, []byte{byte(tr.Rank()), 9})
+				for rank := range all {
+					if err == nil && !bytes.Equal(all[rank], []byte{byte(rank), 9}) {
+						err = fmt.Errorf("beside, the record of rank %d is %x", rank, all[rank])
+					}
+				}
+				done <- err
+			}()
+			return errors.Join(collect(ctx, tr, c), <-done)
 		}) {
 			if err != nil {
 				t.Errorf("rank %d of %d: %v", r, n, err)
@@ -196,33 +227,23 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestAllgather gives all ranks the records of all, on tags apart from those of other collectives
-// under way.
-func TestAllgather(t *testing.T) {
+// TestAllgatherv gives records of many lengths to all, and short ones in one collective.
+func TestAllgatherv(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 2, 3, 5, 16, 17, 33, 100, 300} {
-		for _, length := range []int{0, 1, 100} {
-			record := func(rank int, salt byte) []byte {
-				return bytes.Repeat([]byte{byte(rank), byte(rank >> 8), salt}, length)
-			}
+	for _, n := range []int{1, 2, 3, 10} {
+		for _, lengths := range [][]int{{0}, {0, 1}, {mostShort, 3}, {mostShort + 1}, {5, mostShort + 1, 0}, {10000, mostShort, 0, 7}} {
+			record := func(r int) []byte { return bytes.Repeat([]byte{byte(r + 1)}, lengths[r%len(lengths)]) }
 			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-				c := New(tr, time.Minute)
-				errs := make(chan error)
-				gather := func(c *Comm, salt byte) {
-					all, err := c.Allgather(ctx, record(tr.Rank(), salt))
-					for rank := range all {
-						if err == nil && !bytes.Equal(all[rank], record(rank, salt)) {
-							err = fmt.Errorf("the record of rank %d is %x", rank, all[rank])
-						}
+				got, err := Allgatherv(ctx, tr, record(tr.Rank()), time.Minute)
+				for r := range n {
+					if err == nil && (len(got) != n || !bytes.Equal(got[r], record(r))) {
+						err = fmt.Errorf("of rank %d: %v", r, got)
 					}
-					errs <- err
 				}
-				go gather(c, 1)
-				go gather(c.Separate(), 2)
-				return errors.Join(<-errs, <-errs)
+				return err
 			}) {
 				if err != nil {
-					t.Errorf("rank %d of %d, %d bytes: %v", r, n, length, err)
+					t.Errorf("lengths %v, rank %d of %d: %v", lengths, r, n, err)
 				}
 			}
 		}
@@ -282,60 +303,34 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestAllgatherv gives records of many lengths to all, and short ones in one collective.
-func TestAllgatherv(t *testing.T) {
-	t.Parallel()
-	for n := 1; n <= 10; n++ {
-		for _, lengths := range [][]int{{0}, {0, 1}, {mostShort, 3}, {mostShort + 1}, {5, mostShort + 1, 0}, {10000, mostShort, 0, 7}} {
-			record := func(r int) []byte { return bytes.Repeat([]byte{byte(r + 1)}, lengths[r%len(lengths)]) }
-			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-				got, err := Allgatherv(ctx, tr, record(tr.Rank()), time.Minute)
-				if err != nil {
-					return err
-				}
-				if len(got) != n {
-					return fmt.Errorf("%d records", len(got))
-				}
-				for r := range got {
-					if !bytes.Equal(got[r], record(r)) {
-						return fmt.Errorf("of rank %d: %v", r, got[r])
-					}
-				}
-				return nil
-			}) {
-				if err != nil {
-					t.Errorf("lengths %v, rank %d of %d: %v", lengths, r, n, err)
-				}
-			}
-		}
-	}
-}
-
 // TestImpossible has a rank say what cannot be: all name it, and nobody makes room for it.
 func TestImpossible(t *testing.T) {
 	t.Parallel()
-	for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
-		if tr.Rank() < 2 {
-			_, err := Allgatherv(ctx, tr, []byte{1}, time.Minute)
-			return err
-		}
-		_, err := New(tr, time.Minute).Allgather(ctx, append(binary.LittleEndian.AppendUint64(nil, 1<<62), make([]byte, mostShort)...))
+	values := func(ctx context.Context, tr transport.Transport) error {
+		_, err := AllgatherValues(ctx, tr, 1, time.Minute)
 		return err
-	}) {
-		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 announces a text of 4611686018427387904 bytes")) {
-			t.Errorf("rank %d: %v", r, err)
-		}
 	}
-	for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
-		if tr.Rank() < 2 {
-			_, err := AllgatherValues(ctx, tr, 1, time.Minute)
-			return err
-		}
-		_, err := Allgatherv(ctx, tr, []byte(`{"a":`), time.Minute)
+	records := func(ctx context.Context, tr transport.Transport) error {
+		_, err := Allgatherv(ctx, tr, []byte{1}, time.Minute)
 		return err
-	}) {
-		if r < 2 && (err == nil || !strings.Contains(err.Error(), "rank 2 says what does not fit here")) {
-			t.Errorf("rank %d: %v", r, err)
+	}
+	for want, x := range map[string]struct {
+		others func(ctx context.Context, tr transport.Transport) error
+		record []byte
+	}{
+		"rank 2 announces a text of 4611686018427387904 bytes": {records, append(binary.LittleEndian.AppendUint64(nil, 1<<62), make([]byte, mostShort)...)},
+		"rank 2 says what does not fit here":                   {values, append(binary.LittleEndian.AppendUint64(nil, 5), append([]byte(`{"a":`), make([]byte, mostShort-5)...)...)},
+	} {
+		for r, err := range ranks(t, 3, func(ctx context.Context, tr transport.Transport) error {
+			if tr.Rank() < 2 {
+				return x.others(ctx, tr)
+			}
+			_, err := New(tr, time.Minute).Allgather(ctx, x.record)
+			return err
+		}) {
+			if r < 2 && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("rank %d: %v, want %s", r, err, want)
+			}
 		}
 	}
 }
@@ -357,6 +352,16 @@ func TestCompare(t *testing.T) {
 	} {
 		if err := compare(c.all, nil); !reflect.DeepEqual(err, error(c.want)) {
 			t.Errorf("%v: got %v, want %v", c.all, err, c.want)
+		}
+	}
+	for want, err := range map[string]DisagreementError{
+		"volley: rank 3 differs from rank 0 in matrix: give all the same": {[]int{3}, 0, []Difference{{Term: Term{Name: "matrix"}}}},
+		"volley: ranks 0, 3, 12 differ from rank 1 in field (257, not 2^8), ports (2, not 1): give all the same": {
+			[]int{0, 3, 12}, 1, []Difference{{Term{"field", "257"}, "2^8"}, {Term{"ports", "2"}, "1"}},
+		},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 	few := func(words []uint64) string { return strings.Repeat("it has many words", min(1, int(words[0]/2))) }
@@ -403,45 +408,4 @@ func FuzzUnsealed(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestSum gives all ranks the sum of all vectors, in as many rounds as records take, on tags of both kinds.
-func TestSum(t *testing.T) {
-	t.Parallel()
-	add := func(sum, more []byte) {
-		for i := range sum {
-			sum[i] += more[i]
-		}
-	}
-	for n := 1; n <= 300; n += 1 + n/20 {
-		for _, beside := range []bool{false, true} {
-			for r, err := range ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-				c := New(tr, time.Minute)
-				if beside {
-					c = c.Separate()
-				}
-				r := tr.Rank()
-				var want [3]byte
-				for i := range n {
-					add(want[:], []byte{byte(i), byte(i * i), 1})
-				}
-				got, err := c.Sum(ctx, []byte{byte(r), byte(r * r), 1}, add)
-				if err == nil && !bytes.Equal(got, want[:]) {
-					t.Errorf("rank %d of %d, beside %v: %v, want %v", r, n, beside, got, want)
-				}
-				other := New(tr, time.Minute)
-				if beside {
-					other = other.Separate()
-				}
-				if _, failed := other.Allgather(ctx, nil); failed == nil && err == nil && c.Rounds != other.Rounds {
-					t.Errorf("rank %d of %d, beside %v: %d rounds, want %d", r, n, beside, c.Rounds, other.Rounds)
-				}
-				return err
-			}) {
-				if err != nil {
-					t.Errorf("rank %d of %d, beside %v: %v", r, n, beside, err)
-				}
-			}
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package collective_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"strings"
@@ -15,26 +14,31 @@ import (
 // TestStageStays closes the ranks of two hosts, which send each other what lies on their stages. After an abort another rank
 // may still be reading, and the stages stay mapped: else that one would get a SIGSEGV.
 func TestStageStays(t *testing.T) {
-	broken := errors.New("broken")
 	for _, aborts := range []bool{false, true} {
 		before := mapped(t)
 		ends := local.NewHosts(2, 2)
-		run(t, ends, func(ctx context.Context, end *local.Endpoint) error {
-			w, err := collective.New(transport.OnHost(end), 0).Stage(ctx, 1<<16)
-			if err == nil {
-				w.Parts[end.Rank()%2][0] = 1
+		errs := make(chan error)
+		for _, end := range ends {
+			go func() {
+				w, err := collective.New(transport.OnHost(end), 0).Stage(t.Context(), 1<<16)
+				if err == nil {
+					w.Parts[end.Rank()%2][0] = 1
+				}
+				errs <- err
+			}()
+		}
+		for range ends {
+			if err := <-errs; err != nil {
+				t.Error(err)
 			}
-			return err
-		})
+		}
 		if n := mapped(t) - before; n != len(ends) {
 			t.Fatalf("%d stages at %d ranks", n, len(ends))
-		}
-		if aborts {
-			ends[1].Abort(broken)
 		}
 		want := 0
 		if aborts {
 			want = len(ends)
+			ends[1].Abort(errors.New("broken"))
 		}
 		for _, end := range ends {
 			if err := end.Close(); err != nil {
@@ -43,20 +47,6 @@ func TestStageStays(t *testing.T) {
 		}
 		if n := mapped(t) - before; n != want {
 			t.Errorf("abort %v: %d stages are mapped after Close, want %d", aborts, n, want)
-		}
-	}
-}
-
-// run has each rank do something at once.
-func run(t *testing.T, ends []*local.Endpoint, do func(context.Context, *local.Endpoint) error) {
-	t.Helper()
-	errs := make(chan error)
-	for _, end := range ends {
-		go func() { errs <- do(t.Context(), end) }()
-	}
-	for range ends {
-		if err := <-errs; err != nil {
-			t.Error(err)
 		}
 	}
 }

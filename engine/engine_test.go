@@ -93,6 +93,12 @@ func TestJoin(t *testing.T) {
 		})
 	}
 	all.Wait()
+	if _, err := Join(t.Context(), Run{Size: 2, Meet: runs[0].Meet, Timeout: -1}); err == nil || !strings.Contains(err.Error(), "timeout -1ns: want 0 or more") {
+		t.Error(err)
+	}
+	if _, err := Join(t.Context(), Run{Size: 2, Meet: transporttest.Free(t), Timeout: short}); err == nil || !strings.Contains(err.Error(), "within 30ms: 1") {
+		t.Error(err)
+	}
 	if _, err := Join(t.Context(), Run{Size: 2, Secret: NewSecret()}); !errors.As(err, new(*tcp.InputError)) || !strings.Contains(err.Error(), "no meeting point") {
 		t.Error(err)
 	}

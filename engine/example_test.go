@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"sync"
@@ -16,22 +15,22 @@ import (
 // Three ranks meet, and two of them send a byte. Here they are goroutines; elsewhere each is a process of its own, at any
 // machine, which has been given its rank, where to meet, and the secret.
 func ExampleJoin() {
-	secret := engine.NewSecret()
 	at, err := transporttest.FreeAddress() // between machines it is one that you choose
 	if err != nil {
 		log.Fatal(err)
 	}
+	run := engine.Run{Size: 3, Meet: at, Secret: engine.NewSecret(), Timeout: time.Minute}
 	var ranks sync.WaitGroup
-	errs := make([]error, 3)
-	for rank := range errs {
+	for rank := range run.Size {
 		ranks.Go(func() {
-			errs[rank] = meet(engine.Run{Rank: rank, Size: 3, Meet: at, Secret: secret, Timeout: time.Minute})
+			own := run
+			own.Rank = rank
+			if err := meet(own); err != nil {
+				log.Fatal(err)
+			}
 		})
 	}
 	ranks.Wait()
-	if err := errors.Join(errs...); err != nil {
-		log.Fatal(err)
-	}
 	// Output:
 	// rank 1 is there
 	// rank 2 is there

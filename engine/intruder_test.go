@@ -53,25 +53,14 @@ func (a *authority) sign(t *testing.T, name string, until time.Time) (*x509.Cert
 	if by == nil {
 		by, byKey = template, key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, by, key.Public(), byKey)
-	if err != nil {
-		t.Fatal(err)
+	der, err1 := x509.CreateCertificate(rand.Reader, template, by, key.Public(), byKey)
+	cert, err2 := x509.ParseCertificate(der)
+	text, err3 := x509.MarshalECPrivateKey(key)
+	write := func(name, kind string, bytes []byte) error {
+		return os.WriteFile(filepath.Join(a.dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600)
 	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
+	if err := errors.Join(err1, err2, err3, write(name+".pem", "CERTIFICATE", der), write(name+".key", "EC PRIVATE KEY", text)); err != nil {
 		t.Fatal(err)
-	}
-	text, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range []struct {
-		name, kind string
-		bytes      []byte
-	}{{name + ".pem", "CERTIFICATE", der}, {name + ".key", "EC PRIVATE KEY", text}} {
-		if err := os.WriteFile(filepath.Join(a.dir, f.name), pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.bytes}), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return cert, key
 }
@@ -225,24 +214,15 @@ func TestManyConnections(t *testing.T) {
 	if grown > 16<<20 {
 		t.Errorf("1,000 connections take %d KiB of heap", grown>>10)
 	}
-	second, err := Listen(runs[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.Close()
 	joined := make(chan error, 1)
-	var e *tcp.Endpoint
 	go func() {
-		var err error
-		e, err = first.Join(t.Context(), nil, transporttest.Limit)
-		joined <- err
+		_, errs := joinAll(t, transporttest.Limit, runs[1])
+		joined <- errs[0]
 	}()
-	other, err := second.Join(t.Context(), nil, transporttest.Limit)
+	_, err = first.Join(t.Context(), nil, transporttest.Limit)
 	if err := errors.Join(err, <-joined); err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close()
-	defer e.Close()
 	for i, c := range open {
 		c.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {

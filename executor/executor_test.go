@@ -59,7 +59,7 @@ func plans(t *testing.T) (list []planned) {
 		few.Set(7, 0, field.One)
 		few.Set(2, 4, f.Generator())
 		list = append(list, planned{"few entries " + name, compile(t, "universal", few, 1), few, []int{1, 5}})
-		for _, p := range []plan.Plan{relay(f), twice(f), allgather(t, f, 7, 1)} {
+		for _, p := range []plan.Plan{relay(f), twice(f)} {
 			n := p.Info().Processors
 			list = append(list, planned{p.Info().Algorithm + " " + name, p, transferMatrix(t, p), []int{1, (n + 1) / 2, n}})
 		}

@@ -18,7 +18,6 @@ import (
 	"volley/matrix"
 	"volley/matrix/matrixtest"
 	"volley/plan"
-	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 	"volley/verify"
@@ -247,29 +246,6 @@ func transferMatrix(t testing.TB, p plan.Plan) matrix.Matrix {
 		}
 	}
 	return a
-}
-
-// allgather returns a plan whose output i at every processor is the packet of processor i.
-func allgather(t testing.TB, f field.Field, processors, ports int) plan.Plan {
-	t.Helper()
-	p := &algo.Problem{Traffic: &algo.Traffic{Field: f}, Ports: ports}
-	for i := range processors {
-		p.Traffic.Inputs, p.Traffic.Outputs = append(p.Traffic.Inputs, 1), append(p.Traffic.Outputs, processors)
-		w := algo.Codeword{Sources: []algo.Packet{{Proc: i}}}
-		for k := range processors {
-			w.Sinks = append(w.Sinks, algo.Packet{Proc: k, Index: i})
-			w.Coefficients = append(w.Coefficients, []field.Element{field.One})
-		}
-		p.Traffic.Codewords = append(p.Traffic.Codewords, w)
-	}
-	if err := p.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	q, err := algo.Choose("relay", p, sim.Model{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
 }
 
 // relay is a plan in which processor 0 hears from 1 and 2 through two ports, and passes on what

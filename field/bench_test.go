@@ -49,21 +49,3 @@ func (s *suite) benchmark(b *testing.B, m field.Map, rows [][]field.Element, siz
 		m.Apply(out, in, false)
 	}
 }
-
-// BenchmarkPacking counts the bytes of data, packed and unpacked.
-func BenchmarkPacking(b *testing.B) {
-	for _, name := range benchmarked {
-		f := fieldtest.Parse(b, name)
-		p, data := field.PackingOf(f), make([]byte, 1<<20)
-		packet := make([]byte, int(p.Symbols(1<<20))*f.SymbolBytes())
-		b.Run("field="+name, func(b *testing.B) {
-			b.SetBytes(2 << 20)
-			for b.Loop() {
-				p.Pack(packet, data)
-				if err := p.Unpack(data, packet); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
-	"sync"
 	"testing"
 
 	"volley/field"
@@ -20,40 +19,27 @@ func TestParse(t *testing.T) {
 	}{
 		{"2", "2", 2, 1},
 		{"2^1", "2", 2, 1},
-		{"2^1:0x2", "2", 2, 1},
 		{"2^1:0x3", "2", 2, 1},
 		{"3", "3", 3, 2},
-		{"257", "257", 257, 3},
 		{"0257", "257", 257, 3},
 		{"257^1", "257", 257, 3},
 		{"257:300", "257", 257, 3},
 		{"65537", "65537", 65537, 3},
-		{"2147483647", "2147483647", 2147483647, 7},
 		{"4", "2^2", 4, 2},
 		{"2^8", "2^8", 256, 2},
 		{"256", "2^8", 256, 2},
 		{"2^8:0x11d", "2^8", 256, 2},
-		{"2^8:0X11D", "2^8", 256, 2},
 		{"2^8:285", "2^8", 256, 2},
-		{"256:0x11d", "2^8", 256, 2},
 		{"2^8:0x11b", "2^8:0x11b", 256, 3},
-		{"2^8:283", "2^8:0x11b", 256, 3},
 		{"2^16", "2^16", 65536, 2},
-		{"65536", "2^16", 65536, 2},
-		{"2^16:0x1100b", "2^16", 65536, 2},
 		{"2^16:0x1002d", "2^16:0x1002d", 65536, 2},
-		{"3^4", "3^4", 81, 3},
 		{"81", "3^4", 81, 3},
 		{"3^4:86", "3^4", 81, 3},
 		{"3^4:0x59", "3^4:0x59", 81, 3},
 		{"9:10", "3^2:0xa", 9, 4},
-		{"251^2", "251^2", 63001, 251},
-		{"3^10", "3^10", 59049, 3},
 		{"babybear", "babybear", 2013265921, 31},
 		{"2013265921", "babybear", 2013265921, 31},
-		{"2013265921^1", "babybear", 2013265921, 31},
 		{"2013265921:2013265922", "babybear", 2013265921, 31},
-		{"koalabear", "koalabear", 2130706433, 3},
 		{"2130706433", "koalabear", 2130706433, 3},
 	} {
 		f, err := field.Parse(c.name)
@@ -84,29 +70,20 @@ func TestParseErrors(t *testing.T) {
 		{"1", "no field has 1 elements; the smallest is 2"},
 		{"1^5", "no field has 1^5 elements; the smallest is 2"},
 		{"2^0", "the exponent is 0; want 1 or more"},
-		{"0^0", "the exponent is 0; want 1 or more"},
 		{"6", "6 = 2·3 is no prime power"},
-		{"6^2", "6 = 2·3 is no prime power"},
 		{"360", "360 = 2^3·3^2·5 is no prime power"},
-		{"2147483645", "2147483645 = 5·19·22605091 is no prime power"},
 		{"4^2", "the base 4 = 2^2 is no prime; write 2^4"},
 		{"2^17", "q = 2^17" + tooLarge},
-		{"131072", "q = 131072" + tooLarge},
 		{"3^11", "q = 3^11" + tooLarge},
 		{"257^2", "q = 257^2" + tooLarge},
-		{"2147483647^2", "q = 2147483647^2" + tooLarge},
 		{"2147483648", "q = 2147483648" + tooLarge},
-		{"2147483659", "q = 2147483659" + tooLarge},
 		{"18446744069414584320", "q = 18446744069414584320" + tooLarge},
-		{"18446744069414584321^2", "q = 18446744069414584321^2" + tooLarge},
 		{"99999999999999999999^9999999999", "q = 99999999999999999999^9999999999" + tooLarge},
 		{long, "q = " + long[:37] + "..." + tooLarge},
 		{"2^8:", `"" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
-		{"2^8:0x", `"0x" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
 		{"2^8:11b", `"11b" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
 		{"2^8:0x11d:0x11d", `"0x11d:0x11d" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
 		{"2^8:0x1b", "0x1b is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
-		{"2^8:0x21b", "0x21b is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
 		{"2^8:0", "0 is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
 		{"3^2:19", "19 is no monic polynomial of degree 2; want a code from 0x9 to 0x11"},
 		{"257:1000", "1000 is no monic polynomial of degree 1; want a code from 0x101 to 0x201"},
@@ -169,25 +146,6 @@ func TestPrimes(t *testing.T) {
 			t.Errorf("%d: the sieve says composite = %v, Parse says %v", i, composite[i], err)
 		}
 	}
-}
-
-func TestParseConcurrent(t *testing.T) {
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for _, name := range []string{"2^10", "1009", "3^6", "2^9:0x21b"} {
-				f, err := field.Parse(name)
-				if err != nil {
-					t.Error(err)
-					continue
-				}
-				if a := field.Code(uint64(i + 2)); f.Mul(a, f.Inv(a)) != field.One {
-					t.Errorf("%s: a·(1/a) is not 1", name)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestKinds(t *testing.T) {

@@ -21,6 +21,7 @@ func (s *suite) laws(t *testing.T) {
 	t.Run("Powers", s.powers)
 	t.Run("Generator", s.generator)
 	t.Run("Symbols", s.symbols)
+	t.Run("FirstInvalid", s.firstInvalid)
 	t.Run("Panics", s.panics)
 }
 

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
-	"volley/group/internal/tree"
 	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
@@ -246,24 +244,6 @@ func TestMeta(t *testing.T) {
 		}
 		verify(true)
 		must(t, diff("recover has written in a node", before, w.Tree("/", "meta")))
-		if readOnly {
-			continue
-		}
-		was := w.trees()
-		for _, n := range []int{0, 2} {
-			w.RemoveAll(w.dirs[n])
-			if n == 2 {
-				w.RemoveAll("/meta/node.2")
-			}
-			r, err := w.with(o).recoverBy(w.Process(), RecoverOptions{})
-			must(t, err)
-			must(t, r.Incomplete())
-			must(t, diff("came back", was[n], w.tree(n)))
-			verify(true)
-			if w.Exists(w.dirs[n] + "/" + tree.MetaName) {
-				t.Errorf("node %d has a .volley", n)
-			}
-		}
 	}
 	w := newWorld(2, 1)
 	for _, at := range []string{"/n1", "/n1/sub"} {
@@ -296,136 +276,4 @@ func TestMeta(t *testing.T) {
 	if _, err := w.with(o).recoverBy(w.Process(), RecoverOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "in the order in which they were protected") {
 		t.Errorf("in another order: %v", err)
 	}
-}
-
-// TestMetaGone loses the directory of a node, in which there was something or nothing, and whose .volley lies elsewhere: it
-// is there again, and has its mode.
-func TestMetaGone(t *testing.T) {
-	t.Parallel()
-	for i := range 8 {
-		w := newWorld(3, 1)
-		w.common.Meta = "/meta"
-		if i&1 > 0 {
-			w.RemoveAll("/n0")
-			w.MkdirAll("/n0", 0o755)
-		}
-		if i&2 > 0 {
-			w.Chmod("/n0", 0o700)
-			w.Chown("/n0", 1000, 1001, "", "")
-		}
-		must(t, w.protect())
-		before := w.tree(0)
-		w.RemoveAll("/n0")
-		if i&4 > 0 {
-			w.RemoveAll("/meta/node.0")
-		}
-		must(t, w.recover())
-		must(t, diff("/n0", before, w.tree(0)))
-		must(t, w.whole())
-	}
-}
-
-// TestMetaNamed has all kinds of things wrong with a .volley that lies elsewhere: what is said of it names where it lies.
-func TestMetaNamed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(4, 2)
-	w.common.Meta = "/meta"
-	must(t, w.protect())
-	at := w.own(1)
-	w.WriteFile(at+"/tmp-x", []byte("left"), 0o644)
-	w.Overwrite(at+"/generation.1/parity", 9, []byte("rot"), true)
-	w.Overwrite("/n1/plain", 3, []byte("rot"), true)
-	w.WriteFile(w.own(2)+"/generation.1/manifest.json", []byte("?"), 0o600)
-	var all strings.Builder
-	say := func(what string, r any, err error, want ...string) {
-		t.Helper()
-		text, failed := json.Marshal(r)
-		must(t, failed)
-		is := fmt.Sprintf("%s %v", text, err)
-		for _, want := range want {
-			if !strings.Contains(is, want) {
-				t.Errorf("%s: %s\nwant %s", what, is, want)
-			}
-		}
-		all.WriteString(is)
-	}
-	r, err := w.statusBy(w.Process())
-	say("status", r, err, "has left tmp-x in /meta/node.1,", "/meta/node.1 can be read by others", `"/meta/node.2/generation.1/manifest.json: `)
-	r, err = w.verifyBy(w.Process())
-	must(t, err)
-	if n := r.Nodes[1]; n.Path(n.Findings[0].Path) != "plain" || n.Path(n.Findings[1].Path) != "/meta/node.1/generation.1/parity" {
-		t.Errorf("verify: %+v", n)
-	}
-	back, err := w.recoverBy(w.Process(), RecoverOptions{})
-	say("recover", back, err, `"/meta/node.1/replaced/1/plain"`)
-	end, err := w.unprotectBy(w.Process(), UnprotectOptions{})
-	say("unprotect", end, err, "/meta/node.1/replaced has files")
-	w.RemoveAll(at + "/replaced")
-	p := w.Process()
-	p.Deny("/meta/node.3", syscall.EIO)
-	end, err = w.unprotectBy(p, UnprotectOptions{Force: true})
-	say("unprotect by force", end, err, "or remove /meta/node.3")
-	if is := all.String(); strings.Contains(is, "/n1/.volley") || strings.Contains(is, "/n2/.volley") || strings.Contains(is, "its .volley") {
-		t.Error(is)
-	}
-}
-
-// TestTruncated cuts files short, empties and lengthens them, and keeps their times: protect does not make that final.
-func TestTruncated(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int64{0, 100, 1000} {
-		w := newWorld(3, 1)
-		must(t, w.protect())
-		was := w.tree(1)
-		text := contentOf(w, "/n1/plain") + strings.Repeat("#", 1000)
-		w.Overwrite("/n1/plain", 0, []byte(text[:max(1, size)]), true)
-		w.Cut("/n1/plain", size)
-		for _, full := range []bool{false, true} {
-			if _, err := w.protectBy(w.Process(), ProtectOptions{Full: full}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/plain is damaged") {
-				t.Errorf("%d bytes, full %v: %v", size, full, err)
-			}
-		}
-		must(t, w.recover())
-		must(t, diff("it came back", was, w.tree(1)))
-	}
-}
-
-// TestForbiddenFile has a file that the user may not read: recover leaves it, says so, and does the same the next time.
-func TestForbiddenFile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	before := w.trees()
-	for range 2 {
-		r, err := w.recoverBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"), RecoverOptions{})
-		must(t, err)
-		if r.Incomplete() == nil || len(r.Replaced) > 0 || len(r.Unrecovered) != 1 || !strings.HasPrefix(r.Unrecovered[0], "/n1/plain: permission denied: ") {
-			t.Errorf("%+v", r)
-		}
-		for n, is := range w.trees() {
-			must(t, diff("nothing is written", before[n], is))
-		}
-	}
-}
-
-// TestForbiddenRecord has no copy of a record that can be read: recover names what cannot be, and says nothing of a loss.
-func TestForbiddenRecord(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	was := w.tree(0)
-	w.lose(0, 0)
-	p := w.Process()
-	p.Hook = func(c disktest.Call) error {
-		if c.Op == "open" && strings.HasSuffix(c.Path, "/record.0") {
-			return syscall.EACCES
-		}
-		return nil
-	}
-	_, err := w.recoverBy(p, RecoverOptions{})
-	if !IsInputError(err) || !strings.Contains(err.Error(), "/n1: record.0 (permission denied)") || strings.Contains(err.Error(), "any more") {
-		t.Errorf("%v", err)
-	}
-	must(t, w.recover())
-	must(t, diff("it came back", was, w.tree(0)))
 }

@@ -1,10 +1,8 @@
 package group
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"volley/group/internal/guard"
@@ -45,76 +43,6 @@ func TestBalance(t *testing.T) {
 		if fmt.Sprintf("%+v", is) != fmt.Sprintf("%+v", x.want) || is.Empty() != x.empty || is.ManyDeleted() != x.less {
 			t.Errorf("%s: %+v, %v, %v: want %+v, %v, %v", x.what, is, is.Empty(), is.ManyDeleted(), x.want, x.empty, x.less)
 		}
-	}
-}
-
-// TestAccident deletes files at some of four nodes: what happened at half of them or more is
-// meant, unless nothing is left of a node.
-func TestAccident(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		what    string
-		nodes   int
-		change  func(w *world, dir string)
-		o       ProtectOptions
-		refused bool
-	}{
-		{"most of one", 1, most, ProtectOptions{}, true},
-		{"most of one, and that was meant", 1, most, ProtectOptions{Accept: protection.Edits{Deleted: true}}, false},
-		{"most of one, and changes were meant", 1, most, ProtectOptions{Accept: protection.Edits{Changed: true}}, true},
-		{"most of two", 2, most, ProtectOptions{}, false},
-		{"few of one", 1, few, ProtectOptions{}, false},
-		{"all of one", 1, all0, ProtectOptions{}, true},
-		{"all of all", 4, all0, ProtectOptions{}, true},
-		{"all of all, and that was meant", 4, all0, ProtectOptions{Accept: protection.Edits{Deleted: true}}, false},
-		{"emptied", 1, emptied, ProtectOptions{}, true},
-	} {
-		w := newWorld(4, 2)
-		must(t, w.protect())
-		for _, dir := range w.dirs[:x.nodes] {
-			x.change(w, dir)
-		}
-		before := everything(w)
-		r, err := w.protectBy(w.Process(), x.o)
-		input := new(protection.RefusedError)
-		if (err != nil) != x.refused || err != nil && (!errors.As(err, &input) || input.Option != protection.OptionAcceptDeleted) {
-			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
-		}
-		if x.refused && !slices.Equal(before, everything(w)) {
-			t.Errorf("%s: something has changed", x.what)
-		}
-		if err == nil && r.Deleted == 0 {
-			t.Errorf("%s: no file is said to be deleted", x.what)
-		}
-	}
-	// One of three is not half of them.
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	most(w, w.dirs[0])
-	_, err := w.protectBy(w.Process(), ProtectOptions{})
-	if err == nil || !strings.Contains(err.Error(), "has 3 of 7 files") || !strings.Contains(err.Error(), "). If it is one, recover") {
-		t.Errorf("one of three: %v", err)
-	}
-}
-
-func few(w *world, dir string) { w.Remove(dir + "/plain") }
-
-func most(w *world, dir string) {
-	for _, name := range []string{"/plain", "/big", "/sub/x", "/closed/inner/z"} {
-		w.Remove(dir + name)
-	}
-}
-
-func all0(w *world, dir string) {
-	most(w, dir)
-	for _, name := range []string{"/sub/deep/y", "/twin", "/empty", "/odd \xff"} {
-		w.Remove(dir + name)
-	}
-}
-
-func emptied(w *world, dir string) {
-	for _, name := range []string{"/plain", "/big", "/sub/x", "/closed/inner/z"} {
-		w.WriteFile(dir+name, nil, 0o644)
 	}
 }
 
@@ -171,102 +99,6 @@ func TestBalanceChanged(t *testing.T) {
 	}
 	if b := guard.BalanceOf(was[:7], each(func(_ int64, e *tree.Entry) { e.Seconds += 100 })[:7]); b.Changed != 7 || b.ManyChanged() || b.ManyBytes() {
 		t.Errorf("7 files: %+v", b)
-	}
-}
-
-// TestAccidentChanged overwrites files at some of the nodes.
-func TestAccidentChanged(t *testing.T) {
-	t.Parallel()
-	names := func(dir string, n int) (list []string) {
-		for i := range n {
-			list = append(list, fmt.Sprintf("%s/doc%d", dir, i))
-		}
-		return list
-	}
-	locked := func(w *world, dir string) { // as ransomware does
-		for _, name := range names(dir, 20) {
-			w.WriteFile(name, []byte("what nobody can read"), 0o644)
-		}
-	}
-	renamed := func(w *world, dir string) {
-		for _, name := range names(dir, 20) {
-			w.Remove(name)
-			w.WriteFile(name+".locked", []byte("what nobody can read"), 0o644)
-		}
-	}
-	hidden := func(w *world, dir string) {
-		for _, name := range names(dir, 20) {
-			w.setBack(name, 0, []byte("what nobody can read"))
-		}
-	}
-	some := func(w *world, dir string) {
-		for _, name := range names(dir, 5) {
-			w.WriteFile(name, []byte("edited"), 0o644)
-		}
-	}
-	image := func(w *world, dir string) { w.Overwrite(dir+"/image", 7, []byte("a guest has run"), false) }
-	for _, x := range []struct {
-		what     string
-		k, nodes int
-		change   func(w *world, dir string)
-		o        ProtectOptions
-		refused  bool
-		changed  int
-		note     string
-	}{
-		{"one of four", 4, 1, locked, ProtectOptions{}, true, 0, ""},
-		{"one of four, under other names", 4, 1, renamed, ProtectOptions{}, true, 0, ""},
-		{"one of four, and times are set back", 4, 1, hidden, ProtectOptions{}, true, 0, ""},
-		{"one of four, times are set back, and that was meant", 4, 1, hidden, ProtectOptions{Accept: protection.Edits{Changed: true}}, false, 20, ""},
-		{"one of four, and that was meant", 4, 1, locked, ProtectOptions{Accept: protection.Edits{Changed: true}}, false, 20, ""},
-		{"one of four, and deletions were meant", 4, 1, locked, ProtectOptions{Accept: protection.Edits{Deleted: true}}, true, 0, ""},
-		{"two of four", 4, 2, locked, ProtectOptions{}, false, 40, ""},
-		{"one of three", 3, 1, locked, ProtectOptions{}, true, 0, ""},
-		{"one of two", 2, 1, locked, ProtectOptions{}, true, 0, ""},
-		{"both of two", 2, 2, locked, ProtectOptions{}, false, 40, ""},
-		{"some", 2, 1, some, ProtectOptions{}, false, 5, ""},
-		{"an image", 3, 1, image, ProtectOptions{}, false, 1, `n0 has other content in files of 200000 of 272290 bytes ("image"): look whether that was meant`},
-		{"an image at each", 3, 3, image, ProtectOptions{}, false, 3, ""},
-		{"most are gone at one of two", 2, 1, most, ProtectOptions{}, true, 0, ""},
-		{"most are gone at both", 2, 2, most, ProtectOptions{}, false, 0, ""},
-	} {
-		w := newWorld(x.k, 1)
-		for _, dir := range w.dirs {
-			if strings.Contains(x.what, "image") {
-				w.WriteFile(dir+"/image", make([]byte, 200_000), 0o644)
-			}
-			if !strings.Contains(x.what, "gone at") {
-				for _, name := range names(dir, 20) {
-					w.WriteFile(name, []byte(strings.Repeat("text ", 15)), 0o644)
-				}
-			}
-		}
-		w.Wait(1e10)
-		must(t, w.protect())
-		w.Wait(1e10)
-		for _, dir := range w.dirs[:x.nodes] {
-			x.change(w, dir)
-		}
-		before := everything(w)
-		r, err := w.protectBy(w.Process(), x.o)
-		if (err != nil) != x.refused {
-			t.Errorf("%s: %v: refused should be %v", x.what, err, x.refused)
-			continue
-		}
-		if err == nil {
-			r.Notes = slices.DeleteFunc(r.Notes, func(note string) bool { return note == oneDisk })
-			if notes := strings.Join(r.Notes, "\n"); r.Changed != x.changed || (x.note == "") != (notes == "") || !strings.Contains(notes, x.note) {
-				t.Errorf("%s: %d changed, %q", x.what, r.Changed, r.Notes)
-			}
-			continue
-		}
-		input := new(protection.RefusedError)
-		if !errors.As(err, &input) || (input.Option == protection.OptionAcceptChanged) == strings.Contains(x.what, "gone at") || !slices.Equal(before, everything(w)) {
-			t.Errorf("%s: %v, or something has changed", x.what, err)
-		}
-		if want := `n0 has other content in 20 of 27 files ("doc0", "doc1", "doc10", "doc11", "doc12" and 15 more)`; x.what == "one of two" && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", x.what, err)
-		}
 	}
 }
 

@@ -92,38 +92,3 @@ func TestResizeForced(t *testing.T) {
 	}
 	must(t, diff("forced", before, w.everything()))
 }
-
-// TestResizeAfterAnother ends a run that adds nodes at each call, and then ends and begins the protection of the others:
-// what the added ones have of the first group never comes into force, and does not bind them.
-func TestResizeAfterAnother(t *testing.T) {
-	t.Parallel()
-	x := resizingCase{"", []string{"/n4", "/n5"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2", "/n3", "/n4", "/n5"}}
-	w := x.world(t)
-	left := 0
-	for _, c := range w.Calls(func(p *disktest.Process) { _, err := x.run(w, p, false, ResizeOptions{}); must(t, err) }) {
-		if !c.Writes || *mostCalls > 0 && (c.N+int(*callSeed))%4 > 0 {
-			continue
-		}
-		y := w.clone()
-		p := y.Process()
-		p.KillAt(c.N)
-		x.run(y, p, false, ResizeOptions{})
-		p.Kill()
-		old := y.of(x.was)
-		if _, err := old.unprotectBy(old.Process(), UnprotectOptions{}); err != nil {
-			continue // the new epoch is in force
-		}
-		if y.Exists("/n4/" + pendingPath(2)) {
-			left++
-		}
-		must(t, old.protect())
-		if _, err := x.run(y, y.Process(), false, ResizeOptions{}); err != nil {
-			t.Errorf("killed at %v: %v", c, err)
-			continue
-		}
-		must(t, y.of(x.is).whole())
-	}
-	if left == 0 {
-		t.Error("no run left anything at an added node")
-	}
-}

@@ -1,13 +1,10 @@
 package group
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	"volley/files"
 	"volley/group/protection"
 	"volley/internal/disk/disktest"
 	"volley/internal/verifyall"
@@ -85,36 +82,6 @@ func TestStatusBeside(t *testing.T) {
 	if seen[1] == 0 || seen[2] == 0 {
 		t.Errorf("generations %v", seen)
 	}
-}
-
-// TestVerifyBusy has verify and status come to a node at which protect is: verify is refused by the sentence that status
-// says.
-func TestVerifyBusy(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error {
-		_, err := w.with(protection.Settings{Origin: "desk"}).protectBy(p, ProtectOptions{})
-		return err
-	}}
-	begin, end := lockedAt(t, w, &protect)
-	p := w.Process()
-	p.CallAt((begin+end)/2, func() {
-		_, err := w.verifyBy(w.Process())
-		busy := new(files.BusyError)
-		if !errors.As(err, &busy) || !strings.Contains(err.Error(), ", started from desk)") || !strings.Contains(err.Error(), fmt.Sprintf("kill %d on ", busy.Holder.PID)) {
-			t.Fatalf("%v", err)
-		}
-		r, err := w.statusBy(w.Process())
-		must(t, err)
-		if !r.Intact || !slices.ContainsFunc(r.Notes, func(text string) bool { return strings.Contains(text, busy.Holder.String()) }) {
-			t.Errorf("%v: no %v", r.Notes, busy.Holder)
-		}
-		if !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Busy != nil && n.Busy.Origin == "desk" }) {
-			t.Errorf("%+v", r.Nodes)
-		}
-	})
-	must(t, protect.run(w, p))
 }
 
 // TestStatusBesideSnapshot has status look at roots while the next snapshot is protected, and while the last one is

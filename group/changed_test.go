@@ -6,13 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"volley/group/internal/content"
 	"volley/group/internal/store"
-	"volley/group/internal/tree"
 	"volley/internal/disk/disktest"
 )
 
@@ -69,89 +66,6 @@ func counting(p *disktest.Process, n *int64) *disktest.Process {
 		return nil
 	}
 	return p
-}
-
-// TestReadsChanged changes files of a group of many: protect reads what shares cells with these, and nothing else.
-func TestReadsChanged(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		what string
-		do   func(w *world)
-		of   []string // what has changed, at node 1
-		full bool
-	}{
-		{"nothing", func(*world) {}, nil, false},
-		{"one file", func(w *world) { w.Overwrite("/n1/f30", 5, []byte("new"), false) }, []string{"f30"}, false},
-		{"appended", func(w *world) { w.AppendFile("/n1/f59", []byte("more")) }, []string{"f59"}, false},
-		{"new", func(w *world) { w.WriteFile("/n1/new", make([]byte, 1000), 0o600) }, []string{"new"}, false},
-		{"deleted", func(w *world) { w.Remove("/n1/f10") }, []string{"f10"}, false},
-		{"renamed", func(w *world) { w.Rename("/n1/f10", "/n1/other") }, []string{"f10"}, false},
-		{"in a directory with another name", func(w *world) { w.Rename("/n1/in", "/n1/out") }, nil, false},
-		{"another mode", func(w *world) { w.Chmod("/n1/f10", 0o600) }, []string{"f10"}, false},
-		{"another link", func(w *world) { w.Link("/n1/f10", "/link") }, []string{"f10"}, false},
-		{"a time set back", func(w *world) { w.setBack("/n1/f10", 5, []byte("new")) }, []string{"f10"}, false},
-		{"another inode", func(w *world) { w.CopyTree("/n1/f10", "/n1/g"); w.Rename("/n1/g", "/n1/f10") }, []string{"f10"}, false},
-		{"full", func(w *world) { w.Overwrite("/n1/f30", 5, []byte("new"), false) }, nil, true},
-	} {
-		w := many()
-		must(t, w.protect())
-		before, was := w.record(t, 1)
-		x.do(w)
-		w.Wait(time.Hour)
-		read := int64(0)
-		r, err := w.protectBy(counting(w.Process(), &read), ProtectOptions{Full: x.full})
-		must(t, err)
-		must(t, w.whole())
-		m, is := w.record(t, 1)
-		cells := map[int]bool{}
-		cellOf := func(n int, g store.FilePart) int { return content.Symbol{Node: n, Index: g.Chunk}.Cell(m, g.Row) }
-		for _, of := range []struct {
-			*store.Manifest
-			*store.Record
-		}{{before, was}, {m, is}} {
-			for _, g := range of.FilePartsOf(tree.ExtentsOf(of.Entries)) {
-				if slices.Contains(x.of, string(tree.ExtentsOf(of.Entries)[g.File].Path)) {
-					cells[cellOf(1, g)] = true
-				}
-			}
-		}
-		if m.ChunkBytes != before.ChunkBytes { // then the last rows are cut in another way
-			for row := int(min(m.ChunkBytes, before.ChunkBytes) / m.BlockBytes); row < m.Rows(); row++ {
-				for codeword := range w.dirs {
-					cells[codeword*m.Rows()+row] = true
-				}
-			}
-		}
-		var want, parity, all int64
-		for n := range w.dirs {
-			_, y := w.record(t, n)
-			for _, g := range m.FilePartsOf(tree.ExtentsOf(y.Entries)) {
-				if all += g.N; cells[cellOf(n, g)] {
-					want += g.N
-				}
-			}
-		}
-		for cell := range cells { // of which the parity is read where it stays
-			_, n := m.Block(cell % m.Rows())
-			parity += n * int64(m.ParityChunks)
-		}
-		if x.full {
-			want = all
-		}
-		t.Logf("%s: %d of %d bytes read, %d reported, %d in cells that have changed, %d cells of %d coded", x.what, read, all, r.Read, want, r.Coded, r.Blocks)
-		if r.Read != want || r.Coded > len(cells) && !x.full {
-			t.Errorf("%s: %d bytes read, and %d cells coded: want %d, and %d", x.what, r.Read, r.Coded, want, len(cells))
-		}
-		if !x.full && read > (want+parity)*12/10 || x.full && read < all {
-			t.Errorf("%s: the disk has read %d bytes: want %d", x.what, read, want)
-		}
-		trees := w.trees()
-		w.lose(1, 1, 2)
-		must(t, w.recover())
-		for n := range trees {
-			must(t, diff(x.what, trees[n], w.tree(n)))
-		}
-	}
 }
 
 // TestReadsCells changes blocks of K nodes: protect reads K-R blocks of each cell that has one, and parity only where it
@@ -223,43 +137,6 @@ func TestReadsCells(t *testing.T) {
 	}
 }
 
-// TestUnreadRot has a file rot where nothing has changed: protect does not read it, unless it is asked to, and the digests
-// stay what they were. Where it shares a cell with what has changed, it is refused.
-func TestUnreadRot(t *testing.T) {
-	t.Parallel()
-	for _, near := range []bool{false, true} {
-		w := many()
-		must(t, w.protect())
-		was := w.tree(1)
-		w.Overwrite("/n1/f10", 5, []byte("rot"), true)
-		change := "/n2/f59"
-		if near {
-			change = "/n0/f07"
-		}
-		w.Overwrite(change, 5, []byte("new"), false)
-		_, err := w.protectBy(w.Process(), ProtectOptions{})
-		if refused := err != nil && strings.Contains(err.Error(), "/n1/f10 is damaged"); refused != near || err != nil && !near {
-			t.Errorf("near %v: %v", near, err)
-		}
-		if _, err := w.protectBy(w.Process(), ProtectOptions{Full: true}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1/f10 is damaged") {
-			t.Errorf("full: %v", err)
-		}
-		if w.whole() == nil {
-			t.Errorf("verify finds nothing")
-		}
-		must(t, w.recover())
-		must(t, diff("node 1", was, w.tree(1)))
-		_, err = w.protectBy(w.Process(), ProtectOptions{})
-		must(t, err)
-		must(t, w.whole())
-		// By force it is protected as it is.
-		w.Overwrite("/n1/f10", 5, []byte("rot"), true)
-		_, err = w.protectBy(w.Process(), ProtectOptions{Force: true})
-		must(t, err)
-		must(t, w.whole())
-	}
-}
-
 // TestRotAtTheEnd has a byte of a file change while another file, of its node or another one, comes or goes: chunks are
 // longer or shorter then, and their last blocks are other ones. The run refuses a file that has rotted, and names one whose
 // time was set back.
@@ -299,37 +176,6 @@ func TestRotAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestUnreadParity has the disk not give parity that is copied, as there are no links, or have too little of it: it is
-// made anew. Where there is no room for it, the run says so.
-func TestUnreadParity(t *testing.T) {
-	t.Parallel()
-	for _, err := range []error{syscall.EIO, syscall.ENOSPC, nil} {
-		w := many()
-		w.Remount("/", func(o *disktest.Mount) { o.Links = 1 })
-		must(t, w.protect())
-		w.Overwrite("/n2/f59", 5, []byte("new"), false)
-		p := w.Process()
-		if p.Hook = func(c disktest.Call) error {
-			if c.Op == "read" && c.Path == "/n1/.volley/generation.1/parity" && err == syscall.EIO || c.Op == "write" && c.Path == "/n1/.volley/pending.2/parity" && err == syscall.ENOSPC {
-				return err
-			}
-			return nil
-		}; err == nil {
-			parity := contentOf(w, "/n1/.volley/generation.1/parity")
-			w.WriteFile("/n1/.volley/generation.1/parity", []byte(parity[:len(parity)/2]), 0o600)
-		}
-		_, is := w.protectBy(p, ProtectOptions{})
-		if err == syscall.ENOSPC {
-			if is == nil || !strings.Contains(is.Error(), "no space") {
-				t.Errorf("%v", is)
-			}
-			continue
-		}
-		must(t, is)
-		must(t, w.whole())
-	}
-}
-
 // TestSameTick changes a file once more in the tick of the clock in which it was listed: the next run reads it.
 func TestSameTick(t *testing.T) {
 	t.Parallel()
@@ -344,41 +190,4 @@ func TestSameTick(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	must(t, w.whole())
-}
-
-// TestCrashUnread interrupts a run that keeps parity unread: what is in force then is whole, and the next run completes it.
-func TestCrashUnread(t *testing.T) {
-	t.Parallel()
-	before := many().ordered()
-	must(t, before.protect())
-	before.Overwrite("/n2/f59", 5, []byte("new"), false)
-	before.SyncAll()
-	(&disktest.Sweep{
-		Machine: before.Machine,
-		Run:     before.protectAgain,
-		Check: func(x *disktest.Interrupted) error {
-			w := *before
-			w.Machine = x.Machine
-			r, err := w.verifyBy(w.Process())
-			if err != nil || r.Generation == 2 && !r.Intact || r.Nodes[1].Status != Intact && x.Err == nil {
-				return fmt.Errorf("verify: %v, %+v", err, r)
-			}
-			c := w.clone()
-			lost := []int{0, 3}[:r.Generation] // what has changed since counts as lost, too
-			c.lose(1, lost...)
-			if err := c.recover(); err != nil {
-				return fmt.Errorf("recover: %w", err)
-			}
-			for _, n := range lost {
-				if err := diff("recovered", before.tree(n), c.tree(n)); err != nil {
-					return err
-				}
-			}
-			if err := w.protect(); err != nil {
-				return err
-			}
-			return w.whole()
-		},
-		Tries: *mostCalls,
-	}).Test(t)
 }

@@ -1,17 +1,15 @@
-package group_test
+package group
 
 import (
 	"context"
 	"errors"
-	"os"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 
-	"volley/group"
 	"volley/group/protection"
 	"volley/transport"
-	"volley/transport/local"
 )
 
 // A liar changes one byte of the message of a plan that it sends after so many others.
@@ -44,44 +42,42 @@ func (q *liarQueue) Post(list ...*transport.Transfer) {
 func TestWrongParity(t *testing.T) {
 	t.Parallel()
 	const k = 4
+	w := newWorld(k, 2)
+	w.ranks = k
 	for _, again := range []bool{false, true} {
-		dirs := trees(t, k, 2, 400_000, 5)
-		o := group.ProtectOptions{Tolerate: 2}
-		write := func(text string) {
-			for _, dir := range dirs {
-				must(t, os.WriteFile(dir+"/!first", []byte(text), 0o600))
+		rng := rand.New(rand.NewPCG(5, 5))
+		for _, dir := range w.dirs {
+			if !again {
+				w.RemoveAll(dir)
+				w.MkdirAll(dir, 0o755)
+				w.WriteFile(dir+"/long", random(rng, 300_000), 0o600)
 			}
-		}
-		if write("something"); again {
-			_, err := protect(1, dirs, o)
-			must(t, err)
-			write("other")
+			w.WriteFile(dir+"/!first", random(rng, 100), 0o600)
 		}
 		messages := 0
 		for ; ; messages++ {
 			left := new(atomic.Int64)
 			left.Store(int64(messages))
-			errs := make([]error, k)
-			local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
+			for r, err := range errorsAt(t, k, func(ctx context.Context, tr transport.Transport) error {
+				o := w.options(w.Process(), protection.Settings{})
+				dirs := w.dirs[tr.Rank():][:1]
 				if tr.Rank() == 1 {
 					tr = &liar{tr, left}
 				}
-				_, errs[tr.Rank()] = group.Join(tr, dirs[tr.Rank():][:1], options).Protect(ctx, o)
-				return nil
-			})
-			if left.Load() >= 0 { // there are not so many
-				must(t, errors.Join(errs...))
-				break
-			}
-			for r, err := range errs {
-				if !errors.As(err, new(*protection.CorruptError)) {
+				_, err := overSetup(tr, dirs, o).Protect(ctx, ProtectOptions{Tolerate: 2})
+				return err
+			}) {
+				if errors.As(err, new(*protection.CorruptError)) != (left.Load() < 0) || err != nil && left.Load() >= 0 {
 					t.Errorf("again %v, message %d: rank %d: %v", again, messages, r, err)
 				}
+			}
+			if left.Load() >= 0 { // there are not so many
+				break
 			}
 		}
 		if messages < 4 {
 			t.Errorf("again %v: %d messages", again, messages)
 		}
-		whole(t, 1, dirs)
+		must(t, w.whole())
 	}
 }

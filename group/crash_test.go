@@ -222,6 +222,7 @@ var interruptions = []disktest.Interruption{
 		p.Deny(fmt.Sprintf("/n%d", rng.IntN(4)), syscall.ENOSPC, disktest.Growing...)
 		return nil
 	}},
+	diskDies,
 }
 
 // writes reports whether an interruption at a call leaves something else than one before.
@@ -286,6 +287,11 @@ func (s *scene) holds(x *disktest.Interrupted) (string, error) {
 	if done && s.protects {
 		if err := c.tidy(r.Generation); err != nil {
 			return is, err
+		}
+	}
+	if x.Name == diskDies.Name && !done {
+		if err := s.goesOn(c, nodeOf(x.Call), x.Rand); err != nil {
+			return is, fmt.Errorf("without %s: %w", nodeOf(x.Call), err)
 		}
 	}
 	if r.Generation == 0 {

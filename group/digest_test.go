@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"volley/group/internal/content"
 	"volley/group/internal/store"
 	"volley/group/protection"
 )
@@ -110,22 +109,4 @@ func TestDigestRefused(t *testing.T) {
 	}
 	_, err = w.with(protection.Settings{Key: key}).protectBy(w.Process(), ProtectOptions{Digest: BLAKE3})
 	must(t, err)
-}
-
-// BenchmarkDigest measures the digests on blocks.
-func BenchmarkDigest(b *testing.B) {
-	blocks := [2][]byte{make([]byte, store.UsualBlock), make([]byte, store.UsualBlock)}
-	for _, digest := range []string{SHA256, BLAKE3, XXH3} {
-		m := &store.Manifest{Digest: digest}
-		to := make([]byte, store.DigestBytes[digest])
-		b.Run(digest, func(b *testing.B) {
-			b.SetBytes(2 * store.UsualBlock)
-			for b.Loop() {
-				p := content.Pairing{M: m}
-				p.Add(to, blocks[0])
-				p.Add(to, blocks[1])
-				p.Flush()
-			}
-		})
-	}
 }

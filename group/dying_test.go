@@ -6,56 +6,30 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"testing"
 
-	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
 )
 
-// TestDying has the disk of a node die at some calls of every verb, and where a file is to be put aside at all of them: the
-// directory made for that is not tried for ever. The others go on without it, now and later, and its data comes back in
-// another directory.
-func TestDying(t *testing.T) {
-	t.Parallel()
-	for i, s := range scenes(t) {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			rng := rand.New(rand.NewPCG(*callSeed, uint64(i)))
-			for d := range s.world.dirs {
-				for _, n := range s.deaths(d, rng) {
-					if err := s.dies(d, n, rng); err != nil {
-						t.Errorf("node %d dies at %v: %v", d, s.calls[n], err)
-						break
-					}
-				}
-			}
-		})
+// diskDies has the disk of a node die at a call, for the run.
+var diskDies = disktest.Interruption{Name: "a disk dies", Matters: func(c disktest.Call) bool { return nodeOf(c) != "" }, Strike: func(p *disktest.Process, c disktest.Call, _ *rand.Rand) error {
+	p.Deny(nodeOf(c), syscall.EIO)
+	return nil
+}}
+
+// nodeOf returns the directory of the node at which a call is, or nothing.
+func nodeOf(c disktest.Call) string {
+	if _, rest, ok := strings.Cut(c.Path, "/n"); ok && strings.HasPrefix(c.Path, "/n") {
+		n, _, _ := strings.Cut(rest, "/")
+		return "/n" + n
 	}
+	return ""
 }
 
-// deaths returns the calls at which the disk of a node dies.
-func (s *scene) deaths(d int, rng *rand.Rand) []int {
-	var calls, aside []int
-	for _, c := range s.calls {
-		if strings.HasPrefix(c.Path, s.world.dirs[d]) {
-			calls = append(calls, c.N)
-		}
-		if d == 1 && strings.Contains(c.Path, "/.volley/"+store.ReplacedName) {
-			aside = append(aside, c.N)
-		}
-	}
-	if most := *mostCalls; most > 0 {
-		rng.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
-		calls = append(calls[:min(most, len(calls))], aside...)
-	}
-	return calls
-}
-
-// without runs a verb for which the disk of a node is dead from a call on. Its process has ended then.
-func without[T any](c *world, dir string, from int, verb func(*disktest.Process) (T, error)) (T, error) {
+// without runs a verb for which the disk of a node is dead. Its process has ended then.
+func without[T any](c *world, dir string, verb func(*disktest.Process) (T, error)) (T, error) {
 	p := c.Process()
 	defer p.Kill()
-	dying(p, from, dir, syscall.EIO)
+	p.Deny(dir, syscall.EIO)
 	return verb(p)
 }
 
@@ -70,21 +44,11 @@ func (s *scene) expected(g int64) []string {
 	return s.before
 }
 
-// dies has the disk of node d die at a call.
-func (s *scene) dies(d, n int, rng *rand.Rand) error {
-	c := s.world.clone()
-	broken := c.dirs[d]
-	_, err := without(c, broken, n, func(p *disktest.Process) (bool, error) { return s.verb(c, p) })
-	for i := range c.dirs {
-		if slices.Contains(s.damaged, i) {
-			if err := s.between(i, c.tree(i)); err != nil {
-				return err
-			}
-		} else if wrong := diff(fmt.Sprintf("node %d", i), s.before[i], c.tree(i)); wrong != nil && !s.rolls { // else to the generation before
-			return fmt.Errorf("the run ended with %v: %w", err, wrong)
-		}
-	}
-	r, err := without(c, broken, 0, c.verifyBy)
+// goesOn returns an error unless the others go on without a node whose disk has died in a run, now and later, and its data
+// comes back in another directory.
+func (s *scene) goesOn(c *world, broken string, rng *rand.Rand) error {
+	c, d := c.clone(), slices.Index(s.world.dirs, broken)
+	r, err := without(c, broken, c.verifyBy)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "cannot tell whether generation") && strings.Contains(err.Error(), broken+" ("):
 		// It may have what others have not committed: the error says to give an empty directory.
@@ -103,7 +67,7 @@ func (s *scene) dies(d, n int, rng *rand.Rand) error {
 	}
 	// Protect names it, and leaves it at that.
 	before := c.trees()
-	_, err = without(c, broken, 0, func(p *disktest.Process) (*ProtectReport, error) { return c.protectBy(p, ProtectOptions{}) })
+	_, err = without(c, broken, func(p *disktest.Process) (*ProtectReport, error) { return c.protectBy(p, ProtectOptions{}) })
 	if err == nil || s.damaged == nil && !strings.Contains(err.Error(), broken) {
 		return fmt.Errorf("protect: %v", err)
 	}
@@ -139,7 +103,7 @@ func (s *scene) around(c *world, d int, generation int64, rng *rand.Rand) error 
 		back int
 	}{{broken, lost}, {"/elsewhere", d}} {
 		c.dirs[d] = x.dir
-		r, err := without(c, broken, 0, recover)
+		r, err := without(c, broken, recover)
 		if err != nil {
 			return fmt.Errorf("recover with %s: %w", x.dir, err)
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"volley/group"
-	"volley/group/protection"
 )
 
 // random returns n bytes.
@@ -88,94 +87,6 @@ func TestPlacesKept(t *testing.T) {
 	_, err = recoverAll(1, dirs)
 	must(t, err)
 	compare(t, "after all", was, listings(t, dirs))
-}
-
-// TestEdits edits files at random between runs. Every run leaves a group that is whole and that survives the loss of R
-// nodes, and stores at most half as much more as a group that is protected afresh.
-func TestEdits(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		k, r, ranks int
-	}{{4, 2, 1}, {5, 2, 5}, {4, 2, 2}} {
-		t.Run(fmt.Sprintf("K=%d,R=%d,ranks=%d", c.k, c.r, c.ranks), func(t *testing.T) {
-			t.Parallel()
-			rng := rand.New(rand.NewPCG(uint64(c.k*10+c.ranks), 5))
-			dirs := trees(t, c.k, 8, 300_000, 3)
-			for step := range 12 {
-				for range rng.IntN(8) {
-					edit(t, rng, dirs[rng.IntN(c.k)])
-				}
-				r, err := protect(c.ranks, dirs, group.ProtectOptions{Tolerate: c.r, Accept: protection.Edits{Deleted: true}})
-				must(t, err)
-				whole(t, c.ranks, dirs)
-				var most int64
-				for _, dir := range dirs {
-					most = max(most, bytesBelow(t, dir))
-				}
-				if chunks := int64(c.k - c.r); r.ParityBytes*chunks > (most*3/2+8*chunks)*int64(c.r) {
-					t.Errorf("step %d: %d bytes of parity of %d bytes", step, r.ParityBytes, most)
-				}
-				was := filesOf(t, dirs)
-				lose(t, dirs, rng.Perm(c.k)[:c.r])
-				_, err = recoverAll(c.ranks, dirs)
-				must(t, err)
-				whole(t, c.ranks, dirs)
-				compare(t, fmt.Sprint("step ", step), was, filesOf(t, dirs))
-			}
-		})
-	}
-}
-
-// edit changes a file below a directory, or makes one.
-func edit(t *testing.T, rng *rand.Rand, dir string) {
-	list, err := os.ReadDir(dir)
-	must(t, err)
-	var files []string
-	for _, e := range list {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-			files = append(files, filepath.Join(dir, e.Name()))
-		}
-	}
-	fresh := filepath.Join(dir, fmt.Sprint("new", rng.IntN(1000)))
-	how := rng.IntN(6)
-	if len(files) == 0 || how == 0 {
-		must(t, os.WriteFile(fresh, random(rng.Uint64(), rng.IntN(300_000)), 0o600))
-		return
-	}
-	name := files[rng.IntN(len(files))]
-	content, err := os.ReadFile(name)
-	must(t, err)
-	must(t, os.Chmod(name, 0o600))
-	switch how {
-	case 1:
-		must(t, os.Remove(name))
-	case 2:
-		must(t, os.Rename(name, fresh))
-	case 3:
-		must(t, os.WriteFile(name, content[:rng.IntN(len(content)+1)], 0o600))
-	case 4:
-		must(t, os.WriteFile(name, append(content, random(rng.Uint64(), 1+rng.IntN(5000))...), 0o600))
-	case 5: // other data of the same length
-		must(t, os.WriteFile(name, random(rng.Uint64(), len(content)), 0o600))
-	}
-}
-
-// bytesBelow returns how many bytes the files of a node have.
-func bytesBelow(t *testing.T, dir string) (n int64) {
-	must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.Name() == ".volley" {
-			return filepath.SkipDir
-		}
-		info, err := d.Info()
-		if err == nil && info.Mode().IsRegular() {
-			n += info.Size()
-		}
-		return err
-	}))
-	return n
 }
 
 // TestRotRenamed renames a file with another content and its time, by itself and as one of several of its length and time:

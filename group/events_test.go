@@ -285,6 +285,11 @@ func (m *model) harm(event string) {
 	m.ended = true
 	lost := pick(m, "loses", "root", "what lies in the root", "snapshot", ".volley")
 	m.note("  %s", lost)
+	for _, other := range steps {
+		if other == step || strings.HasSuffix(lost, "root") {
+			m.hurts(m.dirsOf(other)[n], true)
+		}
+	}
 	switch lost {
 	case "root":
 		m.RemoveAll(m.dirs[n])
@@ -295,7 +300,6 @@ func (m *model) harm(event string) {
 		m.RemoveAll(dir)
 	case ".volley":
 		m.RemoveAll(dir + "/" + tree.MetaName)
-		m.hurts(dir, true)
 	}
 }
 
@@ -329,7 +333,7 @@ type accident struct {
 
 // accident draws what happens while a verb runs, or nil.
 func (m *model) accident(verb string) *accident {
-	m.meanwhile, m.taken = nil, false
+	m.meanwhile = nil
 	name := pick(m, "accident", "", "", "", "", "kill", "kill", "cut", "cut some", "EIO", "ENOSPC", "full", "dying", "EACCES", "another run", "writer")
 	n, rng := rapid.IntRange(0, 700).Draw(m.t, "call"), m.random("how")
 	dir := m.dirs[rng.IntN(len(m.dirs))]
@@ -355,7 +359,7 @@ func (m *model) accident(verb string) *accident {
 	switch {
 	case name == "another run" && !m.roots:
 		return m.anotherRun(n, []string{"protect", "recover", "verify"}[rng.IntN(3)])
-	case name == "writer" && !m.roots && (verb == "protect" || verb == "resize"):
+	case name == "writer" && !m.roots && verb != "unprotect" && verb != "recover to":
 		return m.writer(n)
 	case set == nil:
 		return nil
@@ -399,6 +403,7 @@ type busyFile struct {
 	dir, name string
 	start     string   // the listing of the directory, before
 	versions  [][]byte // that it had
+	hidden    bool     // the last change has moved no time, or removed it
 }
 
 // writer draws how a program writes to a file: at a call and some that follow, or each time when the file is read.
@@ -455,6 +460,7 @@ func (m *model) write(b *busyFile, change string) {
 	if now, err := m.ReadFile(b.name); err == nil {
 		b.versions = append(b.versions, now)
 	}
+	b.hidden = change == "mapped" || change == "remove"
 	m.before.trees = m.treesOf(m.all)
 	m.note("  %s", change)
 }

@@ -3,15 +3,12 @@ package group
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk/disktest"
 )
 
 // userTree lists what is the user's in a directory.
@@ -205,82 +202,6 @@ func TestRecoverFilesNothing(t *testing.T) {
 		_, err := w.recoverBy(w.Process(), RecoverOptions{Files: files})
 		if !errors.As(err, new(*protection.RefusedError)) || !strings.Contains(err.Error(), files[len(files)-1]) {
 			t.Errorf("%q: %v", files, err)
-		}
-	}
-}
-
-// TestRecoverFilesReads counts what is read for a small file out of big nodes.
-func TestRecoverFilesReads(t *testing.T) {
-	t.Parallel()
-	w := newWorld(5, 2).ordered()
-	rng := rand.New(rand.NewPCG(7, 7))
-	for _, dir := range w.dirs {
-		for i := range 20 {
-			w.WriteFile(fmt.Sprintf("%s/many-%d", dir, i), random(rng, 200_000), 0o644)
-		}
-	}
-	must(t, w.protect())
-	w.Overwrite("/n0/sub/x", 10, []byte("rotten"), true)
-	w.Remove("/n1/sub/x")
-	p := w.Process()
-	read := 0
-	p.Hook = func(c disktest.Call) error {
-		if c.Op == "read" && (!strings.Contains(c.Path, "/.volley/") || strings.HasSuffix(c.Path, store.ParityFile)) {
-			read += c.Bytes
-		}
-		return nil
-	}
-	_, err := w.recoverBy(p, RecoverOptions{Files: []string{"/sub/x"}})
-	must(t, err)
-	if most := 10 * 65_536; read == 0 || read > most {
-		t.Errorf("%d bytes were read: want at most %d", read, most)
-	}
-}
-
-// TestRecoverKeepsDeleted recovers a damaged file beside deleted ones, which stay so: nobody can tell them from lost ones
-// where the time of their directory comes back.
-func TestRecoverKeepsDeleted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	w.deletes = true
-	must(t, w.protect())
-	w.Wait(1e9)
-	w.Remove("/n0/plain")
-	w.Overwrite("/n0/big", 10, []byte("rotten"), true)
-	for range 2 {
-		must(t, w.recover())
-	}
-	if w.Exists("/n0/plain") {
-		t.Error("what was deleted came back")
-	}
-}
-
-// TestRecoverFilesStale brings a file of a node that was left behind up to date, and the rest later.
-func TestRecoverFilesStale(t *testing.T) {
-	t.Parallel()
-	w := newWorld(4, 2)
-	must(t, w.protect())
-	w.CopyTree("/n1", "/old1")
-	change(w, "/n1")
-	must(t, w.protect())
-	was := w.clone()
-	w.RemoveAll("/n1")
-	w.Rename("/old1", "/n1")
-	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/plain"}})
-	must(t, err)
-	must(t, r.Incomplete())
-	want, _ := was.ReadFile("/n1/plain")
-	if is, _ := w.ReadFile("/n1/plain"); string(is) != string(want) {
-		t.Errorf("%q is there: %+v", is, r.Nodes[1])
-	}
-	if is, _ := w.ReadFile("/n1/big"); len(is) != 70_000 {
-		t.Error("another file was brought up to date")
-	}
-	must(t, w.recover())
-	for _, f := range []string{"/n1/plain", "/n1/big", "/n1/sub/new"} {
-		want, _ := was.ReadFile(f)
-		if is, _ := w.ReadFile(f); string(is) != string(want) {
-			t.Errorf("%s is not as it was protected", f)
 		}
 	}
 }

@@ -35,8 +35,8 @@ func TestHoles(t *testing.T) {
 	must(t, err)
 	defer func() { f.Close() }()
 	must(t, f.Truncate(64*unit))
-	if end, err := f.Seek(0, unix.SEEK_DATA); err == nil {
-		t.Skipf("no holes here: data at %d", end)
+	if _, err := f.Seek(0, unix.SEEK_DATA); err == nil {
+		t.Skip("no holes here")
 	}
 	fill := func(offset, n int) {
 		t.Helper()
@@ -60,15 +60,8 @@ func TestHoles(t *testing.T) {
 	} {
 		x.change()
 		ranks := 1 + 4*(i%2)
-		protect := func() *group.ProtectReport {
-			t.Helper()
-			r, err := everywhere(ranks, dirs, func(ctx context.Context, tr transport.Transport, dirs []string) (*group.ProtectReport, error) {
-				return group.Join(tr, dirs, protection.Settings{}).Protect(ctx, o)
-			})
-			must(t, err)
-			return r
-		}
-		r := protect()
+		r, err := protect(ranks, dirs, o)
+		must(t, err)
 		if r.Read > x.moved || r.Traffic.MostSent > x.moved {
 			t.Errorf("%d: %d bytes were read, and the busiest node sent %d: want %d at most", i, r.Read, r.Traffic.MostSent, x.moved)
 		}
@@ -90,7 +83,8 @@ func TestHoles(t *testing.T) {
 			}
 		}
 		check("protected")
-		r = protect() // what has changed just before is read again
+		r, err = protect(ranks, dirs, o) // what has changed just before is read again
+		must(t, err)
 		check("kept")
 		want, err := os.ReadFile(image)
 		must(t, err)

@@ -38,43 +38,41 @@ func TestDirectoriesInPlace(t *testing.T) {
 				w.WriteFile(at+"/theirs/file", []byte("mine"), 0o600)
 				w.WriteFile(at+"/file", []byte("mine"), 0o600)
 			}
-			kept := func(c *world, verb, want string, noted []string) {
-				t.Helper()
-				if !slices.Equal(c.trees(), before) {
-					t.Errorf("%s, %s: %s: files are others", name, x, verb)
-				}
-				to := "/n1/.volley/replaced/generation.1/" + name
-				if x != "full" {
-					if c.Exists("/n1/.volley/replaced") {
-						t.Errorf("%s, %s: %s: something is kept", name, x, verb)
-					}
-					return
-				}
-				if contentOf(c, to+"/theirs/file") != "mine" || contentOf(c, to+"/file") != "mine" || !strings.Contains(strings.Join(noted, "\n"), want) {
-					t.Errorf("%s, %s: %s: what lay there is not kept, or not noted: %q", name, x, verb, noted)
-				}
-			}
 			if err := w.whole(); err == nil {
 				t.Errorf("%s, %s: is whole", name, x)
 			}
-			c := w.clone()
-			r, err := c.recoverBy(c.Process(), RecoverOptions{})
-			must(t, err, r.Incomplete())
-			var noted []string
-			for _, p := range r.Replaced {
-				noted = append(noted, string(p))
+			for verb, run := range map[string]func(c *world) (noted []string, want string){
+				"recover": func(c *world) (noted []string, want string) {
+					r, err := c.recoverBy(c.Process(), RecoverOptions{})
+					must(t, err, r.Incomplete(), c.whole(), c.tidy(1))
+					for _, p := range r.Replaced {
+						noted = append(noted, string(p))
+					}
+					return noted, "/n1/.volley/replaced/generation.1/" + name
+				},
+				"protect": func(c *world) ([]string, string) {
+					p, err := c.protectBy(c.Process(), ProtectOptions{Force: true})
+					must(t, err, c.whole(), c.tidy(2))
+					return p.Notes, "is a directory, and no regular file"
+				},
+				"unprotect": func(c *world) ([]string, string) {
+					u, err := c.unprotectBy(c.Process(), UnprotectOptions{Force: true})
+					must(t, err, c.bare())
+					return u.Notes, "is a directory, and no regular file"
+				},
+			} {
+				c := w.clone()
+				noted, want := run(c)
+				to := "/n1/.volley/replaced/generation.1/" + name
+				kept := c.Exists("/n1/.volley/replaced")
+				if x == "full" {
+					kept = contentOf(c, to+"/theirs/file") == "mine" && contentOf(c, to+"/file") == "mine" && strings.Contains(strings.Join(noted, "\n"), want)
+				}
+				if !slices.Equal(c.trees(), before) || kept != (x == "full") {
+					t.Errorf("%s, %s: %s: files are others, or what lay there is not kept, or not noted: %q", name, x, verb, noted)
+				}
+				must(t, c.protect(), c.whole())
 			}
-			kept(c, "recover", "/n1/.volley/replaced/generation.1/"+name, noted)
-			must(t, c.whole(), c.tidy(1), c.protect(), c.whole())
-			c = w.clone()
-			p, err := c.protectBy(c.Process(), ProtectOptions{Force: true})
-			must(t, err)
-			kept(c, "protect", "is a directory, and no regular file", p.Notes)
-			must(t, c.whole(), c.tidy(2))
-			c = w.clone()
-			u, err := c.unprotectBy(c.Process(), UnprotectOptions{Force: true})
-			must(t, err, c.bare())
-			kept(c, "unprotect", "is a directory, and no regular file", u.Notes)
 		}
 	}
 }

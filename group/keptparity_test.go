@@ -104,26 +104,7 @@ func TestChangedParity(t *testing.T) {
 	}
 }
 
-// TestCopiedParity has file systems that give files no second name: all parity is written, and the run says so.
-func TestCopiedParity(t *testing.T) {
-	t.Parallel()
-	for _, names := range []int{1, 2} {
-		w := wide()
-		w.Remount("/", func(o *disktest.Mount) { o.Links = names })
-		must(t, w.protect())
-		for i := range 3 {
-			step(w, i)
-			r, err := w.protectBy(w.Process(), ProtectOptions{})
-			must(t, err, w.whole())
-			if noted := strings.Contains(fmt.Sprint(r.Notes), "parity was copied"); noted != (names == 1) {
-				t.Errorf("%d names: %q", names, r.Notes)
-			}
-			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{0, 3}, i))
-		}
-	}
-}
-
-// damages are what befalls files of parity at /n3, in generation 4.
+// damages are what befalls files of parity and of records at /n3, in generation 4.
 var damages = map[string]func(w *world, dir string){
 	"base":               func(w *world, dir string) { w.Overwrite(dir+"/parity", 9, []byte("rot"), true) },
 	"no base":            func(w *world, dir string) { w.Remove(dir + "/parity") },
@@ -135,6 +116,13 @@ var damages = map[string]func(w *world, dir string){
 	"index":              func(w *world, dir string) { w.Overwrite(dir+"/changes", 9, []byte("rot"), true) },
 	"no index":           func(w *world, dir string) { w.Remove(dir + "/changes") },
 	"an index elsewhere": func(w *world, dir string) { w.Remove(dir + "/changes"); w.MkdirAll(dir+"/changes", 0o700) },
+
+	"record rot":         func(w *world, dir string) { w.Overwrite(dir+"/record@1", 60_000, []byte("rot"), true) },
+	"no record piece":    func(w *world, dir string) { w.Remove(dir + "/record.2@1") },
+	"short record piece": func(w *world, dir string) { w.WriteFile(dir+"/record.2@1", []byte("short"), 0o600) },
+	"record directory":   func(w *world, dir string) { w.Remove(dir + "/record@1"); w.MkdirAll(dir+"/record@1/sub", 0o700) },
+	"record pieces":      func(w *world, dir string) { w.WriteFile(dir+"/record", []byte("=1 5 9999999\n"), 0o600) },
+	"no record":          func(w *world, dir string) { w.Remove(dir + "/record.0") },
 }
 
 // changedGroup returns a group at generation 4, whose parity lies in a base and files of changes.
@@ -151,8 +139,8 @@ func changedGroup(t testing.TB) *world {
 	return w
 }
 
-// TestDamagedChanges has parity damaged wherever it lies. Verify finds it, recover makes it again in one file, a run of
-// protect does, too, and blocks that are right serve to bring nodes back.
+// TestDamagedChanges has parity or records damaged wherever they lie. Verify finds it, recover makes them again, parity in
+// one file, a run of protect does, too, and blocks that are right serve to bring nodes back.
 func TestDamagedChanges(t *testing.T) {
 	t.Parallel()
 	before := changedGroup(t)
@@ -162,8 +150,12 @@ func TestDamagedChanges(t *testing.T) {
 			w := before.clone()
 			dir := "/n3/" + store.MetaPath(store.GenerationDir(4))
 			damage(w, dir)
-			if w.whole() == nil {
-				t.Error("verify finds nothing")
+			kind, record := "parity", strings.Contains(name, "record")
+			if record {
+				kind = "record"
+			}
+			if r, err := w.verifyBy(w.Process()); err != nil || r.Intact || !strings.Contains(fmt.Sprint(r), store.GenerationDir(4)+"/"+kind) {
+				t.Errorf("verify: %v, %+v", err, r)
 			}
 			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{2}, 1))
 			again := w.clone()
@@ -175,43 +167,10 @@ func TestDamagedChanges(t *testing.T) {
 				must(t, again.whole())
 			}
 			must(t, w.recover(), w.whole())
-			if text := w.Tree(dir); strings.Contains(text, "changes -rw") || strings.Contains(text, " -rw") && strings.Contains(text, "changes.4") {
+			if text := w.Tree(dir); !record && (strings.Contains(text, "changes -rw") || strings.Contains(text, "changes.4")) {
 				t.Errorf("recover has left\n%s", text)
 			}
 			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{0, 2}, 1))
-		})
-	}
-}
-
-// recordDamages are what befalls files of which records at /n3, in generation 4, have pieces, and these.
-var recordDamages = map[string]func(w *world, dir string){
-	"rot":         func(w *world, dir string) { w.Overwrite(dir+"/record@1", 60_000, []byte("rot"), true) },
-	"missing":     func(w *world, dir string) { w.Remove(dir + "/record.2@1") },
-	"shorter":     func(w *world, dir string) { w.WriteFile(dir+"/record.2@1", []byte("short"), 0o600) },
-	"a directory": func(w *world, dir string) { w.Remove(dir + "/record@1"); w.MkdirAll(dir+"/record@1/sub", 0o700) },
-	"pieces":      func(w *world, dir string) { w.WriteFile(dir+"/record", []byte("=1 5 9999999\n"), 0o600) },
-	"no pieces":   func(w *world, dir string) { w.Remove(dir + "/record.0") },
-}
-
-// TestDamagedRecords has records damaged wherever their pieces lie: they are damaged record files like any other.
-func TestDamagedRecords(t *testing.T) {
-	t.Parallel()
-	before := changedGroup(t)
-	for name, damage := range recordDamages {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := before.clone()
-			dir := "/n3/" + store.MetaPath(store.GenerationDir(4))
-			damage(w, dir)
-			r, err := w.verifyBy(w.Process())
-			if err != nil || r.Intact || !strings.Contains(fmt.Sprint(r), dir[len("/n3/"):]+"/record") {
-				t.Errorf("verify: %v, %+v", err, r)
-			}
-			must(t, comesBack(w, func(int64) []string { return w.trees() }, []int{2}, 1))
-			again := w.clone()
-			again.Overwrite("/n0/f05", 0, []byte("new"), false)
-			must(t, again.protect(), again.whole())
-			must(t, w.recover(), w.whole(), w.protect(), w.whole(), w.protect(), w.tidy(6))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -127,48 +128,34 @@ func generationIn(t *testing.T, w *world, n int) int64 {
 	return 0
 }
 
-// TestKeyInterrupted ends the run that gives a group its key at any call: the same command
+// TestKeyInterrupted ends the run that gives a group its key at calls: the same command
 // completes it, and until then what was there comes back, with the key or without.
 func TestKeyInterrupted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3, 1).ordered()
 	must(t, w.protect())
-	c := w.clone()
-	p := c.Process()
-	calls := 0
-	p.Hook = func(c disktest.Call) error {
-		calls = c.N
-		return nil
-	}
-	if _, err := c.with(keyed(testKey)).protectBy(p, ProtectOptions{}); err != nil {
-		t.Fatal(err)
-	}
 	keyedWins := 0
-	for at := 0; at < calls; at += 7 {
-		c := w.clone()
-		p := c.Process()
-		p.KillAt(at)
-		c.with(keyed(testKey)).protectBy(p, ProtectOptions{})
-		lost := c.clone()
-		lost.lose(at, 1)
-		_, err := lost.recoverBy(lost.Process(), RecoverOptions{})
-		if input := new(protection.RefusedError); errors.As(err, &input) && input.Option == protection.OptionKey {
-			keyedWins++
-			_, err = lost.with(keyed(testKey)).recoverBy(lost.Process(), RecoverOptions{})
-		}
-		if err != nil {
-			t.Fatalf("killed at call %d, node 1 lost: %v", at, err)
-		}
-		if wrong := diff("node 1", w.tree(1), lost.tree(1)); wrong != nil {
-			t.Fatalf("killed at call %d: %v", at, wrong)
-		}
-		if err := verbs["protect"](c, keyed(testKey)); err != nil {
-			t.Fatalf("killed at call %d, protected again: %v", at, err)
-		}
-		if err := verbs["verify"](c, keyed(testKey)); err != nil {
-			t.Fatalf("killed at call %d, protected again: %v", at, err)
-		}
-	}
+	(&disktest.Sweep{
+		Machine: w.Machine, Tries: 12 * *mostCalls, Interruptions: []disktest.Interruption{disktest.Kill, disktest.CutSome},
+		Run: func(p *disktest.Process) error {
+			_, err := w.on(p.Machine()).with(keyed(testKey)).protectBy(p, ProtectOptions{})
+			return err
+		},
+		Check: func(i *disktest.Interrupted) error {
+			c := w.on(i.Machine)
+			lost := c.clone()
+			lost.lose(i.Call.N, 1)
+			err := lost.recover()
+			if input := new(protection.RefusedError); errors.As(err, &input) && input.Option == protection.OptionKey {
+				keyedWins++
+				err = verbs["recover"](lost, keyed(testKey))
+			}
+			if err != nil {
+				return fmt.Errorf("node 1 lost: %w", err)
+			}
+			return cmp.Or(diff("node 1", w.tree(1), lost.tree(1)), verbs["protect"](c, keyed(testKey)), verbs["verify"](c, keyed(testKey)))
+		},
+	}).Test(t)
 	if keyedWins == 0 {
 		t.Error("no run had put the key in force")
 	}

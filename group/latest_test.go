@@ -170,44 +170,6 @@ func TestLatestAll(t *testing.T) {
 	}
 }
 
-// TestSnapshotsWrite has the disk of a new node, or of another one, fail while the latest snapshot comes back: the run
-// fails, or recovers it, and sets nothing aside. When the disk is mended the same snapshot comes back.
-func TestSnapshotsWrite(t *testing.T) {
-	t.Parallel()
-	w := newRoots(t, 3, 1, 1, 2)
-	w.lose(1, 1)
-	w.SyncAll()
-	refused := 0
-	for _, e := range disktest.Errnos {
-		for _, where := range []string{"/r1", "/r0/step-2", "/r0/step-2/rank0", "/r0/step-2/.volley", "/r2"} {
-			c := w.clone()
-			p := c.Process()
-			p.Deny(where, e.Err, e.Ops...)
-			r, err := c.latest(p)
-			switch {
-			case err == nil && *r.Step != 2:
-				t.Fatalf("%s at %s: step %d came back, %q", e.Name, where, *r.Step, r.Notes)
-			case err != nil:
-				if refused++; !strings.Contains(err.Error(), e.Err.Error()) || !strings.Contains(err.Error(), where[:3]) {
-					t.Errorf("%s at %s: %v: want the node and the reason", e.Name, where, err)
-				}
-			}
-			for n := range c.dirs {
-				if is := c.names(n); n != 1 && !slices.Equal(is, []string{"step-1", "step-2"}) {
-					t.Fatalf("%s at %s: root %d has %q: %v", e.Name, where, n, is, err)
-				}
-			}
-			p.Kill()
-			if _, wrong := c.comesBack(nil, 0, 2); wrong != nil {
-				t.Fatalf("%s at %s: %v: then %v", e.Name, where, err, wrong)
-			}
-		}
-	}
-	if refused < 20 {
-		t.Errorf("%d runs were refused", refused)
-	}
-}
-
 // TestSnapshotsManifest damages what says that the newest snapshot is protected, at all nodes that are left.
 func TestSnapshotsManifest(t *testing.T) {
 	t.Parallel()

@@ -62,60 +62,6 @@ func TestRecoverLeavesOut(t *testing.T) {
 	}
 }
 
-// TestStageKept has a stage with a directory in it that is not empty, as a power cut may leave one: nobody knows whose that
-// is, so recover keeps it.
-func TestStageKept(t *testing.T) {
-	t.Parallel()
-	w := newWorld(5, 2)
-	must(t, w.protect())
-	was := w.tree(1)
-	w.Remove("/n1/plain")
-	w.MkdirAll("/n1/.volley/tmp-stage/14", 0o700)
-	w.WriteFile("/n1/.volley/tmp-stage/14/file", []byte("theirs"), 0o600)
-	r, err := w.recoverBy(w.Process(), RecoverOptions{})
-	must(t, err)
-	must(t, r.Incomplete())
-	must(t, diff("the node", was, w.tree(1)))
-	const kept = "/n1/.volley/replaced/tmp-stage"
-	if len(r.Replaced) != 1 || string(r.Replaced[0]) != kept || contentOf(w, kept+"/14/file") != "theirs" {
-		t.Errorf("%+v", r)
-	}
-}
-
-// TestStaleMalformed has a node that was left behind, whose earlier manifest is no manifest: the
-// disk gives what is there, and so the node is not failing.
-func TestStaleMalformed(t *testing.T) {
-	t.Parallel()
-	for name, spoil := range map[string]func(*world){
-		"a directory": func(w *world) { w.MkdirAll("/n1/.volley/generation.1/manifest.json", 0o700) },
-		"zeros":       func(w *world) { w.WriteFile("/n1/.volley/generation.1/manifest.json", make([]byte, 9), 0o600) },
-		"a link": func(w *world) {
-			w.Symlink("/n0/.volley/generation.2/manifest.json", "/n1/.volley/generation.1/manifest.json")
-		},
-	} {
-		w := newWorld(4, 2)
-		must(t, w.protect())
-		w.CopyTree("/n1", "/old")
-		w.Wait(1e9)
-		w.AppendFile("/n0/plain", []byte("more"))
-		must(t, w.protect())
-		was := w.trees()
-		w.RemoveAll("/n1")
-		w.Rename("/old", "/n1")
-		w.Remove("/n1/.volley/generation.1/manifest.json")
-		spoil(w)
-		r, err := w.verifyBy(w.Process())
-		must(t, err)
-		if r.Nodes[1].Status != Damaged {
-			t.Errorf("%s: %+v", name, r.Nodes[1])
-		}
-		rec, err := w.recoverBy(w.Process(), RecoverOptions{})
-		must(t, err)
-		must(t, rec.Incomplete())
-		must(t, diff(name, was[1], w.tree(1)))
-	}
-}
-
 // TestReportBytes has names that are no UTF-8 in a report: paths come back as they are, texts have
 // escapes.
 func TestReportBytes(t *testing.T) {
@@ -162,59 +108,48 @@ func TestLeftoversNamed(t *testing.T) {
 		start.WriteFile(start.own(n)+"/tmp-x", []byte("left"), 0o600)
 	}
 	start.Remove("/n2/plain")
-	lost := start.clone()
-	lost.RemoveAll("/n0")
-	recovers := func(o RecoverOptions) func(w *world) []string {
-		return func(w *world) []string {
+	recovers := func(o RecoverOptions) func(w *world) ([]string, error) {
+		return func(w *world) ([]string, error) {
 			r, err := w.recoverBy(w.Process(), o)
-			must(t, err)
-			return r.Notes
-		}
-	}
-	ends := func(o UnprotectOptions) func(w *world) []string {
-		return func(w *world) []string {
-			r, err := w.unprotectBy(w.Process(), o)
-			must(t, err)
-			return r.Notes
+			if err != nil {
+				return nil, err
+			}
+			return r.Notes, nil
 		}
 	}
 	left := 0
-	for name, run := range map[string]func(w *world) []string{
-		"status": func(w *world) []string { r, err := w.statusBy(w.Process()); must(t, err); return r.Notes },
-		"verify": func(w *world) []string { r, err := w.verifyBy(w.Process()); must(t, err); return r.Notes },
-		"protect": func(w *world) []string {
-			r, err := w.protectBy(w.Process(), ProtectOptions{Tolerate: 2, Force: true})
+	for name, run := range map[string]func(w *world) ([]string, error){
+		"verify": func(w *world) ([]string, error) { r, err := w.verifyBy(w.Process()); must(t, err); return r.Notes, err },
+		"protect": func(w *world) ([]string, error) {
+			r, err := w.protectBy(w.Process(), ProtectOptions{Force: true})
 			must(t, err)
-			return r.Notes
+			return r.Notes, err
 		},
-		"unprotect":                ends(UnprotectOptions{Force: true}),
-		"unprotect, dry":           ends(UnprotectOptions{Force: true, DryRun: true}),
-		"recover":                  recovers(RecoverOptions{}),
-		"recover, dry":             recovers(RecoverOptions{DryRun: true}),
-		"recover elsewhere":        recovers(RecoverOptions{OutDir: "/to"}),
-		"recover files":            recovers(RecoverOptions{Files: []string{"plain"}}),
-		"recover files, dry":       recovers(RecoverOptions{Files: []string{"plain"}, DryRun: true}),
-		"recover files elsewhere":  recovers(RecoverOptions{Files: []string{"plain"}, OutDir: "/to"}),
-		"recover what nobody lost": recovers(RecoverOptions{Files: []string{"big"}}),
+		"unprotect, dry": func(w *world) ([]string, error) {
+			r, err := w.unprotectBy(w.Process(), UnprotectOptions{Force: true, DryRun: true})
+			must(t, err)
+			return r.Notes, err
+		},
+		"recover":                 recovers(RecoverOptions{}),
+		"recover, dry":            recovers(RecoverOptions{DryRun: true}),
+		"recover elsewhere":       recovers(RecoverOptions{OutDir: "/to"}),
+		"recover files":           recovers(RecoverOptions{Files: []string{"plain"}}),
+		"recover files elsewhere": recovers(RecoverOptions{Files: []string{"plain"}, OutDir: "/to"}),
 	} {
-		for _, from := range []*world{start, lost} {
-			if name == "protect" && from == lost {
-				continue // it is refused
-			}
-			for _, ranks := range []int{1, 4} {
-				w := from.clone()
-				w.ranks = ranks
-				notes := run(w)
-				for n, dir := range w.dirs {
-					i := slices.IndexFunc(notes, func(note string) bool { return strings.HasPrefix(note, dir+": an interrupted run has left ") })
-					for _, what := range []string{"tmp-x", "pending.2"} {
-						is := w.Exists(w.own(n) + "/" + what)
-						if is {
-							left++
-						}
-						if named := i >= 0 && strings.Contains(notes[i], what); named != is {
-							t.Errorf("%s, %d ranks: %s of %s is there %v, and named %v: %q", name, ranks, what, dir, is, named, notes)
-						}
+		for _, ranks := range []int{1, 4} {
+			w := start.clone()
+			w.ranks = ranks
+			notes, err := run(w)
+			must(t, err)
+			for n, dir := range w.dirs {
+				i := slices.IndexFunc(notes, func(note string) bool { return strings.HasPrefix(note, dir+": an interrupted run has left ") })
+				for _, leftover := range []string{"tmp-x", "pending.2"} {
+					there := w.Exists(w.own(n) + "/" + leftover)
+					if there {
+						left++
+					}
+					if named := i >= 0 && strings.Contains(notes[i], leftover); named != there {
+						t.Errorf("%s, %d ranks: %s of %s is there %v, and named %v: %q", name, ranks, leftover, dir, there, named, notes)
 					}
 				}
 			}

@@ -72,7 +72,10 @@ func TestRanksAlike(t *testing.T) {
 	verifies := func(parts ...VerifyOptions) func(context.Context, *Group, int) error {
 		return func(ctx context.Context, g *Group, rank int) error { _, err := g.Verify(ctx, parts[rank]); return err }
 	}
-	recovers := func(ctx context.Context, g *Group, _ int) error { _, err := g.Recover(ctx, RecoverOptions{}); return err }
+	recovers := func(ctx context.Context, g *Group, _ int) error {
+		_, err := g.Recover(ctx, RecoverOptions{})
+		return err
+	}
 	none := func(*world) {}
 	protected := func(w *world) { must(t, w.protect()) }
 	for _, x := range []struct {

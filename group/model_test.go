@@ -20,15 +20,15 @@ import (
 // A model is a group to which everything happens, with its oracle.
 type model struct {
 	oracle
-	t        *rapid.T
-	log      []string
-	before   *picture             // what lay there before the verb, and was written meanwhile
-	copies   map[string][]string // of directories, from before
-	resizing *resizingCase
-	apart    bool // a rank for each node resizes
-	damaged  bool // something has rotted since protect has read all
-	taken    bool // a verb holds all locks
-	both     bool // two runs have had the group
+	t         *rapid.T
+	log       []string
+	before    *picture            // what lay there before the verb, and was written meanwhile
+	copies    map[string][]string // of directories, from before
+	resizing  *resizingCase
+	apart     bool // a rank for each node resizes
+	damaged   bool // something has rotted since protect has read all
+	unsettled bool // a recovery has begun, and none has ended since
+	both      bool // two runs have had the group
 
 	timer   bool            // verbs are run by one, and deletions are meant
 	accepts ProtectOptions  // that somebody has chosen
@@ -95,6 +95,9 @@ func (m *model) directories() {
 	m.all = slices.Clone(m.dirs)
 	m.common.Meta = pick(m, "meta", "", "", "", "", "/meta")
 	m.ranks = pick(m, "ranks", 1, 1, 1, 2)
+	m.Remount("/", func(o *disktest.Mount) {
+		o.Links, o.NoExchange = pick(m, "links", 0, 0, 0, 3), pick(m, "no exchange", false, false, true)
+	})
 	if pick(m, "protected first", true, true, true, true, false) {
 		m.verb("protect", nil)
 	}
@@ -293,9 +296,12 @@ func (m *model) verb(verb string, a *accident) result {
 	}
 	after, alone := m.picture(!m.timer), a == nil || m.meanwhile != nil
 	another, cut := strings.HasPrefix(name, "another"), strings.HasPrefix(name, "cut")
-	unsynced := cut && slices.ContainsFunc(m.all, func(dir string) bool { return slices.Contains(before.metas[dir], store.StageName) })
-	if !m.roots && !unsynced { // a recovery that did not end has made nothing last
-		m.check(m.kept(before, after, verb == "recover" || strings.Contains(name, "recover")))
+	recovers := verb == "recover" || strings.Contains(name, "recover")
+	if !m.roots && !(cut && m.unsettled) { // a recovery that did not end has made nothing last
+		m.check(m.kept(before, after, recovers))
+	}
+	if recovers {
+		m.unsettled = verb != "recover" || !x.done
 	}
 	switch refused := IsInputError(x.err) || isBusy(x.err) || errors.As(x.err, new(*NotLostError)); {
 	case x.err != nil && alone && !refused:
@@ -318,12 +324,28 @@ func (m *model) verb(verb string, a *accident) result {
 	case "unprotect":
 		m.unprotected(x)
 	case "verify":
+		m.check(m.examined(x, hurt))
 		if p := m.promises[noStep]; x.err == nil && a == nil && m.away == "" && p != nil && p.generation > 0 && x.generation == p.generation && (x.done && sure || !x.done && !hurt && len(p.trees) == 1) {
 			m.fail("verify says whole: %v; nodes are hurt: %v, for certain %v", x.done, hurt, sure)
 		}
 	}
 	m.settled(verb, x, alone, may, steps)
 	return x
+}
+
+// examined returns an error where verify has taken what a program writes for damage.
+func (m *model) examined(x result, hurt bool) error {
+	if m.meanwhile == nil || hurt || x.err != nil {
+		return nil
+	}
+	for _, n := range x.verify.Nodes {
+		for _, f := range n.Findings {
+			if !slices.Contains([]string{Changed, Deleted, New, Moved, Metadata}, f.Kind) {
+				return fmt.Errorf("%s is %+v", n.Dir, f)
+			}
+		}
+	}
+	return nil
 }
 
 // wounds reports whether any node is hurt, perhaps or for certain.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"volley/group/protection"
-	"volley/internal/disk/disktest"
 )
 
 // TestMoved moves files within a node while another node is lost. What a node holds under any name serves to restore
@@ -146,75 +145,4 @@ func listed(list []protection.Finding) (text string) {
 		}
 	}
 	return text
-}
-
-// TestMovedGlance has status find moved files by lengths and times, without reading.
-func TestMovedGlance(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	w.Rename("/n0/plain", "/n0/sub/renamed")
-	w.Rename("/n0/sub", "/n0/under")
-	reads := 0
-	for _, c := range w.Calls(func(p *disktest.Process) {
-		r, err := w.statusBy(p)
-		must(t, err)
-		want := "plain moved under/renamed, sub moved under, sub/deep moved under/deep, sub/deep/y moved under/deep/y, sub/void moved under/void, sub/x moved under/x"
-		if is := listed(r.Nodes[0].Findings); is != want || !r.Intact {
-			t.Errorf("%s, whole %v", is, r.Intact)
-		}
-	}) {
-		if c.Op == "read" && c.Path == "/n0/under/renamed" {
-			reads++
-		}
-	}
-	if reads > 0 {
-		t.Errorf("read %d times", reads)
-	}
-}
-
-// TestMovedCopied moves a file, copies it with its time, and damages the copy: that is a new file, and no damage.
-func TestMovedCopied(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	info, err := w.Lstat("/n0/plain")
-	must(t, err)
-	w.Rename("/n0/plain", "/n0/z")
-	w.WriteFile("/n0/c", []byte(strings.Repeat("#", int(info.Size()))), 0o644)
-	w.SetTime("/n0/c", info.ModTime())
-	w.Wait(time.Hour)
-	must(t, w.protect())
-	must(t, w.whole())
-	w.Remove("/n0/z")
-	w.Overwrite("/n0/c", 3, []byte("rot"), true)
-	r, err := w.protectBy(w.Process(), ProtectOptions{Full: true})
-	if err == nil || !strings.Contains(err.Error(), "/n0/c") {
-		t.Errorf("%+v, %v", r, err)
-	}
-}
-
-// TestMovedRotten moves a directory: a file that has rotted where it is now comes back in its old directory, alone or with
-// all. What users have taken away from that directory does not look lost afterwards.
-func TestMovedRotten(t *testing.T) {
-	t.Parallel()
-	for _, o := range []RecoverOptions{{}, {Files: []string{"y"}}} {
-		w := newWorld(4, 2)
-		must(t, w.protect())
-		want, _ := w.ReadFile("/n1/sub/deep/y")
-		w.Remove("/n1/twin")
-		w.Remove("/n1/sub/x")
-		w.Rename("/n1/sub", "/n1/elsewhere")
-		w.Overwrite("/n1/elsewhere/deep/y", 3, []byte("rot"), true)
-		w.deletes = true
-		r, err := w.recoverBy(w.Process(), o)
-		must(t, err, r.Incomplete())
-		if is, _ := w.ReadFile("/n1/sub/deep/y"); string(is) != string(want) {
-			t.Errorf("%q, %+v", is, r)
-		}
-		if w.Exists("/n1/sub/x") {
-			t.Error("what users have deleted has come back")
-		}
-		must(t, w.protect(), w.whole())
-	}
 }

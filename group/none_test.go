@@ -32,17 +32,16 @@ func TestNone(t *testing.T) {
 			t.Errorf("%s: %v: want none: %v", x.name, err, x.want)
 		}
 	}
-	snapshots := func(states ...Snapshot) error {
-		_, err := choose(states, true)
-		return err
-	}
-	if err := snapshots(); !none(err) {
-		t.Errorf("no snapshot: %v", err)
-	}
-	if err := snapshots(Snapshot{Step: 1, State: Unprotected}, Snapshot{State: Incomplete}); !none(err) {
-		t.Errorf("none was protected: %v", err)
-	}
-	if err := snapshots(Snapshot{Step: 2, State: Unprotected}, Snapshot{Step: 1, State: Incomplete, Nodes: 3}); err == nil || none(err) {
-		t.Errorf("one is incomplete: %v", err)
+	for _, x := range []struct {
+		states []Snapshot
+		want   bool
+	}{
+		{nil, true},
+		{[]Snapshot{{Step: 1, State: Unprotected}, {State: Incomplete}}, true},
+		{[]Snapshot{{Step: 2, State: Unprotected}, {Step: 1, State: Incomplete, Nodes: 3}}, false},
+	} {
+		if _, err := choose(x.states, true); err == nil || none(err) != x.want {
+			t.Errorf("%+v: %v: want none: %v", x.states, err, x.want)
+		}
 	}
 }

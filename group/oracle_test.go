@@ -11,6 +11,7 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
+	"volley/internal/disk"
 )
 
 // The oracle of TestModel knows what has happened to nodes, and what verbs have said. It looks at the files of users, but at
@@ -36,7 +37,6 @@ type oracle struct {
 	all       []string           // directories that are nodes, were or may be
 	promises  map[int64]*promise // by step; that of directories is no step's
 	rotten    map[string]string  // what each content was that nobody wrote, by their hashes in listings
-	spoilt    map[string]bool    // these contents, by their digests
 	meanwhile *busyFile          // nil: nobody writes while a verb runs
 }
 
@@ -348,6 +348,12 @@ func (o *oracle) kept(before, after *picture, recovers bool) error {
 			if _, rotten := o.rotten[hash]; after.contents[dir][hash] == "" && !rotten && o.meanwhile == nil {
 				return fmt.Errorf("what was in %s of %s is lost", name, dir)
 			}
+		}
+	}
+	if b := o.meanwhile; b != nil && !b.hidden {
+		last := disk.Sum(b.versions[len(b.versions)-1])[:16]
+		if after.contents[b.dir][last] == "" {
+			return fmt.Errorf("what a program has written to %s is lost", b.name)
 		}
 	}
 	return nil

@@ -2,8 +2,6 @@ package group_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -143,20 +141,15 @@ func forge(t *testing.T, dirs []string, from, to string) {
 		t.Fatalf("the record has no %s", from)
 	}
 	forged := store.Pack(changed)
-	was, is := digest(stored), digest(forged)
+	was, is := disk.Sum(stored), disk.Sum(forged)
 	for i, dir := range dirs { // where node 0 is lost, others have what looks like its record
 		must(t, os.WriteFile(filepath.Join(dir, ".volley", []string{"generation.1/record", "generation.1/record.0x"}[min(i, 1)]), forged, 0o600))
 		path := filepath.Join(dir, ".volley", "generation.1/manifest.json")
 		text, err := os.ReadFile(path)
 		must(t, err)
 		line, _, _ := strings.Cut(strings.Replace(string(text), was, is, 1), "\n")
-		must(t, os.WriteFile(path, fmt.Appendf(nil, "%s\n{\"sha256\":%q}\n", line, digest([]byte(line))), 0o600))
+		must(t, os.WriteFile(path, fmt.Appendf(nil, "%s\n{\"sha256\":%q}\n", line, disk.Sum([]byte(line))), 0o600))
 	}
-}
-
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // TestPythonForged has records name what lies outside of a node's directory, and one node show a
@@ -199,7 +192,7 @@ func TestPythonForged(t *testing.T) {
 	must(t, err)
 	line, _, _ := strings.Cut(strings.Replace(string(text), `"generation":1,`, `"generation":5,`, 1), "\n")
 	must(t, os.Mkdir(filepath.Join(meta, "generation.5"), 0o700))
-	must(t, os.WriteFile(filepath.Join(meta, "generation.5/manifest.json"), fmt.Appendf(nil, "%s\n{\"sha256\":%q}\n", line, digest([]byte(line))), 0o600))
+	must(t, os.WriteFile(filepath.Join(meta, "generation.5/manifest.json"), fmt.Appendf(nil, "%s\n{\"sha256\":%q}\n", line, disk.Sum([]byte(line))), 0o600))
 	must(t, os.Remove(filepath.Join(meta, "generation.1/manifest.json")))
 	out := filepath.Join(t.TempDir(), "out")
 	if text, failed := python(t, out, []string{out + ".lost", dirs[1], dirs[2]}); !failed || !strings.Contains(text, "cannot tell which manifest counts") {

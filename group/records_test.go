@@ -13,6 +13,18 @@ import (
 	"volley/internal/verifyall"
 )
 
+// spoil removes, damages or empties a file.
+func spoil(w *world, name string, how int) {
+	switch how {
+	case 0:
+		w.Remove(name)
+	case 1:
+		w.Overwrite(name, 5, []byte("#"), true)
+	default:
+		w.WriteFile(name, nil, 0o600)
+	}
+}
+
 // TestRecords loses nodes, and damages or removes record files and manifests of others, in all combinations: what
 // counting says can come back does, and all of it is as it was. Else recover names whose record is gone, and writes
 // nothing.
@@ -37,17 +49,6 @@ func TestRecords(t *testing.T) {
 			left, lost, own := make([]int, k), 0, false // nodes that have a right record, or copy of it
 			for n, rest := 0, combination; n < k; n, rest = n+1, rest/states {
 				files := m.RecordFilesAt(n)
-				spoil := func(f *store.RecordFile) {
-					name := fmt.Sprintf("/n%d/%s", n, store.MetaPath(store.GenerationDir(1), f.Name))
-					switch rng.IntN(3) {
-					case 0:
-						w.Remove(name)
-					case 1:
-						w.Overwrite(name, 5, []byte("#"), true)
-					default:
-						w.WriteFile(name, nil, 0o600)
-					}
-				}
 				bad := map[int]bool{}
 				state := rest % states
 				switch {
@@ -73,7 +74,7 @@ func TestRecords(t *testing.T) {
 				}
 				for i, f := range files {
 					if own = own || bad[0]; bad[i] {
-						spoil(f)
+						spoil(w, fmt.Sprintf("/n%d/%s", n, store.MetaPath(store.GenerationDir(1), f.Name)), rng.IntN(3))
 					} else {
 						left[f.Owner]++
 					}
@@ -83,36 +84,10 @@ func TestRecords(t *testing.T) {
 				continue
 			}
 			what := fmt.Sprintf("R = %d: combination %d: records left %v, %d lost", r, combination, left, lost)
-			var gone []string
-			for n, count := range left {
-				if count == 0 {
-					gone = append(gone, w.dirs[n])
-				}
-			}
-			before := w.everything()
-			err := w.recover()
-			input := new(protection.RefusedError)
-			switch undecided := errors.As(err, &input) && (strings.Contains(err.Error(), "cannot tell") || strings.Contains(err.Error(), "the group is not protected")); {
-			case undecided:
-				if !own {
-					t.Errorf("%s: %v", what, err)
-				}
-			case gone != nil:
-				if !errors.As(err, &input) || !strings.HasSuffix(err.Error(), "no node has the record of "+strings.Join(gone, ", ")+" any more") {
-					t.Errorf("%s: %v: want %v named", what, err, gone)
-				}
-				must(t, diff(what, before, w.everything()))
+			switch recordsBack(t, what, w, left, own, was, volleys) {
+			case "refused":
 				refused++
-			default:
-				if err != nil {
-					t.Errorf("%s: %v", what, err)
-					continue
-				}
-				for n := range w.dirs {
-					must(t, diff(what, was[n], w.tree(n)))
-				}
-				must(t, w.whole())
-				must(t, diff(what, volleys, w.stored()))
+			case "recovered":
 				recovered++
 			}
 		}
@@ -120,6 +95,43 @@ func TestRecords(t *testing.T) {
 	if refused < 20 || recovered < 100 {
 		t.Errorf("%d were refused, and %d recovered", refused, recovered)
 	}
+}
+
+// recordsBack recovers a group, whose nodes have so many right copies of each record left, and returns what came of it.
+func recordsBack(t *testing.T, what string, w *world, left []int, own bool, was []string, volleys string) string {
+	var gone []string
+	for n, count := range left {
+		if count == 0 {
+			gone = append(gone, w.dirs[n])
+		}
+	}
+	before := w.everything()
+	err := w.recover()
+	input := new(protection.RefusedError)
+	switch undecided := errors.As(err, &input) && (strings.Contains(err.Error(), "cannot tell") || strings.Contains(err.Error(), "the group is not protected")); {
+	case undecided:
+		if !own {
+			t.Errorf("%s: %v", what, err)
+		}
+	case gone != nil:
+		if !errors.As(err, &input) || !strings.HasSuffix(err.Error(), "no node has the record of "+strings.Join(gone, ", ")+" any more") {
+			t.Errorf("%s: %v: want %v named", what, err, gone)
+		}
+		must(t, diff(what, before, w.everything()))
+		return "refused"
+	default:
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			return ""
+		}
+		for n := range w.dirs {
+			must(t, diff(what, was[n], w.tree(n)))
+		}
+		must(t, w.whole())
+		must(t, diff(what, volleys, w.stored()))
+		return "recovered"
+	}
+	return ""
 }
 
 // TestRecordsForged has the only node that is left say that records are longer than they are: verify and recover end, in

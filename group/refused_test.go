@@ -10,9 +10,7 @@ import (
 	"testing"
 
 	"volley/group/internal/erasure"
-	"volley/group/internal/guard"
 	"volley/group/internal/store"
-	"volley/group/internal/tree"
 	"volley/group/protection"
 	"volley/internal/disk"
 	"volley/sim"
@@ -83,81 +81,58 @@ func TestDirectoriesRefused(t *testing.T) {
 	}
 }
 
-// TestArgumentsRefused starts one process with other arguments than the rest, and all with
-// numbers that will not do.
+// TestArgumentsRefused starts one process with other arguments than the rest, and all with numbers that will not do.
 func TestArgumentsRefused(t *testing.T) {
 	t.Parallel()
-	other := func(change func(o *protection.Settings)) error {
+	type given struct { // to rank 1; all others have what is usual
+		split int // directories of rank 0
+		set   func(o *protection.Settings)
+		all   ProtectOptions
+	}
+	for want, x := range map[string]given{
+		"rank 1 differs from rank 0 in memory (":  {2, func(o *protection.Settings) { o.Memory = 1 << 21 }, ProtectOptions{Tolerate: 1}},
+		"rank 1 differs from rank 0 in believe (": {2, func(o *protection.Settings) { o.Believe = "/n1" }, ProtectOptions{Tolerate: 1}},
+		"": {2, func(o *protection.Settings) { o.Timeout *= 2; o.Network = sim.Network{Latency: 1} }, ProtectOptions{Tolerate: 3}},
+		"process 0 has 3 of 4 directories: give every process the same number": {3, nil, ProtectOptions{Tolerate: 1}},
+		"cannot tolerate the loss of 4 of 4 nodes: want 1 to 3":                {2, nil, ProtectOptions{Tolerate: 4}},
+		"cannot tolerate the loss of -1 of 4 nodes":                            {2, nil, ProtectOptions{Tolerate: -1}},
+	} {
 		w := newWorld(4, 1)
 		w.ranks = 2
 		p := w.Process()
-		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
-			o := w.options(p, protection.Settings{})
+		_, err := onRanks(w, func(ctx context.Context, t transport.Transport, _ []string) (any, error) {
+			o, dirs := w.options(p, protection.Settings{}), w.dirs[:x.split]
 			if t.Rank() == 1 {
-				change(&o.Settings)
+				dirs = w.dirs[x.split:]
 			}
-			return overSetup(t, dirs, o).Protect(ctx, ProtectOptions{Tolerate: 1})
+			if t.Rank() == 1 && x.set != nil {
+				x.set(&o.Settings)
+			}
+			return overSetup(t, dirs, o).Protect(ctx, x.all)
 		})
-		return err
-	}
-	for what, change := range map[string]func(o *protection.Settings){
-		"memory":  func(o *protection.Settings) { o.Memory = 1 << 21 },
-		"believe": func(o *protection.Settings) { o.Believe = "/n1" },
-	} {
-		if err := other(change); !IsInputError(err) || !strings.Contains(err.Error(), "rank 1 differs from rank 0 in "+what+" (") {
-			t.Errorf("%s: %v", what, err)
+		if IsInputError(err) != (want != "") || want != "" && !strings.Contains(err.Error(), want) || want == "" && err != nil {
+			t.Errorf("%v: want %q", err, want)
 		}
-	}
-	if err := other(func(o *protection.Settings) { o.Timeout *= 2; o.Network = sim.Network{Latency: 1} }); err != nil {
-		t.Errorf("what may differ: %v", err)
 	}
 	w := newWorld(4, 1)
-	w.ranks = 2
-	p := w.Process()
-	_, err := onRanks(w, func(ctx context.Context, t transport.Transport, dirs []string) (any, error) {
-		give := w.dirs[:3]
-		if t.Rank() == 1 {
-			give = w.dirs[3:]
-		}
-		return overSetup(t, give, w.options(p, protection.Settings{})).Protect(ctx, ProtectOptions{Tolerate: 1})
-	})
-	if !IsInputError(err) || !strings.Contains(err.Error(), "process 0 has 3 of 4 directories: give every process the same number") {
-		t.Errorf("3 and 1: %v", err)
-	}
-	w = newWorld(4, 1)
 	if _, err := w.with(protection.Settings{Believe: "/n7"}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), `"/n7" is no node of the group`) {
 		t.Errorf("believe: %v", err)
 	}
-	for _, x := range []struct {
-		o    ProtectOptions
-		want string
-	}{
-		{ProtectOptions{Tolerate: 4}, "cannot tolerate the loss of 4 of 4 nodes: want 1 to 3"},
-		{ProtectOptions{Tolerate: -1}, "cannot tolerate the loss of -1 of 4 nodes"},
-	} {
-		w := newWorld(4, 1)
-		if _, err := w.protectBy(w.Process(), x.o); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%+v: %v: want %q", x.o, err, x.want)
-		}
-	}
-	w = newWorld(4, 1)
-	if _, err := w.protectBy(w.Process(), ProtectOptions{Tolerate: 3}); err != nil {
-		t.Error(err)
-	}
+}
+
+// TestCopies counts the copies of records, and refuses groups that no code is for.
+func TestCopies(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		k, r   int
 		field  string // "": it is refused
-		parity int    // copies of a record
+		copies int    // of a record
 	}{
 		{1, 1, "", 0}, {2, 1, "2^8", 1}, {5, 2, "2^8", 3}, {5, 5, "", 0}, {128, 2, "2^8", 3}, {3, 1, "2^8", 2}, {129, 2, "2^16", 3}, {1024, 1, "2^16", 2}, {1025, 1, "", 0},
 	} {
 		c, err := erasure.NewCode(x.k, x.r)
-		parity := 0
-		for _, of := range (&store.Manifest{Nodes: x.k, Tolerate: x.r}).Copies() {
-			parity += len(of)
-		}
-		parity /= x.k
-		if (x.field == "") != (err != nil) || err == nil && (c.Field.Name() != x.field || parity != x.parity) {
+		copies := slices.Concat((&store.Manifest{Nodes: x.k, Tolerate: x.r}).Copies()...)
+		if (x.field == "") != (err != nil) || err == nil && (c.Field.Name() != x.field || len(copies)/x.k != x.copies) {
 			t.Errorf("%+v: %+v, %v", x, c, err)
 		}
 	}
@@ -167,15 +142,6 @@ func TestArgumentsRefused(t *testing.T) {
 type oddDir struct {
 	disk.Dir
 	mode map[string]fs.FileMode
-	open func(name string, f disk.File) (disk.File, error)
-}
-
-func (d *oddDir) OpenFile(name string, flag int, mode fs.FileMode) (disk.File, error) {
-	f, err := d.Dir.OpenFile(name, flag, mode)
-	if err != nil {
-		return nil, err
-	}
-	return d.open(name, f)
 }
 
 func (d *oddDir) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -187,37 +153,6 @@ func (d *oddDir) ReadDir(name string) ([]fs.DirEntry, error) {
 		}
 	}
 	return list, err
-}
-
-// endless is a file of length 0 that has data.
-type endless struct{ disk.File }
-
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
-
-// TestHiding looks for files of length 0 that have data, as those in /proc do.
-func TestHiding(t *testing.T) {
-	t.Parallel()
-	w := newWorld(2, 1)
-	w.WriteFile("/n0/aa", nil, 0o600) // before the one that hides its data
-	for hiding, want := range map[string]bool{"empty": true, "plain": false, "none": false} {
-		d, err := w.Process().Open("/n0")
-		must(t, err)
-		l, err := tree.Scan(d, true, tree.Rules{})
-		must(t, err)
-		n := &store.Node{DirName: "/n0", Dir: &oddDir{Dir: d, open: func(name string, f disk.File) (disk.File, error) {
-			switch name {
-			case hiding:
-				return endless{f}, nil
-			case "aa": // it is empty for all that anybody knows
-				return nil, errors.New("no")
-			}
-			return f, nil
-		}}}
-		err = guard.HidingData(n, l)
-		if want != IsInputError(err) || want && !strings.Contains(err.Error(), "/n0/empty has data, and says that its length is 0") || !want && err != nil {
-			t.Errorf("%s: %v", hiding, err)
-		}
-	}
 }
 
 // TestUnrecorded removes the record of a node wherever it lies: recover refuses, and neither status nor verify advises it.

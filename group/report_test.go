@@ -1,9 +1,7 @@
 package group
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/internal/disk/disktest"
 )
 
@@ -140,79 +137,59 @@ func TestFindings(t *testing.T) {
 // TestMetaFindings damages what is Volley's at a node.
 func TestMetaFindings(t *testing.T) {
 	t.Parallel()
+	const of = "/n1/.volley/generation.1/"
+	none := func(*world) {}
+	denied := func(op, p string) func(p *disktest.Process) {
+		return func(q *disktest.Process) { failing(q, syscall.EIO, op, p) }
+	}
 	for _, x := range []struct {
-		what string
-		do   func(w *world) *disktest.Process // nil: any
-		want []string                         // of node 1
-		left bool                             // recover cannot mend it
+		do    func(w *world)
+		fails func(p *disktest.Process) // the disk, nil: it does not
+		want  string                    // of node 1
+		left  bool                      // recover cannot mend it
 	}{
-		{"node.json", func(w *world) *disktest.Process { w.Remove("/n1/.volley/generation.1/node.json"); return nil }, []string{"damaged", ".volley/generation.1/node.json: damaged"}, false},
-		{"manifest", func(w *world) *disktest.Process { w.Remove("/n1/.volley/generation.1/manifest.json"); return nil }, []string{"damaged", ".volley/generation.1/manifest.json: damaged"}, false},
-		{"own record", func(w *world) *disktest.Process { w.Remove("/n1/.volley/generation.1/record"); return nil }, []string{"damaged", ".volley/generation.1/record: damaged"}, false},
-		{"another's record", func(w *world) *disktest.Process {
-			w.Overwrite("/n1/.volley/generation.1/record.0", 9, []byte("#"), true)
-			return nil
-		}, []string{"damaged", ".volley/generation.1/record.0: damaged"}, false},
-		{"no parity", func(w *world) *disktest.Process { w.Remove("/n1/.volley/generation.1/parity"); return nil }, []string{"damaged", ".volley/generation.1/parity: missing"}, false},
-		{"longer parity", func(w *world) *disktest.Process {
-			w.AppendFile("/n1/.volley/generation.1/parity", []byte("#"))
-			return nil
-		}, []string{"damaged", ".volley/generation.1/parity: damaged"}, false},
-		{"rotten parity", func(w *world) *disktest.Process {
-			w.Overwrite("/n1/.volley/generation.1/parity", 9, []byte("rot"), true)
-			return nil
-		}, []string{"damaged", ".volley/generation.1/parity: damaged"}, false},
-		{"parity is a directory", func(w *world) *disktest.Process {
-			w.Remove("/n1/.volley/generation.1/parity")
-			w.MkdirAll("/n1/.volley/generation.1/parity", 0o700)
-			return nil
-		}, []string{"damaged", ".volley/generation.1/parity: damaged is a directory, and no regular file"}, true},
-		{"unreadable parity", func(w *world) *disktest.Process {
-			return failing(w.Process(), syscall.EIO, "open", "/n1/.volley/generation.1/parity")
-		}, []string{"damaged", ".volley/generation.1/parity: damaged input/output error"}, false},
-		{"unreadable file", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "read", "/n1/plain") },
-			[]string{"damaged", "plain: damaged input/output error"}, false},
-		{"unreadable directory", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1/closed") },
-			[]string{"damaged", "closed/broken: damaged input/output error", "closed/inner: damaged input/output error", "closed/inner/z: damaged input/output error"}, true},
-		{"unreadable names", func(w *world) *disktest.Process { return failing(w.Process(), syscall.EIO, "readdir", "/n1") }, []string{"failing"}, true},
+		{func(w *world) { w.Remove(of + "node.json") }, nil, ".volley/generation.1/node.json: damaged", false},
+		{func(w *world) { w.Remove(of + "manifest.json") }, nil, ".volley/generation.1/manifest.json: damaged", false},
+		{func(w *world) { w.Remove(of + "record") }, nil, ".volley/generation.1/record: damaged", false},
+		{func(w *world) { w.Overwrite(of+"record.0", 9, []byte("#"), true) }, nil, ".volley/generation.1/record.0: damaged", false},
+		{func(w *world) { w.Remove(of + "parity") }, nil, ".volley/generation.1/parity: missing", false},
+		{func(w *world) { w.AppendFile(of+"parity", []byte("#")) }, nil, ".volley/generation.1/parity: damaged", false},
+		{func(w *world) { w.Overwrite(of+"parity", 9, []byte("rot"), true) }, nil, ".volley/generation.1/parity: damaged", false},
+		{func(w *world) { w.Remove(of + "parity"); w.MkdirAll(of+"parity", 0o700) }, nil, ".volley/generation.1/parity: damaged is a directory, and no regular file", true},
+		{none, denied("open", of+"parity"), ".volley/generation.1/parity: damaged input/output error", false},
+		{none, denied("read", "/n1/plain"), "plain: damaged input/output error", false},
+		{none, denied("readdir", "/n1/closed"), "closed/broken: damaged input/output error; closed/inner: damaged input/output error; closed/inner/z: damaged input/output error", true},
+		{none, denied("readdir", "/n1"), "", true},
 	} {
 		w := newWorld(4, 2)
 		must(t, w.protect())
 		was := w.trees()
-		p := x.do(w)
-		v := w.Process()
-		if p != nil {
-			v.Hook = p.Hook
+		x.do(w)
+		process := func() *disktest.Process {
+			p := w.Process()
+			if x.fails != nil {
+				x.fails(p)
+			}
+			return p
 		}
-		is, err := w.verifyBy(v)
+		is, err := w.verifyBy(process())
 		must(t, err)
-		want := []string{"0 /n0 whole", "1 /n1 " + x.want[0]}
-		for _, f := range x.want[1:] {
-			want = append(want, "1 "+f)
-		}
-		same(t, x.what, found(is.Nodes), append(want, "2 /n2 whole", "3 /n3 whole"))
-		if is.Intact {
-			t.Errorf("%s: %+v", x.what, is)
-		}
-		if x.left {
-			continue
-		}
-		q := w.Process()
-		if p != nil {
-			q.Hook = p.Hook
-		}
-		r, err := w.recoverBy(q, RecoverOptions{})
-		if err != nil || r.Incomplete() != nil {
-			t.Errorf("%s: recover: %+v, %v", x.what, r, err)
-		}
-		for n := range was {
-			if err := diff(fmt.Sprintf("%s: node %d", x.what, n), was[n], w.tree(n)); err != nil {
-				t.Error(err)
+		want := []string{"0 /n0 whole", "1 /n1 failing"}
+		if x.want != "" {
+			want[1] = "1 /n1 damaged"
+			for _, f := range strings.Split(x.want, "; ") {
+				want = append(want, "1 "+f)
 			}
 		}
-		if err := errors.Join(w.tidy(1), w.whole()); err != nil {
-			t.Errorf("%s: %v", x.what, err)
+		same(t, x.want, found(is.Nodes), append(want, "2 /n2 whole", "3 /n3 whole"))
+		if is.Intact || x.left {
+			continue
 		}
+		r, err := w.recoverBy(process(), RecoverOptions{})
+		if err != nil || r.Incomplete() != nil {
+			t.Errorf("%s: recover: %+v, %v", x.want, r, err)
+		}
+		must(t, diff(x.want, strings.Join(was, ""), strings.Join(w.trees(), "")), w.tidy(1), w.whole())
 	}
 }
 
@@ -302,21 +279,6 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: want %s", err, x.want)
 		}
 	}
-	if is := disk.Reason(&fs.PathError{Op: "read", Path: "/a", Err: syscall.EIO}); is != "input/output error" {
-		t.Error(is)
-	}
-	if is := disk.Reason(errors.New("something")); is != "something" {
-		t.Error(is)
-	}
-	for _, x := range []struct {
-		is     error
-		input  bool
-		unwrap error
-	}{{few, true, nil}, {&protection.RefusedError{Err: fs.ErrExist}, true, fs.ErrExist}, {fs.ErrExist, false, fs.ErrExist}} {
-		if IsInputError(fmt.Errorf("around it: %w", x.is)) != x.input || x.unwrap != nil && !errors.Is(x.is, x.unwrap) {
-			t.Errorf("%v", x.is)
-		}
-	}
 	s := &session.Session{Current: store.Current{Generation: 3, Root: "root 3"}, States: []*store.State{
 		{Dir: "/a", Failing: "EIO"},
 		{Dir: "/b", Bad: []string{"damaged"}, Leftovers: []string{"tmp-x"}, Held: []store.Held{{Generation: 3, Root: "root 3", Committed: true}, {Generation: 4}, {Generation: 2}}},
@@ -331,21 +293,4 @@ func TestErrors(t *testing.T) {
 		"/b: an interrupted run has left tmp-x, pending.4, pending.2 in /b/.volley, which the next protect or recover removes",
 		"/d: an interrupted run has left pending.3 in /d/.volley, which the next protect or recover removes",
 	})
-}
-
-// TestForbidden has a file that the user may not read: verify says so, and goes by its time as for others.
-func TestForbidden(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	must(t, w.protect())
-	for _, want := range []protection.Finding{{Path: "plain", Kind: Damaged, Reason: "permission denied"}, {Path: "plain", Kind: Changed, Reason: "permission denied"}} {
-		r, err := w.verifyBy(failing(w.Process(), syscall.EACCES, "open", "/n1/plain"))
-		must(t, err)
-		if !slices.Equal(r.Nodes[1].Findings, []protection.Finding{want}) {
-			t.Errorf("%+v, want %+v", r.Nodes[1].Findings, want)
-		}
-		at, err := w.Lstat("/n1/plain")
-		must(t, err)
-		w.SetTime("/n1/plain", at.ModTime().Add(1))
-	}
 }

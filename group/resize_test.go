@@ -1,12 +1,12 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -159,74 +159,31 @@ func TestResize(t *testing.T) {
 // those that there are to be are protected, any of which may be lost. The same command again completes it.
 func TestResizeCrash(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex
-	seen := map[string]int{}
-	t.Run("", func(t *testing.T) {
-		for at, x := range resizings {
-			for _, each := range []bool{false, true} {
-				t.Run(fmt.Sprint(x.name, ", a rank each ", each), func(t *testing.T) {
-					t.Parallel()
-					x.crash(t, at, each, func(old, is bool) {
-						mu.Lock()
-						defer mu.Unlock()
-						seen[fmt.Sprint(old, " ", is)]++
-					})
-				})
-			}
-		}
-	})
-	for _, what := range []string{"true false", "false true"} {
-		if seen[what] == 0 {
-			t.Errorf("no interruption left %s protected: %v", what, seen)
-		}
-	}
-	t.Logf("protected as before, as to be: %v", seen)
-}
-
-// crash interrupts the resizing, which has a number, at some calls or at all. It tells which of the groups are protected.
-func (x *resizingCase) crash(t *testing.T, at int, each bool, tell func(old, is bool)) {
-	w := x.world(t).ordered()
-	before := w.trees()
-	calls := w.Calls(func(p *disktest.Process) {
-		c := w.clone()
-		c.Machine = nil
-		_, err := x.run(c, p, each, ResizeOptions{})
-		must(t, err)
-	})
-	failed := 0
-	for i, y := range interruptions {
-		for n := range calls {
-			if !y.Matters(calls[n]) || *mostCalls > 0 && (n+i+7*at+int(*callSeed))%577 > 0 {
-				continue
-			}
-			c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
-			p := c.Process()
-			y.Set(p, n, rng)
-			_, err := x.run(c, p, each, ResizeOptions{})
-			p.Kill()
-			wrong := func() error {
-				old, is := x.inForce(c, x.was, before, rng), x.inForce(c, x.is, before, rng)
-				tell(old == nil, is == nil)
-				if old != nil && is != nil {
-					return fmt.Errorf("neither group is protected: %w; %w", old, is)
-				}
-				if err == nil && is != nil {
-					return is
-				}
-				if r, err := x.run(c, c.Process(), each, ResizeOptions{}); err != nil {
-					return fmt.Errorf("once more: %w", err)
-				} else if err := x.done(c, before, r.Generation); err != nil {
-					return fmt.Errorf("once more: %w", err)
-				}
-				return x.inForce(c, x.is, before, rng)
-			}()
-			if wrong != nil {
-				t.Errorf("%s at call %d (%v), which ended with %v: %v", y.Name, n, calls[n], err, wrong)
-				if failed++; failed == 5 {
-					return
-				}
-			}
-		}
+	for at, x := range resizings {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			w := x.world(t).ordered()
+			before, each := w.trees(), at%2 == 0
+			(&disktest.Sweep{
+				Machine: w.Machine, Tries: 2 * *mostCalls, Interruptions: crashes, Concurrent: each,
+				Run: func(p *disktest.Process) error {
+					_, err := x.run(w.on(p.Machine()), p, each, ResizeOptions{})
+					return err
+				},
+				Check: func(i *disktest.Interrupted) error {
+					c := w.on(i.Machine)
+					old, is := x.inForce(c, x.was, before, i.Rand), x.inForce(c, x.is, before, i.Rand)
+					if is != nil && (old != nil || i.Err == nil) {
+						return fmt.Errorf("neither group is protected: %w; %w", old, is)
+					}
+					r, err := x.run(c, c.Process(), each, ResizeOptions{})
+					if err == nil {
+						err = cmp.Or(x.done(c, before, r.Generation), x.inForce(c, x.is, before, i.Rand))
+					}
+					return err
+				},
+			}).Test(t)
+		})
 	}
 }
 
@@ -304,18 +261,7 @@ func TestResizeRemains(t *testing.T) {
 	}
 }
 
-// TestResizeUnwritable adds a directory that the user may not write: the error does not say that there is none.
-func TestResizeUnwritable(t *testing.T) {
-	t.Parallel()
-	x := resizingCase{was: []string{"/n0", "/n1", "/n2", "/n3"}, add: []string{"/n4"}}
-	w := x.world(t)
-	_, err := x.run(w, failing(w.Process(), syscall.EACCES, "mkdir", "/n4/.volley"), false, ResizeOptions{})
-	if err == nil || !strings.Contains(err.Error(), "/n4 cannot be written to: ") {
-		t.Error(err)
-	}
-}
-
-// TestResizeAfterwards gives a resized group as it was, and resizes it back.
+// TestResizeAfterwards gives a resized group as it was, and resizes it back. A dry run changes nothing, and a key is as it was.
 func TestResizeAfterwards(t *testing.T) {
 	t.Parallel()
 	x := resizings[2] // which removes /n1
@@ -340,47 +286,12 @@ func TestResizeAfterwards(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	must(t, back.done(w, before, 3))
-	// A key is as it was.
 	w = newWorld(6, 1)
-	key := protection.Settings{Key: []byte("a key of 16 bytes and more")}
-	_, err = w.of(x.was).with(key).protectBy(w.Process(), ProtectOptions{})
-	must(t, err)
+	key := keyed([]byte("a key of 16 bytes and more"))
+	must(t, verbs["protect"](w.of(x.was), key))
 	if _, err = x.run(w, w.Process(), false, ResizeOptions{}); err == nil || !strings.Contains(err.Error(), "protected with a key") {
 		t.Error(err)
 	}
 	_, err = x.run(w.with(key), w.Process(), false, ResizeOptions{})
-	must(t, err)
-	y := w.of(x.is)
-	v, err := y.with(key).verifyBy(y.Process())
-	if err != nil || !v.Intact {
-		t.Errorf("%+v, %v", v, err)
-	}
-}
-
-// TestResizeMeanwhile has other runs at moments of a resize. They are refused, and the resize comes to its end.
-func TestResizeMeanwhile(t *testing.T) {
-	t.Parallel()
-	for _, x := range resizings {
-		w := x.world(t).ordered()
-		before := w.trees()
-		p, busy := w.Process(), 0
-		p.Hook = func(c disktest.Call) error {
-			if strings.Contains(c.Path, store.PendingName) || c.Op == "rename" {
-				for _, dirs := range [][]string{x.was, x.is} {
-					o := w.of(dirs)
-					if err := o.protect(); err == nil || !isBusy(err) && !IsInputError(err) {
-						t.Errorf("%s: %v: another run at %v: %v", x.name, c, dirs, err)
-					} else if isBusy(err) {
-						busy++
-					}
-				}
-			}
-			return nil
-		}
-		r, err := x.run(w, p, false, ResizeOptions{})
-		if err != nil || busy == 0 {
-			t.Fatalf("%s: %v, busy %d times", x.name, err, busy)
-		}
-		must(t, x.done(w, before, r.Generation))
-	}
+	must(t, err, verbs["verify"](w.of(x.is), key))
 }

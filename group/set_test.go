@@ -1,9 +1,7 @@
 package group
 
 import (
-	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,23 +77,4 @@ func TestCleanOrder(t *testing.T) {
 	if removals < 3*4 {
 		t.Errorf("%d removals", removals)
 	}
-}
-
-// TestMissingAhead removes a file of many blocks that lies before others: these are right, and it is missing.
-func TestMissingAhead(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1)
-	for i := range 3 {
-		w.WriteFile(fmt.Sprint("/n1/a", i), slices.Repeat([]byte{byte(i), 3, 5}, 100_000), 0o600)
-	}
-	must(t, w.protect())
-	was := w.tree(1)
-	w.Lose("/n1/a0")
-	r, err := w.verifyBy(w.Process())
-	must(t, err)
-	if list := r.Nodes[1].Findings; len(list) != 1 || list[0].Path != "a0" || list[0].Kind != Missing {
-		t.Errorf("%+v", list)
-	}
-	must(t, w.recover())
-	must(t, diff("it is back", was, w.tree(1)))
 }

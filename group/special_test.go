@@ -1,11 +1,14 @@
 package group
 
 import (
+	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -16,24 +19,21 @@ func TestOneFileSystem(t *testing.T) {
 	w := newWorld(4, 2)
 	w.MkdirAll("/n1/m", 0o755)
 	w.Mount("/n1/m", disktest.Mount{})
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
-		w.WriteFile("/n1/m/"+name, []byte(name), 0o644)
+	for _, name := range "abcdefghij" {
+		w.WriteFile("/n1/m/"+string(name), []byte{byte(name)}, 0o644)
 	}
 	yes, no := true, false
 	for _, x := range []struct {
 		one  *bool
 		left bool
-	}{{nil, false}, {&yes, true}, {nil, true}, {&no, false}, {nil, false}} {
+		note string
+	}{
+		{nil, false, "other file systems that are protected, too: /n1/m"}, {&yes, true, "other file systems that are left out: /n1/m"},
+		{nil, true, "other file systems that are left out: /n1/m"}, {&no, false, "other file systems that are protected, too: /n1/m"},
+	} {
 		r, err := w.protectBy(w.Process(), ProtectOptions{OneFileSystem: x.one})
-		if err != nil {
-			t.Fatalf("%+v: %v", x, err)
-		}
-		note := "other file systems that are protected, too: /n1/m"
-		if x.left {
-			note = "other file systems that are left out: /n1/m"
-		}
-		if !slices.Equal(r.Mounts, []string{"/n1/m"}) || !slices.Contains(r.Notes, note) {
-			t.Errorf("%+v: %v, %v", x, r.Mounts, r.Notes)
+		if err != nil || !slices.Equal(r.Mounts, []string{"/n1/m"}) || !slices.Contains(r.Notes, x.note) {
+			t.Fatalf("%+v: %v, %+v", x, err, r)
 		}
 		must(t, w.whole())
 		c := w.clone()
@@ -58,23 +58,41 @@ func TestUnlistable(t *testing.T) {
 		}
 		w.Deny("/n1/lost+found", syscall.EACCES, "opendir", "readdir", "open")
 		r, err := w.protectBy(w.Process(), ProtectOptions{Tolerate: 1})
-		if protected {
-			if err == nil || !strings.Contains(err.Error(), "/n1/lost+found") {
-				t.Errorf("it was protected: %v", err)
-			}
-			continue
+		switch {
+		case protected && (err == nil || !strings.Contains(err.Error(), "/n1/lost+found")):
+			t.Errorf("it was protected: %v", err)
+		case !protected && (err != nil || !slices.Equal(r.Special, []string{"/n1/lost+found cannot be listed: permission denied"})):
+			t.Errorf("%+v, %v", r, err)
+		case !protected:
+			must(t, w.whole())
+			w.Lift("/n1/lost+found")
+			must(t, w.protect(), w.whole())
 		}
-		must(t, err, w.protect(), w.whole())
-		if !slices.Equal(r.Special, []string{"/n1/lost+found cannot be listed: permission denied"}) {
-			t.Errorf("%q, %q", r.Special, r.Notes)
+	}
+}
+
+// TestSpecial protects nodes in which sockets come and go: they are named, and do not count.
+func TestSpecial(t *testing.T) {
+	t.Parallel()
+	var dirs []string
+	for range 3 {
+		dirs = append(dirs, t.TempDir())
+	}
+	g, err := Open(dirs, protection.Settings{})
+	must(t, err)
+	defer g.Close()
+	socket := filepath.Join(dirs[1], "socket")
+	listener, err := net.Listen("unix", socket)
+	must(t, err)
+	r, err := g.Protect(t.Context(), ProtectOptions{Tolerate: 1})
+	must(t, err)
+	if !slices.Equal(r.Special, []string{socket + " is a socket"}) || !slices.Contains(r.Notes, "not protected: "+socket+" is a socket") {
+		t.Errorf("%v, %v", r.Special, r.Notes)
+	}
+	for range 2 { // with it, and without
+		if v, err := g.Verify(t.Context(), VerifyOptions{}); err != nil || !v.Intact || v.Nodes[1].Findings != nil {
+			t.Errorf("%+v, %v", v, err)
 		}
-		before := w.trees()
-		w.lose(0, 0)
-		must(t, w.recover())
-		if !slices.Equal(w.trees(), before) {
-			t.Error("a node is not back")
-		}
-		w.Lift("/n1/lost+found")
-		must(t, w.protect(), w.whole())
+		listener.Close()
 	}
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"volley/group/internal/store"
-	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
 
@@ -29,72 +27,70 @@ func (w *world) bare() error {
 	return nil
 }
 
-// TestUnprotectCrash interrupts Unprotect at calls of all kinds: with -group.calls 0 at every one. No file of the user's changes. Before the first node has lost
-// anything all is protected, and the next protect goes on. Once more, and nothing of Volley's is left.
+// TestUnprotectCrash interrupts Unprotect at calls of all kinds: with -group.calls 0 at every one. No file of the user's
+// changes. Before the first node has lost anything all is protected, and the next protect goes on. Once more, and nothing of
+// Volley's is left.
 func TestUnprotectCrash(t *testing.T) {
 	t.Parallel()
-	for _, ranks := range []int{1, 2} {
-		w := newWorld(4, 2)
-		must(t, w.protect())
-		w.ranks = ranks
-		before := w.trees()
-		calls := w.Calls(func(p *disktest.Process) {
-			c := w.clone()
-			c.Machine = nil
-			_, err := c.unprotectBy(p, UnprotectOptions{})
-			must(t, err)
-		})
-		rounds := 0
-		for i, x := range interruptions {
-			for n := range calls {
-				if !x.Matters(calls[n]) || *mostCalls > 0 && (n+i)%29 > 0 {
-					continue
-				}
-				c, rng := w.clone(), rand.New(rand.NewPCG(uint64(n), 7))
-				p := c.Process()
-				x.Set(p, n, rng)
-				_, err := c.unprotectBy(p, UnprotectOptions{})
-				p.Kill()
-				where := fmt.Sprintf("%d ranks, %s at call %d (%v), which ended with %v", ranks, x.Name, n, calls[n], err)
-				if !slices.Equal(c.trees(), before) {
-					t.Fatalf("%s: files are others", where)
-				}
-				if err == nil && !x.Ends {
-					if err := c.bare(); err != nil {
-						t.Fatalf("%s: %v", where, err)
-					}
-				}
-				held := 0
-				for n := range c.dirs {
-					if slices.Contains(c.meta(n), "generation.1/manifest.json") && slices.Contains(c.meta(n), "generation.1/parity") {
-						held++
-					}
-				}
-				if held == len(c.dirs) { // all is in force
-					y := c.clone()
-					y.lose(0, rng.Perm(4)[:2]...)
-					if err := y.recover(); err != nil || !slices.Equal(y.trees(), before) {
-						t.Fatalf("%s: recover: %v", where, err)
-					}
-					must(t, c.clone().protect())
-					rounds++
-				}
-				y := c.clone()
-				if _, err := y.unprotectBy(y.Process(), UnprotectOptions{}); err != nil && !(errors.As(err, new(*protection.RefusedError)) && y.bare() == nil) {
-					t.Fatalf("%s: once more: %v", where, err)
-				}
-				if err := y.bare(); err != nil {
-					t.Fatalf("%s: once more: %v", where, err)
-				}
-				if !slices.Equal(y.trees(), before) {
-					t.Fatalf("%s: once more: files are others", where)
-				}
-				must(t, y.protect(), y.whole())
+	for name, x := range map[string]struct {
+		ranks       int
+		first, then func(w *world) // before the group is protected, and after
+	}{
+		"one rank":        {1, func(*world) {}, func(*world) {}},
+		"two ranks":       {2, func(*world) {}, func(*world) {}},
+		"a file moved":    {1, func(*world) {}, func(w *world) { w.Rename("/n0/big", "/n0/moved") }},
+		"a node is empty": {1, func(w *world) { w.RemoveAll("/n0"); w.MkdirAll("/n0", 0o755) }, func(*world) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(4, 2)
+			x.first(w)
+			must(t, w.protect())
+			if x.then(w); x.ranks == 1 {
+				w.ordered()
 			}
-		}
-		if rounds == 0 {
-			t.Error("no interruption left all nodes with what they had")
-		}
+			w.ranks = x.ranks
+			before := w.trees()
+			unprotect := func(w *world, p *disktest.Process) error {
+				_, err := w.unprotectBy(p, UnprotectOptions{})
+				return err
+			}
+			(&disktest.Sweep{
+				Machine: w.Machine, Tries: 3 * *mostCalls, Concurrent: x.ranks > 1,
+				Run: func(p *disktest.Process) error { return unprotect(w.on(p.Machine()), p) },
+				Check: func(i *disktest.Interrupted) error {
+					c := w.on(i.Machine)
+					if !slices.Equal(c.trees(), before) {
+						return errors.New("files are others")
+					}
+					if i.Err == nil && !i.Ends {
+						return c.bare()
+					}
+					held := 0
+					for n := range c.dirs {
+						if own := c.meta(n); slices.Contains(own, "generation.1/manifest.json") && slices.Contains(own, "generation.1/parity") {
+							held++
+						}
+					}
+					if y := c.clone(); held == len(c.dirs) { // all is in force
+						y.lose(0, i.Rand.Perm(4)[:2]...)
+						if err := y.recover(); err != nil || !slices.Equal(y.trees(), before) && name != "a file moved" {
+							return fmt.Errorf("recover: %w", err)
+						}
+						if err := c.clone().protect(); err != nil {
+							return err
+						}
+					}
+					if err := unprotect(c, c.Process()); err != nil && !(IsInputError(err) && c.bare() == nil) {
+						return fmt.Errorf("once more: %w", err)
+					}
+					if err := c.bare(); err != nil || !slices.Equal(c.trees(), before) {
+						return fmt.Errorf("once more: files are others: %w", err)
+					}
+					return errors.Join(c.protect(), c.whole())
+				},
+			}).Test(t)
+		})
 	}
 }
 

@@ -137,7 +137,7 @@ func TestRandomFixed(t *testing.T) {
 		{fieldtest.Parse(t, "2^8"), 7, "[222 61 92 159]"},
 		{fieldtest.Parse(t, "257"), 7, "[222 190 90 75]"},
 		{fieldtest.Parse(t, "2147483647"), 1, "[736962819 1806979000 1734559827 744948202]"},
-		{frBLS12381, 0, "[51025484102011371444106301262815198474937579073284045012542755741021067534474" +
+		{fieldtest.Parse(t, "bls12-381"), 0, "[51025484102011371444106301262815198474937579073284045012542755741021067534474" +
 			" 35320477005423214477050105699057112096048898596592727344550666153045189863000" +
 			" 35568959493992141037833621065512269895799565819484778286119293423632690660821" +
 			" 48815111505799423374800615840077926451614435412579116689228326425170234710451]"},
@@ -175,8 +175,8 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: dft over 2^8: K = 300 does not divide q-1 = 255: want K = 255, or a field such as 601"},
 		{"dft over F_2", errorOf(DFT(f2, 2)),
 			"matrix: dft over 2: K = 2 does not divide q-1 = 1: want K = 1, or a field such as 3"},
-		{"dft over 256 bits", errorOf(DFT(frBLS12381, 5)),
-			"matrix: dft over " + frBLS12381.Name() + ": K = 5 does not divide q-1 = 52435875175126190479447740508185965837690552500527637822603658699938581184512: want K = 4 or 6, or a field such as 11"},
+		{"dft over 256 bits", errorOf(DFT(fieldtest.Parse(t, "bls12-381"), 5)),
+			"matrix: dft over bls12-381: K = 5 does not divide q-1 = 52435875175126190479447740508185965837690552500527637822603658699938581184512: want K = 4 or 6, or a field such as 11"},
 		// The search for divisors ends after 2^16 numbers, excluding the last.
 		{"dft far beyond q-1", errorOf(DFT(f8, 65790)),
 			"matrix: dft over 2^8: K = 65790 does not divide q-1 = 255: want K = 255, or a field such as 131581"},
@@ -197,6 +197,17 @@ func TestFamilyErrors(t *testing.T) {
 			"matrix: the points 1 and 3 are both 1: want distinct points"},
 		{"a point outside the field", errorOf(NewPoints(f8, []field.Element{{255}, {256}})),
 			"matrix: point 1 = 256 is outside the field 2^8"},
+		{"columns of an order", errorOf(Columns(Identity(f8, 3), []int{0, 1})), "matrix: 2 columns of a 3×3 matrix: want an order of all columns of a square one"},
+		{"columns of a wide matrix", errorOf(Columns(NewDense(f8, 2, 3), []int{0, 1, 2})), "matrix: 3 columns of a 2×3 matrix: want an order of all columns of a square one"},
+		{"a column too many", errorOf(Columns(Identity(f8, 3), []int{0, 1, 3})), "matrix: column 3 as number 2: want every one of 0 to 2 once"},
+		{"a column below 0", errorOf(Columns(Identity(f8, 3), []int{-1, 0, 1})), "matrix: column -1 as number 0: want every one of 0 to 2 once"},
+		{"a column twice", errorOf(Columns(Identity(f8, 3), []int{2, 2, 1})), "matrix: column 2 as number 1: want every one of 0 to 2 once"},
+		{"factors of other sizes", errorOf(Mul(Identity(f8, 2), Identity(f8, 3))), "matrix: cannot multiply 2×2 by 3×3: want as many rows as columns"},
+		{"factors over other fields", errorOf(Mul(Identity(f8, 2), Identity(f257, 2))), "matrix: cannot multiply a matrix over 2^8 by one over 257"},
+		{"inverse of no square", errorOf(Inverse(t.Context(), NewDense(f8, 3, 2))), "matrix: a 3×2 matrix has no inverse: want a square one"},
+		{"inverse of a singular matrix", errorOf(Inverse(t.Context(), NewDense(f2, 2, 2))), "matrix: inverse(" + NewDense(f2, 2, 2).ID() + "): matrix is singular: rank 0 of 2"},
+		{"inverse too large", errorOf(Inverse(t.Context(), must(Random(f31, 1_000_000, 1_000_000, 1))(t))),
+			"matrix: inverse(random:1): storing 1000000×1000000 entries of 4 bytes takes more than 4 GiB"},
 		{"no columns", errorOf(Random(f8, 1, 0, 1)), "matrix: cols = 0: want 1 to 2147483647"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantError(t, c.err, c.want) })
@@ -308,11 +319,10 @@ func TestOnDemand(t *testing.T) {
 	}
 	for _, m := range ms {
 		i := 1
-		allocs := testing.AllocsPerRun(100, func() {
+		if allocs := testing.AllocsPerRun(100, func() {
 			i = i * 1009 % m.Rows()
 			m.At(i, m.Cols()-1-i/2)
-		})
-		if allocs != 0 {
+		}); allocs != 0 {
 			t.Errorf("%s: %v allocations an entry", m.ID(), allocs)
 		}
 	}

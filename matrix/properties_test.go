@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"volley/field/fieldtest"
@@ -91,6 +92,29 @@ func TestMDS(t *testing.T) {
 			if part := singularPart(must(ReedSolomonPAR1(f, k, k))(t)); part != want {
 				t.Errorf("rs:par1 over %s, K = %d: singular in %q, want %q", c.field, k, part, want)
 			}
+		}
+	}
+}
+
+// TestColumns has the columns of matrices with and without structure in another order.
+func TestColumns(t *testing.T) {
+	const k = 8
+	f := fieldtest.Parse(t, "257")
+	perm := rand.New(rand.NewPCG(1, 2)).Perm(k)
+	for _, m := range []Matrix{must(DFT(f, k))(t), must(DFTReversed(f, k, nil))(t), must(Cauchy(f, k, k))(t), must(Random(f, k, k, 1))(t)} {
+		got := must(Columns(m, perm))(t)
+		for i := range k {
+			for j, c := range perm {
+				if got.At(i, j) != m.At(i, c) {
+					t.Fatalf("%s: entry (%d, %d) is %v, want %v", m.ID(), i, j, got.At(i, j), m.At(i, c))
+				}
+			}
+		}
+		if (checkFactor(t, got) == nil) != (must(Factor(t.Context(), m, nil))(t) == nil) {
+			t.Errorf("%s: structure is lost, or found", m.ID())
+		}
+		if other := must(Columns(m, []int{1, 0, 2, 3, 4, 5, 6, 7}))(t); got.ID() == other.ID() || got.ID() == m.ID() {
+			t.Errorf("%s: one ID for two orders", m.ID())
 		}
 	}
 }

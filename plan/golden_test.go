@@ -33,15 +33,9 @@ func TestGolden(t *testing.T) {
 			d.ScanArgs(t, "k", &k)
 			d.ScanArgs(t, "p", &ports)
 			spec, order, fieldName := "random:1", "", "257"
-			if d.HasArg("matrix") {
-				d.ScanArgs(t, "matrix", &spec)
-			}
-			if d.HasArg("order") {
-				d.ScanArgs(t, "order", &order)
-			}
-			if d.HasArg("field") {
-				d.ScanArgs(t, "field", &fieldName)
-			}
+			d.MaybeScanArgs(t, "matrix", &spec)
+			d.MaybeScanArgs(t, "order", &order)
+			d.MaybeScanArgs(t, "field", &fieldName)
 			var p plan.Plan = handmade(t)
 			if name != "by-hand" {
 				p = algotest.Compile(t, name, fieldName, spec, k, ports, func(s *matrices.Spec) { s.Order = order })

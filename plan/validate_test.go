@@ -309,19 +309,14 @@ func TestEncodeProgram(t *testing.T) {
 	}
 	for k, want := range strings.Split(file.String(), "\n")[1:4] {
 		var w bytes.Buffer
-		if err := plan.EncodeProgram(&w, m, k); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.String(); got != strings.TrimSuffix(want, ",")+"\n" {
-			t.Errorf("processor %d: %d bytes, want %d: %.100s and %.100s", k, len(got), len(want), got, want)
+		err := plan.EncodeProgram(&w, m, k)
+		if got := w.String(); err != nil || got != strings.TrimSuffix(want, ",")+"\n" {
+			t.Errorf("processor %d: %v, %d bytes, want %d: %.100s and %.100s", k, err, len(got), len(want), got, want)
 		}
 	}
 	got, err := plan.Decode(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got.Programs[2].Compute[1], long) {
-		t.Error("the long combination is another one when decoded")
+	if err != nil || !slices.Equal(got.Programs[2].Compute[1], long) {
+		t.Errorf("the long combination is another one when decoded: %v", err)
 	}
 	singular := errors.New("singular")
 	if err := plan.EncodeProgram(&file, liar{Materialized: m, program: singular}, 1); !errors.Is(err, singular) {
@@ -342,10 +337,14 @@ func TestFollow(t *testing.T) {
 		m.Rows[0][i] = i
 		prog.Compute[0] = append(prog.Compute[0], plan.Term{Slot: i, Coef: field.One})
 	}
-	f, err := plan.Follow(m)
-	if err != nil {
-		t.Fatal(err)
+	follow := func(m *plan.Materialized) *plan.Flow {
+		f, err := plan.Follow(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
 	}
+	f := follow(m)
 	for i := range n {
 		want := plan.Content{Rows: []int{i}, Columns: []int{0}, Raw: true}
 		if got := f.Content(0, i); !reflect.DeepEqual(got, want) {
@@ -354,6 +353,14 @@ func TestFollow(t *testing.T) {
 	}
 	if got, want := f.Content(0, n), (plan.Content{Rows: m.Rows[0], Columns: []int{0}, Complete: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the sum: %+v, want %+v", got, want)
+	}
+	// A packet times a coefficient is scaled, also where the lowest word of that is 1.
+	m.Common.Field, m.Common.Rows, m.Rows, prog.Inputs, prog.Outputs = fieldtest.Parse(t, "bn254"), 1, [][]int{{0}}, 1, []plan.Slot{1}
+	for want, coef := range map[string]field.Element{"x0": field.One, "y0": {1, 1}} {
+		prog.Compute[0] = plan.Combination{{Slot: 0, Coef: coef}}
+		if got := follow(m).Content(0, 1).String(); got != want {
+			t.Errorf("%v·x0 is called %s, want %s", coef, got, want)
+		}
 	}
 }
 
@@ -498,27 +505,6 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
-}
-
-// TestFollowScaled takes a packet times a coefficient whose lowest word is 1 for scaled.
-func TestFollowScaled(t *testing.T) {
-	for _, c := range []struct {
-		coef field.Element
-		want string
-	}{{field.One, "x0"}, {field.Element{1, 1}, "y0"}} {
-		m := &plan.Materialized{
-			Common:   plan.Info{Field: fieldtest.Parse(t, "bn254"), Processors: 1, Ports: 1, Rows: 1, Columns: 1},
-			Programs: []*plan.Program{{Inputs: 1, Compute: []plan.Combination{{{Slot: 0, Coef: c.coef}}}, Outputs: []plan.Slot{1}}},
-			Rows:     [][]int{{0}}, Columns: [][]int{{0}},
-		}
-		f, err := plan.Follow(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := f.Content(0, 1).String(); got != c.want {
-			t.Errorf("%v·x0 is called %s, want %s", c.coef, got, c.want)
-		}
-	}
 }
 
 // TestName checks that a plan is named by its arguments, whatever its parameters say to people.

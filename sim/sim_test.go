@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"volley/field"
-	"volley/field/fieldtest"
 	"volley/plan"
 	"volley/sim"
 )
@@ -46,38 +45,6 @@ func uneven(t *testing.T) *plan.Materialized {
 	return m
 }
 
-// messages is a plan of k processors that says for each round who sends to whom how many
-// elements, on port 0, and computes nothing.
-func messages(t *testing.T, k int, rounds ...[][3]int) *plan.Materialized {
-	t.Helper()
-	m := &plan.Materialized{
-		Common: plan.Info{
-			Field: fieldtest.Parse(t, "2"), Processors: k, Ports: 1, Rows: k, Columns: k, Phases: []plan.Phase{{Name: "exchange", Rounds: len(rounds)}},
-		},
-	}
-	for i := range k {
-		m.Programs = append(m.Programs, &plan.Program{Proc: i, Inputs: 1, Rounds: make([]plan.Round, len(rounds)), Outputs: []int{0}})
-		m.Rows, m.Columns = append(m.Rows, []int{i}), append(m.Columns, []int{i})
-	}
-	for r, list := range rounds {
-		for _, x := range list {
-			src, dst := &m.Programs[x[0]].Rounds[r], &m.Programs[x[1]].Rounds[r]
-			src.Sends = append(src.Sends, plan.Send{Dst: x[1], Slots: make([]int, x[2])})
-			dst.Recvs = append(dst.Recvs, plan.Recv{Src: x[0], Count: x[2]})
-		}
-	}
-	if err := plan.Validate(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-// fourWay is a plan of two pairs that do not wait for each other.
-func fourWay(t *testing.T) *plan.Materialized {
-	t.Helper()
-	return messages(t, 4, [][3]int{{0, 1, 3}, {2, 3, 1}}, [][3]int{{0, 1, 1}, {2, 3, 3}})
-}
-
 func TestCount(t *testing.T) {
 	p := uneven(t)
 	c := sim.Count(p)
@@ -101,13 +68,6 @@ func TestCount(t *testing.T) {
 		t.Errorf("C3 = %d, %v, want 4", c3, err)
 	}
 }
-
-// failing is a plan that has no programs.
-type failing struct{ plan.Plan }
-
-var errSingular = errors.New("singular")
-
-func (failing) Program(int) (*plan.Program, error) { return nil, errSingular }
 
 // TestCountUntil gives up after the first processor, and after none.
 func TestCountUntil(t *testing.T) {
@@ -135,17 +95,12 @@ func TestRoundTimes(t *testing.T) {
 	}
 }
 
-func TestMultiplyAdds(t *testing.T) {
-	if c3, err := sim.MultiplyAdds(fourWay(t)); err != nil || c3 != 0 {
-		t.Errorf("C3 = %d, %v, want 0 where nothing is computed", c3, err)
-	}
-	if c3, err := sim.MultiplyAdds(failing{uneven(t)}); c3 != 0 || !errors.Is(err, errSingular) {
-		t.Errorf("C3 = %d, %v, want the error of the program", c3, err)
-	}
-	if c3, err := sim.MultiplyAdds(long{failing{uneven(t)}}); c3 != 1<<17+1 || err != nil {
-		t.Errorf("C3 = %d, %v, want that of the schedule: the programs are too long to be made", c3, err)
-	}
-}
+// failing is a plan that has no programs.
+type failing struct{ plan.Plan }
+
+var errSingular = errors.New("singular")
+
+func (failing) Program(int) (*plan.Program, error) { return nil, errSingular }
 
 // long is a plan of more terms than are looked at.
 type long struct{ plan.Plan }
@@ -154,6 +109,16 @@ func (l long) Schedule(proc int) plan.Schedule {
 	s := l.Plan.Schedule(proc)
 	s.Terms = 1<<17 + 1
 	return s
+}
+
+func TestMultiplyAdds(t *testing.T) {
+	p := uneven(t)
+	if c3, err := sim.MultiplyAdds(failing{p}); c3 != 0 || !errors.Is(err, errSingular) {
+		t.Errorf("C3 = %d, %v, want the error of the program", c3, err)
+	}
+	if c3, err := sim.MultiplyAdds(long{failing{p}}); c3 != 1<<17+1 || err != nil {
+		t.Errorf("C3 = %d, %v, want that of the schedule: the programs are too long to be made", c3, err)
+	}
 }
 
 func TestPacketCost(t *testing.T) {
@@ -166,21 +131,6 @@ func TestPacketCost(t *testing.T) {
 		if c2, c3 := cost.PacketC2(), cost.PacketC3(); c2 != c.c2 || c3 != c.c3 {
 			t.Errorf("%d pieces: C2 %v and C3 %d, want %v and %d", c.pieces, c2, c3, c.c2, c.c3)
 		}
-	}
-}
-
-// TestCountReceived checks that what a processor receives counts where it sends less.
-func TestCountReceived(t *testing.T) {
-	c := sim.Count(&plan.Materialized{
-		Common: plan.Info{Processors: 3, Ports: 2, Phases: []plan.Phase{{Rounds: 1}}},
-		Programs: []*plan.Program{
-			{Inputs: 1, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: 2, Slots: []int{0}}}}}},
-			{Inputs: 1, Rounds: []plan.Round{{Sends: []plan.Send{{Dst: 2, Slots: []int{0, 0}}}}}},
-			{Rounds: []plan.Round{{Recvs: []plan.Recv{{Src: 0, Count: 1}, {Src: 1, Count: 2}}}}},
-		},
-	})
-	if want := (sim.NodeRound{Messages: 2, Elements: 3}); c.Nodes[0] != want || c.Rounds[0].Largest != 2 {
-		t.Errorf("%+v, want %+v and messages of at most 2", c, want)
 	}
 }
 
@@ -226,16 +176,30 @@ func TestPerByte(t *testing.T) {
 	}
 }
 
-// TestCountBetween counts only what goes from host to host: the messages of a rank, and the elements of a host.
+// TestCountBetween counts only what goes from host to host: the messages of a rank, and the elements of a host. What is received
+// counts where less is sent.
 func TestCountBetween(t *testing.T) {
-	p := messages(t, 6,
-		[][3]int{{0, 1, 7}, {2, 3, 7}},             // within hosts of three, and between
-		[][3]int{{0, 3, 1}, {1, 4, 2}, {4, 0, 5}},  // two of one rank go out, one comes in
-		[][3]int{{0, 2, 9}, {3, 5, 9}, {5, 3, 10}}, // within
-	)
+	m := &plan.Materialized{Common: plan.Info{Processors: 6, Ports: 1, Phases: []plan.Phase{{Rounds: 4}}}}
+	for i := range 6 {
+		m.Programs = append(m.Programs, &plan.Program{Proc: i, Inputs: 1, Rounds: make([]plan.Round, 4)})
+	}
+	for r, list := range [][][3]int{ // who sends to whom how many elements
+		{{0, 1, 7}, {2, 3, 7}},             // within hosts of three, and between
+		{{0, 3, 1}, {1, 4, 2}, {4, 0, 5}},  // two of one rank go out, one comes in
+		{{0, 2, 9}, {3, 5, 9}, {5, 3, 10}}, // within
+		{{0, 3, 1}, {1, 3, 2}},             // two come in
+	} {
+		for _, x := range list {
+			src, dst := &m.Programs[x[0]].Rounds[r], &m.Programs[x[1]].Rounds[r]
+			src.Sends = append(src.Sends, plan.Send{Dst: x[1], Slots: make([]int, x[2])})
+			dst.Recvs = append(dst.Recvs, plan.Recv{Src: x[0], Count: x[2]})
+		}
+	}
 	host, rank := func(proc int) int { return proc / 3 }, func(proc int) int { return proc / 2 }
-	got := sim.CountBetween(p, rank, host).Nodes
-	if want := []sim.NodeRound{{1, 7}, {2, 5}, {}}; !reflect.DeepEqual(got, want) {
+	if got, want := sim.CountBetween(m, rank, host).Nodes, []sim.NodeRound{{1, 7}, {2, 5}, {}, {2, 3}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := sim.Count(m).Nodes, []sim.NodeRound{{1, 7}, {1, 5}, {1, 10}, {2, 3}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -2,32 +2,21 @@ package verify_test
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 	"weak"
 
 	"volley/field"
 	_ "volley/field/curves"
+	"volley/field/fieldtest"
 	"volley/verify"
 )
 
 var fingerprintFields = []string{"2", "2^4", "2^8", "2^8:0x11b", "2^16", "3^4", "257", "65537", "2147483647"}
-
-// fieldNamed returns the field of that name.
-func fieldNamed(t testing.TB, name string) field.Field {
-	t.Helper()
-	f, err := field.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 // symbols returns a random packet of n symbols.
 func symbols(f field.Field, rng *rand.Rand, n int) []byte {
@@ -59,7 +48,7 @@ func fingerprints(f field.Field, seed verify.Seed, packets ...[]byte) [][]byte {
 func TestFingerprintDefinition(t *testing.T) {
 	const n = 64*70 + 5 // symbols: two batches of blocks and some more, the last one short
 	for _, name := range fingerprintFields {
-		f := fieldNamed(t, name)
+		f := fieldtest.Parse(t, name)
 		packet := symbols(f, rand.New(rand.NewPCG(1, 2)), n)
 		seed := verify.Seed{7}
 		e, m := least(f, 2), least(f, 4)
@@ -134,7 +123,7 @@ func symbolsOf(f field.Field, packet []byte) (list []field.Element) {
 
 func TestFingerprintLinear(t *testing.T) {
 	for _, name := range fingerprintFields {
-		f := fieldNamed(t, name)
+		f := fieldtest.Parse(t, name)
 		rng := rand.New(rand.NewPCG(3, 4))
 		for _, n := range []int{1, 63, 64, 65, 1000, 64 * 70} {
 			x, y, sum := symbols(f, rng, n), symbols(f, rng, n), make([]byte, n*f.SymbolBytes())
@@ -151,28 +140,26 @@ func TestFingerprintLinear(t *testing.T) {
 	}
 }
 
-// TestFingerprintPieces checks that it does not matter how a packet is cut, and
+// TestFingerprintPieces checks that it does not matter how packets are cut, nor which are added side by side, and
 // that a seed always gives the same coefficients.
 func TestFingerprintPieces(t *testing.T) {
-	for _, name := range []string{"2", "2^8", "2^16", "257"} {
-		f := fieldNamed(t, name)
+	for _, name := range fingerprintFields {
+		f := fieldtest.Parse(t, name)
 		rng := rand.New(rand.NewPCG(5, 6))
-		for _, n := range []int{0, 1, 64, 100, 5000, 1 << 16} {
-			packet := symbols(f, rng, n)
-			want := fingerprint(f, verify.Seed{1}, packet)
-			for range 5 {
-				p := verify.NewFingerprints(f, verify.Seed{1}, 64, 1)
-				for rest := packet; len(rest) > 0; {
-					piece := min(len(rest), 64*f.SymbolBytes()*rng.IntN(50))
-					p.Add(rest[:piece])
-					rest = rest[piece:]
-				}
-				if !bytes.Equal(p.Bytes()[0], want) {
-					t.Errorf("%s, %d symbols: pieces give another fingerprint", name, n)
-				}
+		for _, n := range []int{0, 1, 64, 100, 5000, 1 << 15} {
+			packets := [][]byte{symbols(f, rng, n), symbols(f, rng, n), symbols(f, rng, n)}
+			p := verify.NewFingerprints(f, verify.Seed{1}, 64, len(packets))
+			for first := 0; first < len(packets[0]); {
+				piece := min(len(packets[0])-first, 64*f.SymbolBytes()*rng.IntN(50))
+				p.Add(packets[0][first:][:piece], packets[1][first:][:piece], packets[2][first:][:piece])
+				first += piece
 			}
-			if n >= 64 && bytes.Equal(fingerprint(f, verify.Seed{2}, packet), want) {
-				t.Errorf("%s, %d symbols: another seed gives the same fingerprint", name, n)
+			for i, got := range p.Bytes() {
+				if want := fingerprint(f, verify.Seed{1}, packets[i]); !bytes.Equal(got, want) {
+					t.Errorf("%s, %d symbols: pieces give packet %d another fingerprint than all by itself", name, n, i)
+				} else if n >= 64 && bytes.Equal(fingerprint(f, verify.Seed{2}, packets[i]), want) {
+					t.Errorf("%s, %d symbols: another seed gives the same fingerprint", name, n)
+				}
 			}
 		}
 	}
@@ -180,7 +167,7 @@ func TestFingerprintPieces(t *testing.T) {
 
 // TestFingerprintKeepsNoData checks that what was added can be collected.
 func TestFingerprintKeepsNoData(t *testing.T) {
-	p := verify.NewFingerprints(fieldNamed(t, "2^8"), verify.Seed{1}, 64, 1)
+	p := verify.NewFingerprints(fieldtest.Parse(t, "2^8"), verify.Seed{1}, 64, 1)
 	data := make([]byte, 64*40)
 	kept := weak.Make(&data[0])
 	p.Add(data)
@@ -194,7 +181,7 @@ func TestFingerprintKeepsNoData(t *testing.T) {
 // TestWeights has weights for each fingerprint, which a seed always gives, and which are not those of a fingerprint.
 func TestWeights(t *testing.T) {
 	for _, name := range fingerprintFields {
-		f := fieldNamed(t, name)
+		f := fieldtest.Parse(t, name)
 		each := len(fingerprint(f, verify.Seed{1}, nil))
 		weights := verify.Weights(f, verify.Seed{1}, 100)
 		if len(weights) != 100*each || f.FirstInvalid(weights) >= 0 || !bytes.Equal(weights, verify.Weights(f, verify.Seed{1}, 100)) {
@@ -211,7 +198,7 @@ func TestWeights(t *testing.T) {
 // TestFingerprintSize checks m and B. A packet without symbols has a fingerprint too, of zeros.
 func TestFingerprintSize(t *testing.T) {
 	for _, name := range append([]string{"3", "2^5", "2^12", "65521", "bls12-381"}, fingerprintFields...) {
-		f := fieldNamed(t, name)
+		f := fieldtest.Parse(t, name)
 		empty := fingerprint(f, verify.Seed{1}, nil)
 		if m := len(empty) / f.SymbolBytes(); m != least(f, 4) {
 			t.Errorf("%s: %d symbols, want %d", name, m, least(f, 4))
@@ -230,75 +217,13 @@ func TestFingerprintSize(t *testing.T) {
 	}
 }
 
-// TestFingerprintCatches changes a packet in one symbol, in two, in a block, or
-// everywhere, and expects another fingerprint. A thousand misses of probability
-// 2^-32 each do not happen, and seeds are fixed.
-func TestFingerprintCatches(t *testing.T) {
-	for _, name := range []string{"2", "2^8", "2^16", "3^4", "257"} {
-		f := fieldNamed(t, name)
-		size := f.SymbolBytes()
-		rng := rand.New(rand.NewPCG(7, 8))
-		nonzero := func() field.Element {
-			for {
-				if e := element(f, rng); !e.IsZero() {
-					return e
-				}
-			}
-		}
-		change := func(packet []byte, at int, by field.Element) {
-			at *= size
-			field.PutSymbol(f, packet[at:], f.Add(field.Symbol(f, packet[at:]), by))
-		}
-		for trial := range 150 {
-			n := 1 + rng.IntN(500)
-			packet := symbols(f, rng, n)
-			seed := verify.Seed{byte(trial), byte(trial >> 8)}
-			at, by := rng.IntN(n), nonzero()
-			changes := map[string]func([]byte){
-				"one symbol": func(p []byte) { change(p, at, by) },
-				"one everywhere": func(p []byte) {
-					for s := range n {
-						change(p, s, by)
-					}
-				},
-			}
-			if n > 64 {
-				at = rng.IntN(n - 64)
-				changes["two at one position"] = func(p []byte) {
-					change(p, at, by)
-					change(p, at+64, f.Sub(field.Element{}, by))
-				}
-				changes["two blocks swapped"] = func(p []byte) {
-					for s := range min(64, n-64) {
-						a, b := field.Symbol(f, packet[s*size:]), field.Symbol(f, packet[(64+s)*size:])
-						change(p, s, f.Sub(b, a))
-						change(p, 64+s, f.Sub(a, b))
-					}
-				}
-			}
-			names, packets := []string{"nothing"}, [][]byte{packet}
-			for what, change := range changes {
-				wrong := bytes.Clone(packet)
-				change(wrong)
-				names, packets = append(names, what), append(packets, wrong)
-			}
-			all := fingerprints(f, seed, packets...)
-			for i, wrong := range packets {
-				if !bytes.Equal(wrong, packet) && bytes.Equal(all[i], all[0]) {
-					t.Errorf("%s, trial %d: %d symbols, %s at %d by %v: not caught", name, trial, n, names[i], at, by)
-				}
-			}
-		}
-	}
-}
-
 // TestFingerprintRandom counts the symbols of fingerprints of packets with one symbol that is not zero. A symbol is
 // zero as often as the bound says, at most, and else every other element equally often.
 func TestFingerprintRandom(t *testing.T) {
-	for _, name := range []string{"2", "3", "2^4", "3^4", "2^8", "257"} {
-		f := fieldNamed(t, name)
+	for _, name := range []string{"2", "3", "2^4", "3^4", "257"} {
+		f := fieldtest.Parse(t, name)
 		q := int(f.Order().Int64())
-		count := make([]int, q)
+		count := make([]float64, q)
 		total := 0.0
 		for seed := range 300 {
 			unit := make([]byte, 64*40*f.SymbolBytes())
@@ -309,74 +234,25 @@ func TestFingerprintRandom(t *testing.T) {
 			}
 		}
 		most := total * (1 - math.Pow(1-1/float64(q), 3))
-		if zeros := float64(count[0]); zeros > most+6*math.Sqrt(most) {
+		if zeros := count[0]; zeros > most+6*math.Sqrt(most) {
 			t.Errorf("%s: %v of %v symbols are zero, want at most %.0f", name, zeros, total, most)
 		}
-		mean := (total - float64(count[0])) / float64(q-1)
-		chi := 0.0
-		for _, n := range count[1:] {
-			chi += (float64(n) - mean) * (float64(n) - mean) / mean
-		}
-		// χ² of q-2 degrees has mean q-2 and variance 2(q-2).
-		if dof := float64(q - 2); chi > dof+6*math.Sqrt(2*dof)+6 {
-			t.Errorf("%s: χ² = %.1f for %v degrees of freedom", name, chi, dof)
-		}
+		checkUniform(t, name, count[1:])
 	}
 }
 
-// BenchmarkFingerprint measures what the check adds to a run, a fingerprint of
-// the input and one of the output, and reports it also in units of what coding
-// with 16 terms per symbol takes.
-func BenchmarkFingerprint(b *testing.B) {
-	for _, name := range []string{"2^8", "2^16", "257", "3^4", "2"} {
-		for _, n := range []int{1 << 16, 1 << 20} {
-			b.Run(fmt.Sprintf("q=%s/len=%dKi", name, n>>10), func(b *testing.B) {
-				f := fieldNamed(b, name)
-				rng := rand.New(rand.NewPCG(1, 1))
-				packet := symbols(f, rng, n)
-				coefs, sources := make([]field.Element, 16), make([][]byte, 16)
-				for i := range coefs {
-					coefs[i], sources[i] = element(f, rng), packet
-				}
-				dst := make([]byte, len(packet))
-				var coding time.Duration
-				b.SetBytes(int64(len(packet)))
-				b.ReportAllocs()
-				for b.Loop() {
-					for range 2 {
-						p := verify.NewFingerprints(f, verify.Seed{1}, verify.BlockSymbols(int64(n), 1), 1)
-						p.Add(packet)
-						p.Bytes()
-					}
-					b.StopTimer()
-					start := time.Now()
-					f.Combine(dst, coefs, sources)
-					coding += time.Since(start)
-					b.StartTimer()
-				}
-				b.ReportMetric(float64(b.Elapsed())/float64(coding), "vs-coding-16")
-			})
-		}
+// checkUniform has a χ² test of how often each of so many values came.
+func checkUniform(t *testing.T, name string, count []float64) {
+	t.Helper()
+	mean, chi := 0.0, 0.0
+	for _, n := range count {
+		mean += n / float64(len(count))
 	}
-}
-
-// TestFingerprintsSideBySide checks that packets that are added side by side have the fingerprints that each has by
-// itself.
-func TestFingerprintsSideBySide(t *testing.T) {
-	for _, name := range fingerprintFields {
-		f := fieldNamed(t, name)
-		rng := rand.New(rand.NewPCG(7, 8))
-		for _, n := range []int{1, 64, 1000, 20000} {
-			packets := [][]byte{symbols(f, rng, n), symbols(f, rng, n), symbols(f, rng, n)}
-			p := verify.NewFingerprints(f, verify.Seed{9}, 64, len(packets))
-			half := n / 128 * 64 * f.SymbolBytes()
-			p.Add(packets[0][:half], packets[1][:half], packets[2][:half])
-			p.Add(packets[0][half:], packets[1][half:], packets[2][half:])
-			for i, is := range p.Bytes() {
-				if !bytes.Equal(is, fingerprint(f, verify.Seed{9}, packets[i])) {
-					t.Errorf("%s, %d symbols: packet %d has another fingerprint than by itself", name, n, i)
-				}
-			}
-		}
+	for _, n := range count {
+		chi += (n - mean) * (n - mean) / mean
+	}
+	// χ² of d degrees has mean d and variance 2·d.
+	if d := float64(len(count) - 1); chi > d+6*math.Sqrt(2*d)+6 {
+		t.Errorf("%s: χ² = %.1f for %v degrees of freedom", name, chi, d)
 	}
 }

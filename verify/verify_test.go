@@ -3,13 +3,14 @@ package verify_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"volley/algo"
+	"volley/algo/algotest"
 	"volley/field"
+	"volley/field/fieldtest"
 	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/verify"
 )
@@ -18,27 +19,11 @@ import (
 // entries are all different from 0.
 func materialize(t *testing.T, algorithm string) (*plan.Materialized, matrix.Matrix) {
 	t.Helper()
-	f, err := field.Parse("257")
+	m, err := plan.Materialize(algotest.Compile(t, algorithm, "257", "cauchy", 7, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := matrix.Cauchy(f, 7, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	alg, err := algo.Lookup(algorithm)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := alg.Compile(a, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := plan.Materialize(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, a
+	return m, matrixtest.Cauchy(t, fieldtest.Parse(t, "257"), 7)
 }
 
 // TestCheckFindsWrongCoefficient changes each coefficient of each program, one at
@@ -90,15 +75,7 @@ func TestCheckFindsWrongWiring(t *testing.T) {
 // TestCheckRejects checks that rules, shapes and fields are checked too.
 func TestCheckRejects(t *testing.T) {
 	m, a := materialize(t, "bruck-allgather")
-	other, err := field.Parse("2^8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	elsewhere, err := matrix.Cauchy(other, 7, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := verify.Check(t.Context(), m, elsewhere); err == nil {
+	if err := verify.Check(t.Context(), m, matrixtest.Cauchy(t, fieldtest.Parse(t, "2^8"), 7)); err == nil {
 		t.Error("a matrix over another field was accepted")
 	}
 	for _, size := range [][2]int{{6, 7}, {7, 6}, {8, 8}} {
@@ -126,10 +103,7 @@ func (m outside) At(i, j int) field.Element { return field.Code(m.Matrix.At(i, j
 // TestTransferMatrix compares the transfer matrix of a plan made by hand with the
 // same computed on packets of random symbols.
 func TestTransferMatrix(t *testing.T) {
-	f, err := field.Parse("3^4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fieldtest.Parse(t, "3^4")
 	// Processor 0 holds two packets, 1 helps, 2 obtains x0 + 5·(7·x0 + x1).
 	term := func(slot int, coef uint64) plan.Term { return plan.Term{Slot: slot, Coef: field.Code(coef)} }
 	m := &plan.Materialized{
@@ -166,19 +140,12 @@ func TestTransferMatrix(t *testing.T) {
 }
 
 func TestMismatchErrorText(t *testing.T) {
-	x := verify.Mismatch{Proc: 1, Slot: 2, Row: 3, Column: 4, Got: field.Code(5), Want: field.Code(6)}
-	y := verify.Mismatch{Proc: 9}
+	list := []verify.Mismatch{{Proc: 1, Slot: 2, Row: 3, Column: 4, Got: field.Code(5), Want: field.Code(6)}, {Proc: 9}}
 	const text = "verify: processor 1, slot 2: coefficient of x3 in y4 is 5, want 6"
-	for _, c := range []struct {
-		err  verify.MismatchError
-		want string
-	}{
-		{verify.MismatchError{Mismatches: []verify.Mismatch{x}, Count: 1}, text},
-		{verify.MismatchError{Mismatches: []verify.Mismatch{x, y}, Count: 2}, text + " (and 1 more)"},
-		{verify.MismatchError{Mismatches: []verify.Mismatch{x, y}, Count: 1000}, text + " (and 999 more)"},
-	} {
-		if got := c.err.Error(); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
+	for count, want := range map[int]string{1: text, 2: text + " (and 1 more)", 1000: text + " (and 999 more)"} {
+		err := verify.MismatchError{Mismatches: list[:min(count, 2)], Count: count}
+		if got := err.Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
@@ -186,40 +153,18 @@ func TestMismatchErrorText(t *testing.T) {
 // TestMismatchErrorIsBounded checks that a plan for quite another matrix gives an
 // error of bounded size that counts all mismatches.
 func TestMismatchErrorIsBounded(t *testing.T) {
-	m, _ := materialize(t, "universal")
-	other, err := matrix.Random(m.Common.Field, 7, 7, rand.Uint64())
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := 24
-	big, err := matrix.Cauchy(m.Common.Field, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	alg, err := algo.Lookup("universal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := alg.Compile(big, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	zero := matrix.NewDense(m.Common.Field, k, k)
+	const k = 24
+	p := algotest.Compile(t, "universal", "257", "cauchy", k, 1)
 	var wrong *verify.MismatchError
-	if err := verify.Check(t.Context(), p, zero); !errors.As(err, &wrong) || wrong.Count != k*k || len(wrong.Mismatches) != 100 {
+	err := verify.Check(t.Context(), p, matrix.NewDense(p.Info().Field, k, k))
+	if !errors.As(err, &wrong) || wrong.Count != k*k || len(wrong.Mismatches) != 100 {
 		t.Errorf("error %v with %d mismatches listed, want %d and 100 listed", err, len(wrong.Mismatches), k*k)
-	}
-	if err := verify.Check(t.Context(), m, other); err == nil {
-		t.Error("a plan for another matrix was accepted")
 	}
 }
 
 // TestPlanInPieces checks that the matrix of a plan which cuts packets may be that of whole packets.
 func TestPlanInPieces(t *testing.T) {
-	f, err := field.Parse("257")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fieldtest.Parse(t, "257")
 	one, two := field.One, f.Add(field.One, field.One)
 	three := f.Add(two, one)
 	coefs := []field.Element{one, three, two, one} // a 2×2 matrix, row by row

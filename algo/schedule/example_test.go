@@ -51,10 +51,13 @@ func pairwisePlans(p *algo.Problem) ([]plan.Plan, error) {
 }
 
 func init() {
-	err := algo.Register(algo.Algorithm{
+	check(algo.Register(algo.Algorithm{
 		Name: "pairwise", Title: "each pair of processors exchanges scaled packets",
 		Problem: "any A, K a power of 2", C1: "K-1", C2: "K-1", Structured: true, Make: pairwisePlans,
-	})
+	}))
+}
+
+func check(err error) {
 	if err != nil {
 		panic(err)
 	}
@@ -64,28 +67,18 @@ func init() {
 // considers it among all others.
 func Example() {
 	f, err := field.Parse("2^8")
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	a, err := matrix.Cauchy(f, 8, 8)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	problem, err := algo.NewProblem(a, 1, algo.Natural)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	model := sim.Model{Beta: 20 * time.Microsecond, Tau: 0.8e-9, Bytes: 1 << 20}
 	own, err := algo.Choose("pairwise", problem, model)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	cost := sim.Count(own)
 	fmt.Println("pairwise:", cost.C1, "rounds,", cost.C2, "packets, wrong:", verify.Check(context.Background(), own, a))
 	best, err := algo.Choose(algo.Auto, problem, model)
-	if err != nil {
-		panic(err)
-	}
+	check(err)
 	fmt.Println("the planner takes", best.Info().Algorithm)
 	// Output:
 	// pairwise: 7 rounds, 7 packets, wrong: <nil>

@@ -7,9 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"volley/field"
-	"volley/matrix/matrices"
 )
 
 // TestDocument compares the tables and the charts of docs/performance.md with what the results
@@ -78,38 +75,5 @@ func TestCells(t *testing.T) {
 	}
 	if _, err := readCells([]byte("{}\n{\"k\": 4, \"speed\": 1}")); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a cell with an unknown key was read: %v", err)
-	}
-}
-
-// TestDirectSum compares the sum with maps that are applied block by block, for sizes
-// about those of a block and of the period of packets.
-func TestDirectSum(t *testing.T) {
-	for _, name := range []string{"2^8", "257", "babybear"} {
-		f := must(field.Parse(name))(t)
-		const k = 5
-		spec := matrices.Spec{Family: "random", Argument: "1"}
-		a := must(spec.Build(f, k, k))(t)
-		unit := f.SymbolBytes()
-		for _, size := range []int{unit, 64 * unit, period * unit, (2*period + 3) * unit, cached + 4*unit} {
-			in := make([][]byte, k)
-			for i := range in {
-				in[i] = make([]byte, size)
-				packet(f, i, in[i])
-				if f.FirstInvalid(in[i]) >= 0 {
-					t.Fatalf("%s: packet %d is not over the field", name, i)
-				}
-			}
-			for j := range k {
-				var row []field.Element
-				for i := range k {
-					row = append(row, a.At(i, j))
-				}
-				got := make([]byte, size)
-				apply(f.Map([][]field.Element{row}), unit, 1+j%3, [][]byte{got}, in, false)
-				if !bytes.Equal(got, directSum(a, j, size)) {
-					t.Errorf("%s, %d bytes: coded packet %d differs", name, size, j)
-				}
-			}
-		}
 	}
 }

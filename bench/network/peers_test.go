@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"volley/field"
-	"volley/matrix/matrices"
 	"volley/transport"
 	"volley/transport/local"
 )
@@ -137,53 +134,6 @@ func run(t *testing.T, k int, rank func(*thread) error) error {
 	return local.Run(t.Context(), k, func(_ context.Context, e transport.Transport) error {
 		return rank(&thread{Transport: e, m: m})
 	})
-}
-
-// TestPeers finds out which matrix each peer computes, from packets that are unit vectors:
-// symbol i of slice s of source i is 1 and all others are 0.
-func TestPeers(t *testing.T) {
-	for _, name := range []string{"2^8", "257", "babybear"} {
-		f := must(field.Parse(name))(t)
-		unit := f.SymbolBytes()
-		one := make([]byte, unit)
-		one[0] = 1 // little-endian
-		for k := 2; k <= 9; k++ {
-			a := must(matrices.Spec{Family: "random", Argument: "7"}.Build(f, k, k))(t)
-			size := k * k * unit // k slices of k symbols
-			for _, peer := range slices.Concat(peers, later, uncoded) {
-				err := run(t, k, func(r *thread) error {
-					b := &buffers{in: make([]byte, size), out: make([]byte, size), y: make([]byte, size)}
-					x := make([]byte, size)
-					for s := range k {
-						copy(x[(s*k+r.Rank())*unit:], one)
-					}
-					w := newPeerWork(r, a, r.Rank(), 2, x, b)
-					w.prepare(peer)
-					if err := w.encode(peer); err != nil {
-						return err
-					}
-					for s := range k {
-						for i := range k {
-							want := a.At(i, r.Rank())
-							if slices.Contains(uncoded, peer) { // all that was sent comes back
-								want = field.Element{}
-								if i == r.Rank() {
-									want = field.One
-								}
-							}
-							if got := field.Symbol(f, w.y[(s*k+i)*unit:]); got != want {
-								return fmt.Errorf("slice %d of rank %d takes %v from source %d, want %v", s, r.Rank(), got, i, want)
-							}
-						}
-					}
-					return nil
-				})
-				if err != nil {
-					t.Errorf("%s over %s: %v", peer, name, err)
-				}
-			}
-		}
-	}
 }
 
 // TestMeasure measures with ranks of this process, and finds that all results are right.

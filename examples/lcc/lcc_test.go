@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,8 +12,6 @@ import (
 	"volley"
 	"volley/examples/internal/elements"
 	"volley/field"
-	"volley/transport"
-	"volley/transport/local"
 )
 
 const symbols = 20
@@ -149,67 +146,6 @@ func TestLiars(t *testing.T) {
 				t.Errorf("late %v, liars %d and %d: %v", late, v, w, err)
 			}
 		}
-	}
-}
-
-// TestRetry decodes with more results after there were too few.
-func TestRetry(t *testing.T) {
-	c := newComputation(t, 2, 4, 2) // 5 of 8 needed
-	few, all := []int{1, 3, 4, 6}, []int{1, 3, 4, 6, 7}
-	err := local.Run(t.Context(), c.Processors(), func(ctx context.Context, end transport.Transport) error {
-		var shard []byte
-		if end.Rank() < c.Shards {
-			shard = c.data[end.Rank()]
-		}
-		coded, _, err := c.Encode(ctx, end, shard)
-		if err != nil || !slices.Contains(all, end.Rank()) {
-			return err
-		}
-		result := c.compute(coded)
-		if _, _, err := c.Decode(ctx, end, result, few); !errors.As(err, new(*TooFewError)) {
-			return fmt.Errorf("with %v: %v", few, err)
-		}
-		d, _, err := c.Decode(ctx, end, result, all)
-		if err == nil && d.Shard >= 0 && !bytes.Equal(d.Value, c.want[d.Shard]) {
-			return fmt.Errorf("f of shard %d is wrong", d.Shard)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-func TestErrors(t *testing.T) {
-	f, err := field.Parse("257")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct {
-		shards, groups, degree int
-		want                   string
-	}{
-		{4, 2, 2, "2 groups of 4 processors: 8 results: want 9"},
-		{16, 20, 2, "no cosets"},
-	} {
-		_, err := NewScheme(f, test.shards, test.groups, test.degree)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%d shards, %d groups: %v, want %s", test.shards, test.groups, err, test.want)
-		}
-	}
-
-	c := newComputation(t, 2, 4, 2)
-	for want, present := range map[string][]int{
-		"want numbers below 8, ascending":          {0, 1, 2, 2, 3},
-		"processor 0 is not among those present: ": {1, 2, 3, 4, 5},
-	} {
-		_, _, err := c.Decode(t.Context(), local.New(c.Processors())[0], make([]byte, 8), present)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("present %v: %v, want %s", present, err, want)
-		}
-	}
-	if _, _, err := c.Encode(t.Context(), local.New(2)[0], nil); err == nil || !strings.Contains(err.Error(), "2 processors: want 8") {
-		t.Errorf("two processors: %v", err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -14,10 +13,6 @@ import (
 
 	"volley"
 	"volley/algo"
-	"volley/sim"
-	"volley/transport"
-	"volley/transport/local"
-	"volley/verify"
 )
 
 // TestExtend compares the cells that processors end with and those that go-eth-kzg
@@ -111,65 +106,6 @@ func testBlobs() []Half {
 		}
 	}
 	return blobs
-}
-
-// TestFront checks the plans between which the model chooses, those it never takes
-// among them.
-func TestFront(t *testing.T) {
-	a, err := ExtensionMatrix()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folded, err := algo.Lookup("folded-lagrange")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ports, want := range map[int]string{1: "7/12 8/10", 2: "6/6", 4: "4/4"} {
-		front, err := Front(ports)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, p := range front {
-			cost := sim.Count(p)
-			got = append(got, fmt.Sprintf("%d/%d", cost.C1, cost.C2))
-			if notes := p.Info().Notes; len(notes) == 0 || !strings.Contains(notes[0], "coset of the multiplicative subgroup of order 64") {
-				t.Errorf("p = %d: notes %q do not name the coset", ports, notes)
-			}
-		}
-		if got := strings.Join(got, " "); got != want {
-			t.Errorf("p = %d: %s, want %s", ports, got, want)
-		}
-		problem, err := algo.NewProblem(a, ports, algo.Natural)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plans, err := folded.Plans(problem)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range plans {
-			if err := verify.Check(t.Context(), p, a); err != nil {
-				t.Errorf("p = %d: %s: %v", ports, p.Info().Parameters, err)
-			}
-		}
-	}
-}
-
-func TestExtendErrors(t *testing.T) {
-	blobs := testBlobs()[:1]
-	fr.Modulus().FillBytes(blobs[0][7][3*fr.Bytes : 4*fr.Bytes])
-	_, _, err := extendAll(t.Context(), blobs)
-	if err == nil || !strings.Contains(err.Error(), "blob 0, cell 7: element 3: ") {
-		t.Errorf("an element of %v: %v", fr.Modulus(), err)
-	}
-	err = local.Run(t.Context(), 2, func(ctx context.Context, end transport.Transport) error {
-		_, _, err := Extend(ctx, end, make([]Cell, 1))
-		return err
-	})
-	if err == nil || !strings.Contains(err.Error(), "2 processors: want 64") {
-		t.Errorf("two processors: %v", err)
-	}
 }
 
 func TestDemonstrate(t *testing.T) {

@@ -325,37 +325,50 @@ func table(t *testing.T, d *datadriven.TestData, out string) []map[string]string
 	return list
 }
 
-// means returns, from the table of volley cost, for each number of rounds above the fewest, the mean of C2 over its lower bound
-// of each algorithm, over all K that have both, and of the least of them at each K.
+// means returns, from the table of volley cost, the mean of C2 over its lower bound of each algorithm, over all K that have both, and of
+// the least of them at each K: a line each, with a number for each number of rounds above the fewest.
 func means(rows []map[string]string) string {
-	const least = "least of these"
-	sums, counts := map[string]float64{}, map[string]float64{}
+	var overs []string
+	ratios := map[string]map[string][]float64{} // by algorithm and rounds above the fewest
+	add := func(name, over string, ratio float64) {
+		if ratios[name] == nil {
+			ratios[name] = map[string][]float64{}
+		}
+		ratios[name][over] = append(ratios[name][over], ratio)
+	}
 	for _, row := range rows {
+		over := row["rounds_over"]
+		if !slices.Contains(overs, over) {
+			overs = append(overs, over)
+		}
 		bound, err := strconv.ParseFloat(row["bound_C2"], 64)
 		if err != nil || bound == 0 {
 			continue
 		}
-		add := func(name string, packets float64) {
-			name = strings.TrimSpace(row["rounds_over"] + " " + name)
-			sums[name] += packets / bound
-			counts[name]++
-		}
-		fewest := math.Inf(1)
+		least := math.Inf(1)
 		for column, cell := range row {
 			name, counted := strings.CutSuffix(column, "_C2")
 			packets, err := strconv.ParseFloat(cell, 64)
 			if counted && name != "bound" && err == nil {
-				add(name, packets)
-				fewest = min(fewest, packets)
+				add(name, over, packets/bound)
+				least = min(least, packets/bound)
 			}
 		}
-		if !math.IsInf(fewest, 1) {
-			add(least, fewest)
+		if !math.IsInf(least, 1) {
+			add("least of these", over, least)
 		}
 	}
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		fmt.Fprintf(&b, "%s %.3f\n", name, sums[name]/counts[name])
+	for _, name := range slices.Sorted(maps.Keys(ratios)) {
+		b.WriteString(name)
+		for _, over := range overs {
+			sum := 0.0
+			for _, x := range ratios[name][over] {
+				sum += x
+			}
+			fmt.Fprintf(&b, " %.3f", sum/float64(len(ratios[name][over])))
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,10 +29,7 @@ func (g *commandedGroup) file(t *testing.T, pre, post func(n int) string, option
 		text += fmt.Sprintf("  - dir: %s\n    pre: |-\n      %s\n    post: |-\n      %s\n", g.at(n)+dir, log+pre(n), log+post(n))
 	}
 	name := filepath.Join(t.TempDir(), "group.yaml")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Dir(name), 0o700); err != nil {
+	if err := cmp.Or(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -64,21 +62,19 @@ func only(node int, command string) func(int) string {
 }
 
 // eachReach runs a test over ssh, and in one process.
-func eachReach(t *testing.T, test func(t *testing.T, g *commandedGroup, run func(args ...string) result)) {
+func eachReach(t *testing.T, test func(t *testing.T, g *commandedGroup, f *fleet)) {
 	for _, remote := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ssh %v", remote), func(t *testing.T) {
 			t.Parallel()
+			f := newFleet(t)
 			g := &commandedGroup{dirs: writeNodes(t, 3, 20_000), log: t.TempDir(), at: func(int) string { return "" }}
-			run := volleyRun
 			if remote {
-				f := newFleet(t)
 				g.at = func(n int) string { return fmt.Sprintf("host%d:", n) }
-				run = func(args ...string) result {
-					defer f.ended(t)
-					return f.run(append(args, f.flags...)...)
-				}
+			} else {
+				f.flags = nil
 			}
-			test(t, g, run)
+			test(t, g, f)
+			f.ended(t)
 		})
 	}
 }
@@ -86,124 +82,93 @@ func eachReach(t *testing.T, test func(t *testing.T, g *commandedGroup, run func
 // TestCommands runs what comes before and after protect: where it succeeds and fails, and where a command does.
 func TestCommands(t *testing.T) {
 	t.Parallel()
-	eachReach(t, func(t *testing.T, g *commandedGroup, run func(args ...string) result) {
+	eachReach(t, func(t *testing.T, g *commandedGroup, f *fleet) {
 		all := func(what string) string { return fmt.Sprint([]string{what, what, what}) }
-		check := func(what string, r result, code int, logs string, parts ...string) {
+		check := func(what string, code int, logs string, parts []string, args ...string) result {
 			t.Helper()
-			if got := fmt.Sprint(g.logs(t)); r.code != code || got != logs {
+			r := f.run(append(args, f.flags...)...)
+			if got := fmt.Sprint(g.logs(t)); r.code != code || logs != "" && got != logs {
 				t.Errorf("%s: %+v, logs %s: want exit code %d, %s", what, r, got, code, logs)
 			}
-			for _, part := range parts {
-				if !strings.Contains(r.stderr+r.stdout, part) {
-					t.Errorf("%s: %+v: want %q", what, r, part)
-				}
-			}
+			wants(t, r.stderr+r.stdout, parts...)
+			return r
 		}
 		fresh := func(n int) string { return `echo "$VOLLEY_NODE" >"$VOLLEY_DIR/fresh"; echo "made it"` }
 		file := g.file(t, fresh, nothing)
-		r := run("protect", "--group", file, "--dry-run")
-		check("a dry run", r, exit.OK, all(""))
-		r = run("protect", "--group", file)
-		check("protect", r, exit.OK, all("pre protect, post protect ok"), g.dirs[1]+": pre: made it", "protected, generation 1")
+		check("a dry run", exit.OK, all(""), nil, "protect", "--group", file, "--dry-run")
+		check("protect", exit.OK, all("pre protect, post protect ok"), []string{g.dirs[1] + ": pre: made it", "protected, generation 1"}, "protect", "--group", file)
 		for n, dir := range g.dirs { // each has what pre has made, and it is protected
-			if text := string(readFile(t, filepath.Join(dir, "fresh"))); text != g.at(n)+dir+"\n" {
+			if text := string(readFile(t, dir, "fresh")); text != g.at(n)+dir+"\n" {
 				t.Errorf("%q", text)
 			}
 		}
 		for _, verb := range []string{"verify", "status", "recover"} {
-			check(verb, run(verb, "--group", file), exit.OK, all(""))
+			check(verb, exit.OK, all(""), nil, verb, "--group", file)
 		}
-		r = run("protect", "--group", file, "-q")
-		if check("quiet", r, exit.OK, all("pre protect, post protect ok")); strings.Contains(r.stderr, "made it") {
+		if r := check("quiet", exit.OK, all("pre protect, post protect ok"), nil, "protect", "--group", file, "-q"); strings.Contains(r.stderr, "made it") {
 			t.Errorf("%+v", r)
 		}
 
-		r = run("protect", "--group", g.file(t, only(1, "echo one; echo two >&2; exit 5"), nothing))
-		if r.code != exit.Failed || strings.Contains(r.stdout, "protected,") || !strings.Contains(r.stderr, "pre of "+g.at(1)+g.dirs[1]+" failed: ") || !strings.Contains(r.stderr, "exit status 5: one; two") {
-			t.Errorf("pre fails: %+v", r)
-		}
+		failing := g.file(t, only(1, "echo one; echo two >&2; exit 5"), nothing)
+		r := f.run(append([]string{"protect", "--group", failing}, f.flags...)...)
+		wants(t, r.stderr, "pre of "+g.at(1)+g.dirs[1]+" failed: ", "exit status 5: one; two")
 		for n, got := range g.logs(t) {
-			if got != "pre protect, post protect failed" && (n == 1 || got != "" && got != "post protect failed") { // others may not have begun, or not come to their first word
-				t.Errorf("node %d: %s", n, got)
+			if r.code != exit.Failed || got != "pre protect, post protect failed" && (n == 1 || got != "" && got != "post protect failed") { // others may not have begun, or not come to their first word
+				t.Errorf("node %d: %s: %+v", n, got, r)
 			}
 		}
-		r = run("status", "--group", file)
-		check("nothing was written", r, exit.OK, all(""), "generation 2, protected")
+		check("nothing was written", exit.OK, all(""), []string{"generation 2, protected"}, "status", "--group", file)
 
-		r = run("protect", "--group", g.file(t, only(1, "sleep 1000"), nothing, "command-timeout: 1s"))
-		if r.code != exit.Failed || !strings.Contains(r.stderr, "it took longer than 1s, which command-timeout of the group file sets") {
-			t.Errorf("pre takes long: %+v", r)
-		}
-		g.logs(t)
-
-		r = run("protect", "--group", g.file(t, nothing, only(2, "echo no space; exit 3")))
-		check("post fails", r, exit.Failed, all("pre protect, post protect ok"), "protected, generation 3", "post of "+g.at(2)+g.dirs[2]+" failed: ", "exit status 3: no space")
-
-		r = run("protect", "--group", g.file(t, only(0, `rm "$VOLLEY_DIR"/*kpt "$VOLLEY_DIR"/sub/* "$VOLLEY_DIR"/fresh "$VOLLEY_DIR"/empty`), nothing))
-		check("protect refuses", r, exit.Usage, all("pre protect, post protect failed"), "looks like an accident")
-		check("it changed nothing", run("recover", "--revert", "deleted", "--group", file), exit.OK, all(""))
+		late := g.file(t, only(1, "sleep 1000"), nothing, "command-timeout: 1s")
+		check("pre takes long", exit.Failed, "", []string{"it took longer than 1s, which command-timeout of the group file sets"}, "protect", "--group", late)
+		failing = g.file(t, nothing, only(2, "echo no space; exit 3"))
+		check("post fails", exit.Failed, all("pre protect, post protect ok"), []string{"protected, generation 3", "post of " + g.at(2) + g.dirs[2] + " failed: ", "exit status 3: no space"}, "protect", "--group", failing)
+		refused := g.file(t, only(0, `rm "$VOLLEY_DIR"/*kpt "$VOLLEY_DIR"/sub/* "$VOLLEY_DIR"/fresh "$VOLLEY_DIR"/empty`), nothing)
+		check("protect refuses", exit.Usage, all("pre protect, post protect failed"), []string{"looks like an accident"}, "protect", "--group", refused)
+		check("it changed nothing", exit.OK, all(""), nil, "recover", "--revert", "deleted", "--group", file)
 	})
 }
 
-// TestCommandsInterrupted ends the run, and loses its connections, while a command runs and while protect does: post runs,
-// and what pre has started is gone.
+// TestCommandsInterrupted ends the run, and loses its connections, while a command runs: post runs, and what pre has
+// started is gone.
 func TestCommandsInterrupted(t *testing.T) {
 	t.Parallel()
-	for _, remote := range []bool{false, true} {
+	eachReach(t, func(t *testing.T, g *commandedGroup, f *fleet) {
 		for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-			if !remote && s == syscall.SIGKILL { // nobody is left who could run it
+			if f.flags == nil && s == syscall.SIGKILL { // nobody is left who could run it
 				continue
 			}
-			t.Run(fmt.Sprintf("ssh %v, %v", remote, s), func(t *testing.T) {
-				t.Parallel()
-				f := newFleet(t)
-				g := &commandedGroup{dirs: writeNodes(t, 3, 20_000), log: t.TempDir(), at: func(int) string { return "" }}
-				flags := []string{}
-				if remote {
-					g.at, flags = func(n int) string { return fmt.Sprintf("host%d:", n) }, f.flags
-				}
-				file := g.file(t, func(n int) string {
-					return fmt.Sprintf("sleep 1000 & touch %s/began.%d; wait", g.log, n)
-				}, nothing)
-				p := f.command(t, append([]string{"protect", "--group", file}, flags...)...)
-				if err := p.Start(); err != nil {
-					t.Fatal(err)
-				}
-				for {
-					if list, _ := filepath.Glob(g.log + "/began.*"); len(list) == 3 {
-						break
-					}
-					time.Sleep(5 * time.Millisecond)
-				}
-				p.Process.Signal(s)
-				r := p.end(t)
-				f.ended(t)
-				if got := fmt.Sprint(g.logs(t)); r.code == exit.OK || got != "[pre protect, post protect failed pre protect, post protect failed pre protect, post protect failed]" {
-					t.Errorf("%+v, %s", r, got)
-				}
-			})
+			began := filepath.Join(g.log, "began.")
+			file := g.file(t, func(n int) string { return fmt.Sprintf("sleep 1000 & touch %s%d; wait", began, n) }, nothing)
+			p := f.command(t, append([]string{"protect", "--group", file}, f.flags...)...)
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var list []string
+			for ; len(list) < 3; time.Sleep(5 * time.Millisecond) {
+				list, _ = filepath.Glob(began + "*")
+			}
+			p.Process.Signal(s)
+			r := p.end(t)
+			f.ended(t)
+			removeAll(t, list...)
+			if got := fmt.Sprint(g.logs(t)); r.code == exit.OK || got != "[pre protect, post protect failed pre protect, post protect failed pre protect, post protect failed]" {
+				t.Errorf("%v: %+v, %s", s, r, got)
+			}
 		}
-	}
+	})
 }
 
-// TestCommandsRefused gives commands that nobody can run, and times that are none.
+// TestCommandsRefused gives times that are none, and commands where each process has a node of its own.
 func TestCommandsRefused(t *testing.T) {
 	t.Parallel()
-	dirs := writeNodes(t, 2, 100)
-	for options, want := range map[string]string{
-		"command-timeout: 0s":   "group.yaml:1: command-timeout: want a time above 0, such as 10m",
-		"command-timeout: soon": "group.yaml:1: command-timeout: want a time above 0, such as 10m",
-	} {
-		if r := volleyRun("protect", "--group", writeGroup(t, dirs, nil, options)); r.code != exit.Usage || !strings.Contains(r.stderr, want) {
-			t.Errorf("%s: %+v: want %q", options, r, want)
+	g := &commandedGroup{dirs: writeNodes(t, 2, 100), log: t.TempDir(), at: func(int) string { return "" }}
+	for _, limit := range []string{"0s", "soon"} {
+		r := volleyRun("protect", "--group", g.file(t, nothing, nothing, "command-timeout: "+limit))
+		if r.code != exit.Usage || !strings.Contains(r.stderr, "group.yaml:1: command-timeout: want a time above 0, such as 10m") {
+			t.Errorf("%s: %+v", limit, r)
 		}
 	}
-}
-
-// TestCommandsOfJobs refuses commands where each process has a node of its own.
-func TestCommandsOfJobs(t *testing.T) {
-	t.Parallel()
-	g := &commandedGroup{dirs: writeNodes(t, 2, 100), log: t.TempDir(), at: func(int) string { return "" }}
 	codes, text := newRanks(t, 2, nil, "protect", "--group", g.file(t, nothing, nothing)).do()
 	if fmt.Sprint(codes) != "[2 2]" || !strings.Contains(text, "pre and post of a member run over ssh") || fmt.Sprint(g.logs(t)) != "[ ]" {
 		t.Errorf("%v, %s", codes, text)

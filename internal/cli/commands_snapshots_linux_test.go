@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,52 +24,57 @@ func snapshotScript(t *testing.T) string {
 	return name
 }
 
-// standIns makes programs in place of those that need a kernel's help: what they take as a snapshot is a copy.
-const standIns = `cd "$1"
-cat >btrfs <<'E'
-#!/bin/sh
-case "$1 $2" in
-"subvolume snapshot") [ "$3" = -r ] && cp -a "$4" "$5" ;;
-"subvolume delete") rm -rf "$3" ;;
-*) exit 2 ;;
-esac
-E
-cat >lvcreate <<'E'
-#!/bin/sh
-[ "$1 $2 $3 $4 $5" = "--quiet --snapshot --extents 20%ORIGIN --name" ] || exit 2
-mkdir -p "$STANDIN/lv" && cp -a "$STANDIN/$7" "$STANDIN/lv/$6"
-E
-cat >mount <<'E'
-#!/bin/sh
-[ "$1 $2" = "-o ro,nouuid" ] || exit 2
-cp -a "$STANDIN/lv/${3##*/}/." "$4" && touch "$STANDIN/lv/${3##*/}.mounted"
-E
-cat >mountpoint <<'E'
-#!/bin/sh
-[ -e "$STANDIN/lv/${2##*/}.mounted" ]
-E
-cat >umount <<'E'
-#!/bin/sh
-find "$1" -mindepth 1 -delete && rm "$STANDIN/lv/${1##*/}.mounted"
-E
-cat >zfs <<'E'
-#!/bin/sh
-at=$STANDIN/${2%@*} name=${2#*@}
-case $1 in
-snapshot) mkdir -p "$at/.zfs/snapshot/$name" && find "$at" -mindepth 1 -maxdepth 1 ! -name .zfs -exec cp -a '{}' "$at/.zfs/snapshot/$name" ';' && touch -r "$at" "$at/.zfs/snapshot/$name" ;;
-destroy) rm -r "$at/.zfs/snapshot/$name" ;;
-get) [ "$*" = "get -H -o value mountpoint $6" ] && echo "$STANDIN/$6" ;;
-*) exit 2 ;;
-esac
-E
-chmod +x *
-`
+// standIn is the variable with the folder of what stands in for snapshots of the kernel: each is a copy.
+const standIn = "VOLLEY_TEST_STANDIN"
+
+func init() {
+	for _, name := range []string{"btrfs", "lvcreate", "mount", "mountpoint", "umount", "zfs"} {
+		played[name] = func(args []string) int { return standsIn(name, args) }
+	}
+}
+
+// standsIn plays a program that needs a kernel's help, of which it knows the calls that pre and post make.
+func standsIn(name string, args []string) int {
+	in := func(parts ...string) string { return filepath.Join(append([]string{os.Getenv(standIn)}, parts...)...) }
+	does := func(script string, parts ...string) int {
+		return goesOn(exec.Command("sh", append([]string{"-euc", script, "sh"}, parts...)...))
+	}
+	line, last := strings.Join(args, " "), args[len(args)-1]
+	mounted := in("lv", filepath.Base(last)+".mounted")
+	switch {
+	case name == "btrfs" && strings.HasPrefix(line, "subvolume snapshot -r "):
+		return does(`cp -a "$1" "$2"`, args[3], last)
+	case name == "btrfs" && strings.HasPrefix(line, "subvolume delete "):
+		return does(`rm -rf "$1"`, last)
+	case name == "lvcreate" && strings.HasPrefix(line, "--quiet --snapshot --extents 20%ORIGIN --name "):
+		return does(`mkdir -p "$1" && cp -a "$2" "$1/$3"`, in("lv"), in(last), args[5])
+	case name == "mount" && strings.HasPrefix(line, "-o ro,nouuid "):
+		from := in("lv", filepath.Base(args[2]))
+		return does(`cp -a "$1/." "$2" && touch "$1.mounted"`, from, last)
+	case name == "mountpoint":
+		return does(`[ -e "$1" ]`, mounted)
+	case name == "umount":
+		return does(`find "$1" -mindepth 1 -delete && rm "$2"`, last, mounted)
+	case name == "zfs" && args[0] == "get" && strings.HasPrefix(line, "get -H -o value mountpoint "):
+		return does(`echo "$1"`, in(last))
+	}
+	of, snapshot, _ := strings.Cut(last, "@")
+	volume := in(of, ".zfs/snapshot", snapshot)
+	switch {
+	case name == "zfs" && args[0] == "snapshot":
+		return does(`mkdir -p "$2" && find "$1" -mindepth 1 -maxdepth 1 ! -name .zfs -exec cp -a '{}' "$2" ';' && touch -r "$1" "$2"`, in(of), volume)
+	case name == "zfs" && args[0] == "destroy":
+		return does(`rm -r "$1"`, volume)
+	}
+	return 2
+}
 
 // A snapshotCase is nodes whose snapshots are protected.
 type snapshotCase struct {
 	kind     string
 	flags    string // of the script, behind the source
 	base     string
+	group    string // file
 	env      []string
 	source   func(n int) string // the directory with the files of a node
 	argument func(n int) string // what the script calls that
@@ -77,105 +83,90 @@ type snapshotCase struct {
 
 // test protects snapshots, which rotate, and looks that every verb reads the one that is protected.
 func (c *snapshotCase) test(t *testing.T) {
-	const nodes, files = 3, 20
 	text := fmt.Sprintf("tolerate: 1\nmeta: %s/meta\nmembers:\n", c.base)
-	var dirs []string
-	for n := range nodes {
+	for n := range 3 {
 		command := fmt.Sprintf("%s %s '%s' %s", snapshotScript(t), c.kind, c.argument(n), c.flags)
-		dirs = append(dirs, c.dir(n))
 		text += fmt.Sprintf("  - dir: %s\n    pre: |-\n      %s\n    post: |-\n      %s\n", c.dir(n), command, command)
-		for i := range files {
+		for i := range 20 {
 			rewrite(t, filepath.Join(c.source(n), fmt.Sprint("f", i)), bytes.Repeat([]byte{byte(n), byte(i)}, 500))
 		}
 	}
-	group := filepath.Join(c.base, "group.yaml")
-	rewrite(t, group, []byte(text))
-	run := func(code int, verb ...string) result {
-		t.Helper()
-		s := session.New()
-		s.Environ = append(s.Environ, c.env...)
-		r := resultIn(t.Context(), s, append(verb, "--group", group)...)
-		if r.code != code {
-			t.Fatalf("%q: %+v: want exit code %d", verb, r, code)
-		}
-		return r
-	}
-	rotated := func(what string) {
-		t.Helper()
-		for n := range nodes {
-			list, err := filepath.Glob(c.dir(n) + ".snapshots/*")
-			if err != nil || len(list) != 1 {
-				t.Fatalf("%s: node %d has %v, %v: want one snapshot", what, n, list, err)
-			}
-			if now, err := os.Readlink(c.dir(n)); err != nil || now != list[0] {
-				t.Fatalf("%s: node %d is %s, %v: want %s", what, n, now, err, list[0])
-			}
-		}
-	}
-	whole := func(what string) {
-		t.Helper()
-		if r := run(exit.OK, "verify"); strings.Contains(r.stdout, "changed") {
-			t.Errorf("%s: %+v", what, r)
-		}
-		run(exit.OK, "status")
-		if r := run(exit.OK, "recover"); !strings.Contains(r.stdout, "all nodes are whole") {
-			t.Errorf("%s: %+v", what, r)
-		}
-	}
-	run(exit.OK, "protect")
-	rotated("protected")
+	c.group = filepath.Join(c.base, "group.yaml")
+	rewrite(t, c.group, []byte(text))
+	c.run(t, exit.OK, "", "protect")
+	c.rotated(t)
 	rewrite(t, filepath.Join(c.source(1), "f0"), []byte("new"))
-	whole("with newer files in the source")
-	run(exit.OK, "protect")
-	rotated("protected again")
-	whole("protected again")
-	if text := string(readFile(t, filepath.Join(dirs[1], "f0"))); text != "new" {
+	c.whole(t)
+	c.run(t, exit.OK, "", "protect")
+	c.whole(t)
+	if text := string(readFile(t, c.dir(1), "f0")); text != "new" {
 		t.Errorf("f0 has %q", text)
 	}
 
 	// Protect refuses: the snapshot that is protected comes back.
 	shell(t, `mkdir "$2" && cp -a "$1"/f* "$2" && rm "$1"/f*`, c.source(2), c.base+"/aside")
-	run(exit.Usage, "protect")
-	rotated("refused")
-	whole("refused")
+	c.run(t, exit.Usage, "", "protect")
+	c.whole(t)
 	shell(t, `cp -a "$2"/* "$1"`, c.source(2), c.base+"/aside")
 
 	// A run that ends without post, and one that does not know: both snapshots stay until the next one is protected.
-	for _, result := range []string{"", "unknown"} {
-		line := []string{c.kind, c.argument(0)}
-		x := exec.Command(snapshotScript(t), append(line, strings.Fields(c.flags)...)...)
-		x.Env = append(append(os.Environ(), c.env...), "VOLLEY_DIR="+dirs[0], "VOLLEY_COMMAND=pre")
-		if result != "" {
-			x.Env = append(x.Env, "VOLLEY_COMMAND=post", "VOLLEY_RESULT="+result)
-		}
+	for _, ended := range [][]string{{"VOLLEY_COMMAND=pre"}, {"VOLLEY_COMMAND=post", "VOLLEY_RESULT=unknown"}} {
+		x := exec.Command(snapshotScript(t), append([]string{c.kind, c.argument(0)}, strings.Fields(c.flags)...)...)
+		x.Env = slices.Concat(os.Environ(), c.env, []string{"VOLLEY_DIR=" + c.dir(0)}, ended)
 		if out, err := x.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		if list, _ := filepath.Glob(dirs[0] + ".snapshots/volley-*"); len(list) != 2 {
+		if list, _ := filepath.Glob(c.dir(0) + ".snapshots/volley-*"); len(list) != 2 {
 			t.Fatalf("%v: want two", list)
 		}
 	}
-	run(exit.OK, "protect")
-	rotated("protected after a run without end")
+	c.run(t, exit.OK, "", "protect")
+	c.rotated(t)
 
 	// A node is lost: its files come back into its directory, and from there to where they were.
-	now, err := filepath.EvalSymlinks(dirs[1])
+	now, err := filepath.EvalSymlinks(c.dir(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := contents(t, []string{now})
-	removeAll(t, dirs[1])
-	run(exit.OK, "recover")
-	if got := contents(t, dirs[1:2]); fmt.Sprint(got) != fmt.Sprint(want) {
+	want := dataOf(t, now)
+	removeAll(t, c.dir(1))
+	c.run(t, exit.OK, "", "recover")
+	if got := dataOf(t, c.dir(1)); got != want {
 		t.Errorf("recovered %q, want %q", got, want)
 	}
-	if r := run(exit.Failed, "protect"); !strings.Contains(r.stderr, "is no symbolic link: move it away") {
-		t.Errorf("%+v", r)
+	c.run(t, exit.Failed, "is no symbolic link: move it away", "protect")
+	removeAll(t, c.dir(1))
+	c.run(t, exit.OK, "", "protect")
+	c.whole(t)
+}
+
+func (c *snapshotCase) run(t *testing.T, code int, want string, verb ...string) {
+	t.Helper()
+	s := session.New()
+	s.Environ = append(s.Environ, c.env...)
+	r := resultIn(t.Context(), s, append(verb, "--group", c.group)...)
+	if r.code != code || !strings.Contains(r.stdout+r.stderr, want) || strings.Contains(r.stdout, "changed") && verb[0] == "verify" {
+		t.Fatalf("%q: %+v: want exit code %d and %q", verb, r, code, want)
 	}
-	removeAll(t, dirs[1])
-	run(exit.OK, "protect")
-	rotated("protected after a loss")
-	whole("protected after a loss")
+}
+
+// rotated looks that each node is one snapshot.
+func (c *snapshotCase) rotated(t *testing.T) {
+	t.Helper()
+	for n := range 3 {
+		list, err := filepath.Glob(c.dir(n) + ".snapshots/*")
+		if now, err2 := os.Readlink(c.dir(n)); err != nil || err2 != nil || len(list) != 1 || now != list[0] {
+			t.Fatalf("node %d is %s of %v, %v, %v: want one snapshot", n, now, list, err, err2)
+		}
+	}
+}
+
+func (c *snapshotCase) whole(t *testing.T) {
+	t.Helper()
+	c.rotated(t)
+	c.run(t, exit.OK, "", "verify")
+	c.run(t, exit.OK, "", "status")
+	c.run(t, exit.OK, "all nodes are whole", "recover")
 }
 
 // TestSnapshotCommands protects snapshots by what deploy has for pre and post, with copies in place of snapshots.
@@ -186,8 +177,12 @@ func TestSnapshotCommands(t *testing.T) {
 			t.Parallel()
 			base := t.TempDir()
 			shell(t, `chmod 700 "$1" && mkdir -p "$1/programs" "$1"/source/0 "$1"/source/1 "$1"/source/2`, base)
-			shell(t, standIns, base+"/programs")
-			c := &snapshotCase{kind: kind, base: base, env: []string{"PATH=" + base + "/programs:" + os.Getenv("PATH"), "STANDIN=" + base}}
+			for _, name := range []string{"btrfs", "lvcreate", "mount", "mountpoint", "umount", "zfs"} {
+				if err := os.Symlink(thisProgram(t), filepath.Join(base, "programs", name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := &snapshotCase{kind: kind, base: base, env: []string{"PATH=" + base + "/programs:" + os.Getenv("PATH"), standIn + "=" + base}}
 			c.source = func(n int) string { return filepath.Join(base, "source", fmt.Sprint(n)) }
 			c.dir = func(n int) string { return filepath.Join(base, fmt.Sprint("node.", n)) }
 			switch c.argument = c.source; kind {

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -70,128 +68,64 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// A keyed host is this machine, by an sshd and a key that has a line of its own in authorized_keys.
-type keyedHost struct {
-	base string
-	port int
-}
-
-// newKeyedHost starts an sshd for each connection, as sshd itself would bind a port that is another one's by then.
-func newKeyedHost(t *testing.T) *keyedHost {
-	t.Helper()
-	if !*hosts {
-		t.Skip("without -hosts")
-	}
-	base, err := os.MkdirTemp("/tmp", "keyed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(base) })
-	shell(t, `mkdir -p /run/sshd; for key in host user; do ssh-keygen -q -t ed25519 -N "" -f "$1/$key"; done`, base)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			x, err := l.Accept()
-			if err != nil {
-				return
-			}
-			socket, _ := x.(*net.TCPConn).File()
-			x.Close()
-			c := exec.Command("/usr/sbin/sshd", "-i", "-e", "-f", "/dev/null", "-h", filepath.Join(base, "host"),
-				"-o", "AuthorizedKeysFile="+filepath.Join(base, "authorized_keys"), "-o", "StrictModes=no", "-o", "UsePAM=no", "-o", "LogLevel=ERROR", "-o", "SetEnv=SHLVL=2 "+asCommand+"=1")
-			c.Stdin, c.Stdout, c.Stderr = socket, socket, os.Stderr
-			if err := c.Start(); err != nil {
-				t.Error(err)
-			}
-			socket.Close()
-			go c.Wait()
-		}
-	}()
-	return &keyedHost{base, l.Addr().(*net.TCPAddr).Port}
-}
-
-// permit writes the line of the key.
-func (h *keyedHost) permit(t *testing.T, options string) {
-	t.Helper()
-	key := strings.TrimSpace(string(readFile(t, filepath.Join(h.base, "user.pub"))))
-	rewrite(t, filepath.Join(h.base, "authorized_keys"), []byte(options+" "+key+"\n"))
-}
-
-func (h *keyedHost) ssh() string {
-	return fmt.Sprintf("ssh -F none -p %d -i %s -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=%s", h.port, filepath.Join(h.base, "user"), filepath.Join(h.base, "known"))
-}
-
 // TestForcedCommand reaches a host by a key that may do little there, by sshd and authorized_keys: what it permits works
 // as ever, and a launch that asks for more gets nothing.
 func TestForcedCommand(t *testing.T) {
-	h := newKeyedHost(t)
-	dirs := writeNodes(t, 4, 20_000)
-	others, dirs := filepath.Join(filepath.Dir(dirs[0]), "others"), dirs[:3]
-	if err := os.Rename(dirs[0][:len(dirs[0])-1]+"3", others); err != nil {
-		t.Fatal(err)
+	f := newFarm(t, "1gbit", "a", "admin")
+	copyFile(t, filepath.Join(f.base, "volley"), f.path("a", "usr/local/bin/volley"), 0o755)
+	permit := func(flags string) {
+		line := fmt.Sprintf(`restrict,command="/usr/local/bin/volley rank %s" %s`, flags, readFile(t, f.base, "user.pub"))
+		lay(t, f.path("a", "root/.ssh/authorized_keys"), []byte(line), 0o600)
 	}
-	forced := func(flags string) string {
-		return fmt.Sprintf(`restrict,command="%s rank %s"`, thisProgram(t), flags)
+	permit("--only /data/0,/data/1,/data/2")
+	var dirs []string
+	names := ""
+	for n, dir := range []string{"0", "1", "2"} {
+		dirs = append(dirs, f.path("a", "data/"+dir))
+		lay(t, filepath.Join(dirs[n], "ckpt"), bytes.Repeat([]byte(dir), 20_000), 0o644)
+		names += " a:/data/" + dir
 	}
-	at := func(dir string) string { return "127.0.0.1:" + dir }
-	run := func(args ...string) result {
-		s := starting()
-		s.Program = thisProgram(t)
-		return resultIn(t.Context(), s, append(args, "--ssh", h.ssh())...)
-	}
-	names := []string{at(dirs[0]), at(dirs[1]), at(dirs[2])}
-	h.permit(t, forced("--only "+strings.Join(dirs, ",")))
-	want, before := contents(t, dirs), contents(t, []string{others})
-	for _, verb := range [][]string{{"protect", "--tolerate", "1"}, {"verify"}, {"status"}, {"recover"}} {
-		if verb[0] == "recover" {
+	others := f.path("a", "data/others")
+	lay(t, filepath.Join(others, "ckpt"), []byte("others'"), 0o644)
+	want, before := contents(t, dirs), dataOf(t, others)
+	for _, verb := range []string{"protect --tolerate 1", "verify", "status", "recover"} {
+		if verb == "recover" {
 			removeAll(t, dirs[1])
 		}
-		if r := run(append(verb, names...)...); r.code != exit.OK {
+		if r := f.run("volley " + verb + names); r.code != exit.OK {
 			t.Fatalf("%q: %+v", verb, r)
 		}
 	}
 	if got := contents(t, dirs); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"protect", "--tolerate", "1", names[0], names[1], at(others)}, "127.0.0.1: this key permits "},
-		{append([]string{"recover", "--file", "ckpt", "--to", at(others)}, names...), "lies elsewhere"},
-		{append([]string{"verify", "--remote-path", "copy"}, names...), "leave --remote-path copy out"},
-		{[]string{"encode", "-o", "{host}:" + others, at(dirs[0] + "/ckpt"), at(dirs[1] + "/ckpt")}, "does not run the verb encode"},
+	sent, _ := json.Marshal(launch.Start{Verb: "protect", Flags: []launch.Flag{{Name: "ssh", Value: "touch /data/others/x"}}, Paths: []string{"a:/data/0"}, Dir: "/data/0"})
+	lay(t, f.path("admin", "etc/volley/sent"), append(sent, '\n'), 0o600)
+	group := "tolerate: 1\nmembers:\n"
+	for n := range 3 {
+		group += fmt.Sprintf("  - dir: a:/data/%d\n    pre: touch /data/pre\n", n)
+	}
+	lay(t, f.path("admin", "etc/volley/group.yaml"), []byte(group), 0o600)
+	for line, want := range map[string]string{
+		"volley protect --tolerate 1 a:/data/0 a:/data/1 a:/data/others":     "a: this key permits ",
+		"volley recover --file ckpt --to a:/data/others" + names:             "lies elsewhere",
+		"volley verify --remote-path copy" + names:                           "leave --remote-path copy out",
+		"volley encode -o {host}:/data/others a:/data/0/ckpt a:/data/1/ckpt": "does not run the verb encode",
+		"volley protect --group group.yaml":                                  "does not run pre and post",
+		"ssh a volley rank <sent; false":                                     `"End":{"Text":"this key`, // somebody else has written the launch
+		"ssh a touch /data/others/x":                                         "this key starts volley for ranks alone",
 	} {
-		if r := run(c.args...); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, c.want) {
-			t.Errorf("%q: %+v: want %q", c.args, r, c.want)
+		if r := f.run(line); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, want) {
+			t.Errorf("%s: %+v: want %q", line, r, want)
 		}
 	}
-	// Somebody else has written the launch, or types a command.
-	sent, _ := json.Marshal(launch.Start{Verb: "protect", Flags: []launch.Flag{{Name: "ssh", Value: "touch " + others + "/x"}}, Paths: []string{"a:" + dirs[0]}, Dir: dirs[0]})
-	for command, want := range map[string]string{"volley rank": `"End":{"Text":"this key`, "touch " + others + "/x": "this key starts volley for ranks alone"} {
-		c := exec.Command("sh", "-c", h.ssh()+" 127.0.0.1 '"+command+"'")
-		c.Stdin = bytes.NewReader(append(sent, '\n'))
-		if said, _ := c.CombinedOutput(); !strings.Contains(string(said), want) {
-			t.Errorf("%s: %s", command, said)
-		}
-	}
-	if got := contents(t, []string{others}); !slices.Equal(got, before) {
+	if got := dataOf(t, others); got != before {
 		t.Errorf("%q, want %q", got, before)
 	}
-
-	// Commands run where the key permits them alone.
-	g := &commandedGroup{dirs: dirs, log: t.TempDir(), at: func(int) string { return "127.0.0.1:" }}
-	file := g.file(t, nothing, nothing)
-	if r := run("protect", "--group", file); r.code != exit.Usage || !strings.Contains(r.stderr, "does not run pre and post") || fmt.Sprint(g.logs(t)) != "[  ]" {
-		t.Errorf("%+v", r)
-	}
-	h.permit(t, forced("--only "+filepath.Dir(dirs[0])+" --allow-commands"))
-	if r := run("protect", "--group", file); r.code != exit.OK || strings.Count(fmt.Sprint(g.logs(t)), "post protect ok") != 3 {
-		t.Errorf("%+v", r)
+	permit("--only /data --allow-commands")
+	r := f.run("volley protect --group group.yaml")
+	if _, err := os.Stat(f.path("a", "data/pre")); r.code != exit.OK || err != nil {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -38,10 +38,8 @@ func TestExclude(t *testing.T) {
 		readFile(t, dirs[1], name)
 	}
 
-	// A file that is excluded later is none that was deleted by accident.
-	rewrite(t, filepath.Join(dirs[0], "ckpt"), []byte("more"))
-	removeAll(t, filepath.Join(dirs[0], "empty"))
-	expect(t, exit.OK, "protect --tolerate 2 --dry-run -v", dirs, `deleted: "empty"`, `changed: "ckpt"`, "1 changed, 1 deleted")
+	// What is excluded later was not deleted by accident.
+	removeAll(t, filepath.Join(dirs[0], "ckpt"), filepath.Join(dirs[0], "empty"), filepath.Join(dirs[0], "sub"))
 	expect(t, exit.OK, "protect --tolerate 2 --exclude ckpt --exclude sub --exclude empty", dirs)
 	reported := func(flags ...string) (r group.ProtectReport) {
 		text := mustRun(t, slices.Concat([]string{"protect", "--tolerate", "2", "--json"}, flags, dirs)...)

@@ -12,10 +12,7 @@ import (
 	"volley/algo"
 	"volley/internal/cli/session"
 
-	codedpkg "volley/coded"
-	"volley/coded/manifest"
 	"volley/internal/exit"
-	"volley/internal/fuzzlimit"
 	"volley/internal/selection"
 )
 
@@ -85,29 +82,4 @@ func quick(args []string) bool {
 	}
 	return few("processors", 3, 12) && few("sinks", 1, 12) && few("ports", 3, selection.LargestK) &&
 		few("rounds-over", 3, selection.LargestK) && few("repeat", 1, 10)
-}
-
-// FuzzDecodeManifest checks that no manifest makes decode panic, or write
-// anything when it fails.
-func FuzzDecodeManifest(f *testing.F) {
-	for _, text := range []string{
-		`{"format":"volley-manifest","version":1,"field":"2^8","matrix":{"family":"random:1"},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":8,"files":[{"name":"coded.0","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}],"inputs":[{"name":"a","processor":0,"bytes":1,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}]}`,
-		`{"format":"volley-manifest","version":1,"field":"3","matrix":{"family":"vandermonde","points":[{"name":"alpha","values":["2"]}]},"processors":1,"symbol_bytes":1,"symbols_per_packet":1,"bits_per_symbol":0,"files":[{"name":"coded.0","processor":0,"bytes":1,"sha256":""}],"inputs":[{"name":"a","processor":0}]}`,
-	} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		defer fuzzlimit.Hold(t, len(text))()
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, manifest.FileName), string(text))
-		write(t, filepath.Join(dir, "coded.0"), "x")
-		if m, err := codedpkg.ReadManifest(filepath.Join(dir, manifest.FileName)); err != nil || m.Processors > 4 {
-			return
-		}
-		out := filepath.Join(dir, "out")
-		r := volleyRun("decode", "-o", out, dir)
-		if _, err := os.Lstat(out); (err == nil) != (r.code == exit.OK) {
-			t.Errorf("exit %d, %v: %s", r.code, err, r.stderr)
-		}
-	})
 }

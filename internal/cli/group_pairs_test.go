@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,9 +23,7 @@ import (
 	"volley/transport/transporttest"
 )
 
-var groupPairs = flag.Int("group.pairs", 1, "how often each pair of verbs is run at once on one group: once in one process, else in two")
-
-const pairBytes = 60_000 // in a file of a group
+var groupPairs = flag.Int("group.pairs", 1, "how often pairs of verbs are run at once on one group, as jobs; more than once: all that there are")
 
 // A program is a run of the command line as a process of its own.
 type program struct {
@@ -103,9 +100,7 @@ func newPairGroup(t *testing.T, size int, protected bool) *pairGroup {
 	if protected {
 		mustRun(t, g.with("protect", "--tolerate", "2")...)
 	}
-	if out, err := exec.Command("cp", "-a", g.base, g.saved).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	copyTree(t, g.base, g.saved)
 	g.whole = g.data(t)
 	return g
 }
@@ -134,9 +129,7 @@ func (g *pairGroup) restore(t *testing.T) {
 	if err := os.RemoveAll(g.base); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cp", "-a", g.saved, g.base).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	copyTree(t, g.saved, g.base)
 }
 
 // befall does to the group what the names of verbs say, and returns the data that it is to
@@ -255,150 +248,41 @@ func isBusy(t *testing.T, when string, r result, other pairVerb, pid int) bool {
 	return true
 }
 
-// checkPair fails unless exactly one of two that were run at once has won, or both, where
-// they only read or did not overlap. It reports whether one found the other there.
-func checkPair(t *testing.T, when string, verbs [2]pairVerb, results [2]result, pids [2]int) bool {
-	t.Helper()
-	busy := 0
-	for i, r := range results {
-		switch {
-		case isBusy(t, when, r, verbs[1-i], pids[1-i]):
-			busy++
-		case !slices.Contains(verbs[i].codes, r.code):
-			t.Fatalf("%s: %s: %+v", when, verbs[i].name, r)
-		}
-	}
-	if busy == 2 || busy > 0 && verbs[0].reads && verbs[1].reads {
-		t.Fatalf("%s: %d found the other one there: %+v", when, busy, results)
-	}
-	return busy > 0
-}
-
-// TestGroupPairs runs any two verbs at once on one group: of two that do not only read, one
-// wins, the other says who has it, and the group is whole.
-func TestGroupPairs(t *testing.T) {
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	g := newPairGroup(t, pairBytes, true)
-	for i, a := range pairVerbs {
-		for _, b := range pairVerbs[i:] {
-			t.Run(a.name+" with "+b.name, func(t *testing.T) { g.testPair(t, rng, a, b) })
-		}
-	}
-}
-
-// testPair runs both as often as was asked for.
-func (g *pairGroup) testPair(t *testing.T, rng *rand.Rand, verbs ...pairVerb) {
-	names := verbs[0].name + " " + verbs[1].name
-	met := 0
-	for time := range *groupPairs {
-		when := fmt.Sprintf("time %d", time)
-		g.restore(t)
-		want := g.befall(t, names)
-		results, pids := g.atOnce(t, rng, [2]pairVerb(verbs))
-		if checkPair(t, when, [2]pairVerb(verbs), results, pids) {
-			met++
-		}
-		done := !strings.Contains(names, toChange) && !strings.Contains(names, "first")
-		for i, v := range verbs {
-			done = done || v.protects(results[i])
-			if v.args[0] == "recover" && !v.reads && results[i].code == exit.OK {
-				g.check(t, when, want)
-			}
-		}
-		g.complete(t, when, rng, want, done)
-	}
-	t.Logf("%d times, %d of them met", *groupPairs, met)
-}
-
-// atOnce runs both at once, or the second one a little later.
-func (g *pairGroup) atOnce(t *testing.T, rng *rand.Rand, verbs [2]pairVerb) (results [2]result, pids [2]int) {
-	t.Helper()
-	if *groupPairs == 1 { // one after the other is begun, in this process
-		var wg sync.WaitGroup
-		for _, j := range rng.Perm(2) {
-			args := g.with(verbs[j].args...)
-			pids[j] = os.Getpid()
-			wg.Go(func() { results[j] = volleyRun(args...) })
-		}
-		wg.Wait()
-		return results, pids
-	}
-	order := rng.Perm(2)
-	var programs [2]*program
-	for i, j := range order {
-		programs[j] = newProgram(t, g.with(verbs[j].args...)...)
-		if err := programs[j].Start(); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 && rng.IntN(2) == 0 {
-			time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
-		}
-	}
-	var wg sync.WaitGroup
-	for j, p := range programs {
-		pids[j] = p.Process.Pid
-		wg.Go(func() { results[j] = p.end(t) })
-	}
-	wg.Wait()
-	return results, pids
-}
-
-// TestGroupFirstPairs protects for the first time twice at once, and with verify.
-func TestGroupFirstPairs(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
-	g := newPairGroup(t, pairBytes, false)
-	first := pairVerb{name: "first protect", args: []string{"protect", "--tolerate", "2"}, codes: []int{0}}
-	for _, b := range []pairVerb{
-		first,
-		{name: "verify", args: []string{"verify"}, reads: true, codes: []int{0, 3}},
-		{name: "protect --dry-run", args: []string{"protect", "--tolerate", "2", "--dry-run"}, reads: true, codes: []int{0}},
-		{name: "recover", args: []string{"recover"}, codes: []int{exit.OK, exit.Absent}},
-	} {
-		t.Run(b.name, func(t *testing.T) { g.testPair(t, rng, first, b) })
-	}
-}
-
-// TestGroupBusy stops each verb while it holds its locks: the other one is refused then, or
-// succeeds where both only read. Status answers. The one that was stopped ends as if nothing had been.
+// TestGroupBusy stops verbs while they hold their locks: others are refused then and say by whom, or succeed where both only
+// read. Status answers. The one that was stopped ends as if nothing had been. With the flag all verbs meet all.
 func TestGroupBusy(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := newPairGroup(t, 300_000, true)
-	some := func(v pairVerb, names ...string) bool { return *groupPairs > 1 || slices.Contains(names, v.name) } // group has all
+	some := func(v pairVerb, names ...string) bool { return *groupPairs > 1 || slices.Contains(names, v.name) }
 	for _, a := range pairVerbs {
 		if !some(a, "protect changed", "verify", "recover lost") {
 			continue
 		}
 		g.restore(t)
-		names := a.name
-		want := g.befall(t, names)
+		want := g.befall(t, a.name)
 		p := g.stopped(t, a)
+		pid := p.Process.Pid
 		for _, b := range pairVerbs {
-			if strings.Contains(b.name, " ") && !b.reads {
-				continue // the same verb
-			}
-			if !some(b, "protect", "verify", "status") {
+			when := fmt.Sprintf("%s with %s that is stopped", b.name, a.name)
+			if !some(b, "protect", "verify", "status") || strings.Contains(b.name, " ") && !b.reads {
 				continue
 			}
-			when := fmt.Sprintf("%s with %s that is stopped", b.name, a.name)
 			other := newProgram(t, g.with(b.args...)...)
 			if err := other.Start(); err != nil {
 				t.Fatal(err)
 			}
 			r := other.end(t)
-			if a.reads && b.reads {
-				if !slices.Contains(b.codes, r.code) {
-					t.Errorf("%s: %+v", when, r)
-				}
-			} else if b.name == "status" {
-				if who := saysWho(a, p.Process.Pid).FindStringSubmatch(r.stdout); !slices.Contains(b.codes, r.code) || who == nil || who[1] == "" && runtime.GOOS == "linux" {
-					t.Errorf("%s: %+v", when, r)
-				}
-			} else if !isBusy(t, when, r, a, p.Process.Pid) && !(b.args[0] == "protect" && strings.Contains(r.stderr, "node.0: no such directory")) {
+			ok := slices.Contains(b.codes, r.code)
+			switch {
+			case a.reads && b.reads:
+			case b.name == "status":
+				who := saysWho(a, pid).FindStringSubmatch(r.stdout)
+				ok = ok && who != nil && (who[1] != "" || runtime.GOOS != "linux")
+			default:
+				ok = isBusy(t, when, r, a, pid) || b.args[0] == "protect" && strings.Contains(r.stderr, "node.0: no such directory")
+			}
+			if !ok {
 				t.Errorf("%s: %+v", when, r)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -70,6 +71,10 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	checkWidth(t, "volley", main)
+	headings := regexp.MustCompile(`(?m)^(\w+ )?[Ff]lags:.*`).FindAllString(mustRun(t, "encode", "--help"), -1)
+	if got, want := strings.Join(headings, " "), "Flags: Override flags: Matrix flags: Plan flags: Run flags: More flags: volley help tuning, volley help ranks Global Flags:"; got != want {
+		t.Errorf("the flags of encode are in groups %s, want %s", got, want)
+	}
 	wants(t, mustRun(t), "encode")
 	wants(t, mustRun(t, "--version"), "volley version")
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -10,12 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
 	"volley/internal/exit"
 )
 
@@ -24,110 +25,87 @@ var (
 	hostSeed   = flag.Uint64("hosts.seed", 0, "what TestHostFaults draws from (default: the time)")
 )
 
-// A trial is a run between hosts to which something happens.
-type trial struct {
-	*lab
-	rng   *rand.Rand
-	verb  string
-	limit time.Duration // that a run takes
-	dirs  []string      // of the members, each on a small disk of its own
-	host  int           // to which it happens
-	other int           // another one
-	cmd   *exec.Cmd
-	done  chan struct{} // the run has ended
-	code  int
+const (
+	trialTimeout = 3 * time.Second
+	trialRate    = "200mbit"
+	trialBytes   = 2_000_000 // of a host, about
+)
 
-	changed int  // which of both is new, or is lost
-	stale   bool // the other one has an old generation
+// A trial is a run between hosts a to d to which something happens.
+type trial struct {
+	*farm
+	rng  *rand.Rand
+	host int // to which it happens
+	run  *exec.Cmd
+	done chan struct{} // the run has ended
 }
 
-// A hostFault is what happens to a host. Those of begin come at a random moment of the run, and those of
-// before are there when it begins. Both return what ends them, or nil.
+// A hostFault is what happens to a host, at a random moment of the run, or before. It returns what ends it, or nil.
 type hostFault struct {
-	name          string
-	before, begin func(t *testing.T, x *trial) (end func())
-	lasts         time.Duration // at most; 0: as long as the run
-	names         bool          // an error of the run names the host
-	survives      bool          // the run does not fail
+	name     string
+	begin    func(x *trial) (end func())
+	before   bool
+	lasts    time.Duration // at most; 0: as long as the run
+	want     string        // an error of the run matches it; HOST: the host
+	survives bool          // the run does not fail
 }
 
 var hostFaults = []hostFault{
-	{name: "a rank is killed", names: true, begin: func(t *testing.T, x *trial) func() {
-		if pid := x.rank(x.host); pid > 0 {
-			syscall.Kill(pid, syscall.SIGKILL)
+	{name: "none", survives: true, begin: func(*trial) func() { return nil }},
+	{name: "a rank is killed", want: "HOST", begin: func(x *trial) func() { return x.signal(x.rank(), syscall.SIGKILL) }},
+	{name: "the launch is killed", begin: func(x *trial) func() { return x.signal(x.run.Process.Pid, syscall.SIGKILL) }},
+	{name: "the launch is interrupted", want: "interrupted", begin: func(x *trial) func() { return x.signal(x.run.Process.Pid, syscall.SIGINT) }},
+	{name: "a session is killed", want: "HOST", begin: func(x *trial) func() {
+		if pid := x.rank(); pid > 0 {
+			x.signal(parentOf(x.T, pid), syscall.SIGKILL)
 		}
 		return nil
 	}},
-	{name: "the launch is killed", begin: func(t *testing.T, x *trial) func() {
-		x.cmd.Process.Kill()
-		return nil
+	{name: "a rank is stopped, and goes on", want: "HOST", lasts: 3 * trialTimeout, begin: func(x *trial) func() {
+		pid := x.rank()
+		x.signal(pid, syscall.SIGSTOP)
+		return func() { x.signal(pid, syscall.SIGCONT) }
 	}},
-	{name: "the launch is interrupted", begin: func(t *testing.T, x *trial) func() {
-		x.cmd.Process.Signal(os.Interrupt)
-		return nil
-	}},
-	{name: "an sshd is killed", names: true, begin: func(t *testing.T, x *trial) func() {
-		if pid := x.rank(x.host); pid > 0 {
-			syscall.Kill(parentOf(t, pid), syscall.SIGKILL)
-		}
-		x.sshd[x.host].Process.Kill()
-		x.sshd[x.host].Wait()
-		return func() { x.serve(t, x.host) }
-	}},
-	{name: "a rank is stopped, and goes on", names: true, lasts: 3 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
-		pid := x.rank(x.host)
-		if pid == 0 {
-			return nil
-		}
-		syscall.Kill(pid, syscall.SIGSTOP)
-		return func() { syscall.Kill(pid, syscall.SIGCONT) }
-	}},
-	{name: "a host is cut off from the others", names: true, lasts: 3 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
-		return x.cut(t, labHosts, true, true)
-	}},
-	{name: "a host is cut off from the others and the launch", names: true, lasts: 3 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
-		return x.cut(t, labHosts+1, true, true)
-	}},
-	{name: "a host is cut off in one direction", names: true, lasts: 3 * trialTimeout, begin: func(t *testing.T, x *trial) func() {
+	{name: "a host is cut off from the others", want: "HOST", lasts: 3 * trialTimeout, begin: func(x *trial) func() { return x.cut(4, true, true) }},
+	{name: "a host is cut off from the others and the launch", want: "HOST", lasts: 3 * trialTimeout, begin: func(x *trial) func() { return x.cut(5, true, true) }},
+	{name: "a host is cut off in one direction", want: "HOST", lasts: 3 * trialTimeout, begin: func(x *trial) func() {
 		out := x.rng.IntN(2) == 0
-		return x.cut(t, labHosts+x.rng.IntN(2), out, !out)
+		return x.cut(4+x.rng.IntN(2), out, !out)
 	}},
-	{name: "a link is slow", survives: true, begin: func(t *testing.T, x *trial) func() {
+	{name: "a link is slow", survives: true, begin: func(x *trial) func() {
 		rate := func(rate string) {
-			x.in(t, x.host, "tc", "qdisc", "replace", "dev", "eth0", "root", "handle", "1:", "tbf", "rate", rate, "burst", "25000", "limit", "33554432")
+			x.at(x.host, "tc", "qdisc", "replace", "dev", "eth0", "root", "handle", "1:", "tbf", "rate", rate, "burst", "25000", "limit", "33554432")
 		}
 		rate("20mbit")
 		return func() { rate(trialRate) }
 	}},
-	{name: "a disk is full", names: true, before: func(t *testing.T, x *trial) func() {
-		disk := filepath.Dir(x.dirs[x.host])
-		var is syscall.Statfs_t
-		if err := syscall.Statfs(disk, &is); err != nil {
-			t.Fatal(err)
-		}
-		size := func(bytes int64) {
-			if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, fmt.Sprint("size=", bytes)); err != nil {
-				t.Error(err)
-			}
-		}
-		size(int64(is.Blocks-is.Bfree)*int64(is.Bsize) + x.rng.Int64N(trialSize))
-		return func() { size(trialDisk) }
+	{name: "a disk is full", before: true, want: "HOST", begin: func(x *trial) func() {
+		var disk syscall.Statfs_t
+		syscall.Statfs(x.dir(x.host), &disk)
+		size := func(bytes int64) { x.at(x.host, "mount", "-o", fmt.Sprint("remount,size=", bytes), "/data") }
+		size(int64(disk.Blocks-disk.Bfree)*int64(disk.Bsize) + x.rng.Int64N(trialBytes))
+		return func() { size(64 << 20) }
+	}},
+	{name: "a firewall drops packets in one direction", before: true, survives: true, begin: func(x *trial) func() { return x.deaf(2, 0) }},
+	{name: "a firewall drops packets", before: true, want: `rank \d \((a|c)\), at 10\.78\.0\.\d:\d+, is gone or cannot be reached from rank \d \((a|c)\), .*; if it runs, open TCP port \d+ of 10\.78\.0\.\d for 10\.78\.0\.\d; with --port 7000-7063 `, begin: func(x *trial) func() {
+		first, second := x.deaf(2, 0), x.deaf(0, 2)
+		return func() { first(); second() }
 	}},
 }
 
-const (
-	trialTimeout = 3 * time.Second
-	trialRate    = "200mbit"
-	trialSize    = 2_000_000 // of a member, about
-	trialDisk    = 64 << 20
-)
+func (x *trial) signal(pid int, s syscall.Signal) func() {
+	if pid > 0 {
+		syscall.Kill(pid, s)
+	}
+	return nil
+}
 
-// rank returns the process of the rank at a host, for which it waits, or 0 if the run ends before.
-func (x *trial) rank(host int) int {
+// rank returns the process of the rank at the host, for which it waits, or 0 if the run ends before.
+func (x *trial) rank() int {
 	for {
 		for _, pid := range x.ranks() {
 			env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-			if bytes.Contains(env, fmt.Appendf(nil, " 10.78.0.%d 22\x00", host+1)) { // SSH_CONNECTION
+			if bytes.Contains(env, fmt.Appendf(nil, " 10.78.0.%d 22\x00", x.host+1)) { // SSH_CONNECTION
 				return pid
 			}
 		}
@@ -139,26 +117,28 @@ func (x *trial) rank(host int) int {
 	}
 }
 
-// in runs a command in a host.
-func (x *trial) in(t *testing.T, host int, args ...string) {
-	t.Helper()
-	if out, err := exec.Command(x.script, append([]string{"exec", fmt.Sprint(host)}, args...)...).CombinedOutput(); err != nil {
-		t.Errorf("%s: %v: %s", args, err, out)
+func (x *trial) dir(host int) string { return x.path(x.names[host], "data") }
+
+// at runs a command at a host.
+func (x *trial) at(host int, args ...string) {
+	x.Helper()
+	if out, err := x.in(context.Background(), x.names[host], args...).CombinedOutput(); err != nil {
+		x.Errorf("%s: %v: %s", args, err, out)
 	}
 }
 
 // cut has what the host sends to the first n others, or what these send to it, go to nobody.
-func (x *trial) cut(t *testing.T, n int, out, in bool) (end func()) {
+func (x *trial) cut(n int, out, in bool) (end func()) {
 	set := func(address string) {
-		way := func(from, to int, mac string) {
-			x.in(t, from, "ip", "neigh", "replace", fmt.Sprintf("10.78.0.%d", to+1), "lladdr", mac, "dev", "eth0", "nud", "permanent")
+		way := func(from, to int) {
+			x.at(from, "ip", "neigh", "replace", fmt.Sprintf("10.78.0.%d", to+1), "lladdr", fmt.Sprintf(address, to), "dev", "eth0", "nud", "permanent")
 		}
 		for k := range n {
 			if k != x.host && out {
-				way(x.host, k, fmt.Sprintf(address, k))
+				way(x.host, k)
 			}
 			if k != x.host && in {
-				way(k, x.host, fmt.Sprintf(address, x.host))
+				way(k, x.host)
 			}
 		}
 	}
@@ -166,205 +146,161 @@ func (x *trial) cut(t *testing.T, n int, out, in bool) (end func()) {
 	return func() { set("02:00:00:00:00:%02x") } // the lab's
 }
 
-// fill gives a member a file of its own.
-func (x *trial) fill(t *testing.T, k int, name string) {
-	t.Helper()
-	content := make([]byte, trialSize/2+k*7)
+// deaf has a host drop what another one sends to any port but that of ssh.
+func (x *trial) deaf(host, from int) (end func()) {
+	rule := func(do string) {
+		x.at(host, "iptables", "-w", do, "INPUT", "-s", fmt.Sprintf("10.78.0.%d", from+1), "-p", "tcp", "--syn", "!", "--dport", "22", "-j", "DROP")
+	}
+	rule("-A")
+	return func() { rule("-D") }
+}
+
+// fill gives a host a file of its own.
+func (x *trial) fill(host int, name string) {
+	content := make([]byte, trialBytes/2+host*7)
 	rand.NewChaCha8([32]byte{byte(x.rng.Uint32()), byte(x.rng.Uint32())}).Read(content)
-	lay(t, filepath.Join(x.dirs[k], name), content, 0o644)
+	lay(x.T, filepath.Join(x.dir(host), name), content, 0o644)
 }
 
-func (x *trial) files(t *testing.T) (list []map[string]string) {
-	for _, dir := range x.dirs {
-		list = append(list, filesOf(t, dir))
+// lose empties the disk of a host.
+func (x *trial) lose(host int) {
+	for _, name := range listDir(x.T, x.dir(host)) {
+		removeAll(x.T, filepath.Join(x.dir(host), name))
 	}
-	return list
 }
 
-// arguments returns a verb and its flags.
-func arguments(verb string) []string {
-	args := []string{verb, "--timeout", fmt.Sprint(trialTimeout)}
-	if verb == "protect" {
-		args = append(args, "--tolerate", "2")
+// volley returns the command line of a verb, with the hosts in any order.
+func (x *trial) volley(verb string, flags ...string) string {
+	line := append([]string{"exec", "volley", verb}, flags...)
+	for _, k := range x.rng.Perm(4) {
+		line = append(line, x.names[k]+":/data")
 	}
-	return args
+	return strings.Join(line, " ")
 }
 
 // TestHostFaults has faults at random moments of protect, recover and verify between hosts. After each nothing
 // is left running, the group has its old or its new generation, whatever may be lost comes back, an error
 // has named the host, and the next run works.
 func TestHostFaults(t *testing.T) {
-	if !*hosts {
-		t.Skip("without -hosts")
+	f := newFarm(t, trialRate, "a", "b", "c", "d", "admin")
+	for _, name := range f.names[:4] {
+		copyFile(t, filepath.Join(f.base, "volley"), f.path(name, "usr/local/bin/volley"), 0o755)
 	}
-	seed := *hostSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
+	seed := cmp.Or(*hostSeed, uint64(time.Now().UnixNano()))
 	t.Logf("-hosts.seed %d", seed)
-	base := t.TempDir()
-	var dirs []string
-	for k := range labHosts {
-		disk := filepath.Join(base, fmt.Sprint("disk.", k))
-		if err := cmp.Or(os.Mkdir(disk, 0o755), syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprint("size=", trialDisk))); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { syscall.Unmount(disk, 0) })
-		dirs = append(dirs, filepath.Join(disk, "node"))
-	}
-	l := newLab(t, trialRate, "0")
-	limits := map[string]time.Duration{} // how long a run takes
-	for i, f := range append([]hostFault{{name: "none", survives: true}}, hostFaults...) {
-		t.Run(f.name, func(t *testing.T) {
-			runs, failed := 0, 0
+	limit := time.Second // that a run takes
+	for i, fault := range hostFaults {
+		t.Run(fault.name, func(t *testing.T) {
 			for n := range *hostTrials {
-				verbs := []string{"protect", "recover", "verify"}
-				rng := rand.New(rand.NewPCG(seed, uint64(i)<<32+uint64(n)))
-				if f.name != "none" {
-					verbs = verbs[rng.IntN(5)/2:][:1]
-				} else if n > 0 {
-					break
+				x := &trial{farm: f, rng: rand.New(rand.NewPCG(seed, uint64(i)<<32+uint64(n)))}
+				x.host = x.rng.IntN(4)
+				verb := []string{"protect", "protect", "recover", "recover", "verify"}[x.rng.IntN(5)]
+				if strings.Contains(fault.name, "firewall") { // as long as no rank has the other's connection
+					verb = "protect"
 				}
-				for _, verb := range verbs {
-					x := &trial{lab: l, rng: rng, dirs: dirs, verb: verb, limit: limits[verb]}
-					took := x.run(t, f)
-					if runs++; x.code != exit.OK {
-						failed++
-					}
-					if f.name == "none" {
-						limits[verb] = took
-					}
+				begun := time.Now()
+				x.try(t, fault, verb, limit)
+				if fault.name == "none" {
+					limit = time.Since(begun) / 2
 				}
 			}
-			t.Logf("of %d runs %d failed", runs, failed)
 		})
 	}
 }
 
-// run makes a group, runs the verb with the fault, and checks what comes of it. It returns how long the run took.
-func (x *trial) run(t *testing.T, f hostFault) (took time.Duration) {
+// try makes a group, runs the verb with the fault, and checks what comes of it.
+func (x *trial) try(t *testing.T, fault hostFault, verb string, limit time.Duration) {
 	t.Helper()
-	want, was := x.prepare(t)
-	var names []string
-	for k, dir := range x.dirs {
-		names = append(names, fmt.Sprintf("10.78.0.%d:%s", k+1, dir))
+	var dirs []string
+	for k := range 4 {
+		x.lose(k)
+		x.fill(k, "ckpt")
+		x.fill(k, "sub/b")
+		dirs = append(dirs, x.dir(k))
 	}
-	x.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	begun := time.Now()
-	said := x.strike(t, f, names)
-	took = time.Since(begun)
+	if r := x.farm.run(x.volley("protect", "--tolerate", "2")); r.code != exit.OK {
+		t.Fatalf("%+v", r)
+	}
+	was := filesOf(t, dirs[x.host])
+	switch verb {
+	case "protect":
+		x.fill(x.host, "ckpt")
+	case "recover":
+		x.lose(x.host)
+	}
+	var want []map[string]string
+	for _, dir := range dirs {
+		want = append(want, filesOf(t, dir))
+	}
+	if verb == "recover" {
+		want[x.host] = was
+	}
+	flags := map[string][]string{"protect": {"--tolerate", "2"}}[verb]
+	if !strings.Contains(fault.name, "firewall") { // which the kernel takes longer to tell
+		flags = append(flags, "--timeout", trialTimeout.String())
+	}
+	code, said := x.strike(t, fault, x.volley(verb, flags...), limit)
 	fail := func(format string, args ...any) {
 		t.Helper()
-		t.Fatalf("%s at host 10.78.0.%d, changed 10.78.0.%d, stale %v: exit code %d after %v: %s\n%s",
-			x.verb, x.host+1, x.changed+1, x.stale, x.code, took, fmt.Sprintf(format, args...), said)
+		t.Fatalf("%s at host %s: exit code %d: %s\n%s", verb, x.names[x.host], code, fmt.Sprintf(format, args...), said)
 	}
-	if x.code != exit.OK && f.survives {
-		fail("want success")
+	match := regexp.MustCompile(strings.ReplaceAll(fault.want, "HOST", `\b`+x.names[x.host]+`\b`))
+	if code != exit.OK && (fault.survives || !match.MatchString(said)) || code == exit.OK && strings.Contains(fault.name, "firewall") && !fault.survives {
+		fail("want success: %v, or %v", fault.survives, match)
 	}
-	if x.code != exit.OK && f.names && !strings.Contains(said, fmt.Sprintf("10.78.0.%d", x.host+1)) {
-		fail("the host is not named")
+	x.lose((x.host + 1) % 4)
+	if r := x.farm.run(x.volley("recover", "--revert", "changed")); r.code != exit.OK {
+		fail("another host is lost, and recover: %+v", r)
 	}
-	lose := []int{x.other}
-	switch {
-	case x.verb == "verify":
-		lose = []int{x.host, x.other}
-	case x.stale:
-		lose = nil
-	case x.changed == x.other:
-		lose = []int{x.host}
-	}
-	for _, k := range lose {
-		removeAll(t, x.dirs[k])
-	}
-	if r := volleyRun(append([]string{"recover", "--revert", "changed"}, x.dirs...)...); r.code != exit.OK {
-		fail("lost %v, and recover: %+v", lose, r)
-	}
-	for k, got := range x.files(t) {
-		old := x.verb == "protect" && x.code != exit.OK && k == x.changed && maps.Equal(got, was) // the old generation
-		if !maps.Equal(got, want[k]) && !old {
-			fail("lost %v: host 10.78.0.%d has other files", lose, k+1)
+	for k, dir := range dirs {
+		old := verb == "protect" && k == x.host && code != exit.OK && maps.Equal(filesOf(t, dir), was)
+		if got := filesOf(t, dir); !maps.Equal(got, want[k]) && !old {
+			fail("host %s has %v, want %v", x.names[k], got, want[k])
 		}
 	}
-	if next := x.lab.run(t, arguments("protect"), names...); next.code != exit.OK {
-		fail("the next run: %+v", next)
+	if r := x.farm.run(x.volley("protect", "--tolerate", "2")); r.code != exit.OK {
+		fail("the next run: %+v", r)
 	}
-	return took
 }
 
-// prepare makes a group of which the verb is run. It returns what the hosts are to have, and what the one had that has changed.
-func (x *trial) prepare(t *testing.T) (want []map[string]string, was map[string]string) {
-	t.Helper()
-	x.host = x.rng.IntN(labHosts)
-	x.other = (x.host + 1 + x.rng.IntN(labHosts-1)) % labHosts
-	x.changed = []int{x.host, x.other}[x.rng.IntN(2)]
-	x.stale = x.verb == "recover" && x.changed == x.host && x.rng.IntN(2) == 0
-	for k, dir := range x.dirs {
-		removeAll(t, dir)
-		x.fill(t, k, "ckpt")
-		x.fill(t, k, "sub/b")
-	}
-	protect := append([]string{"protect", "--tolerate", "2"}, x.dirs...)
-	mustRun(t, protect...)
-	if other := x.dirs[x.other]; x.stale {
-		copyTree(t, other, other+".old")
-		x.fill(t, x.host, "ckpt")
-		mustRun(t, protect...)
-		removeAll(t, other)
-		if err := os.Rename(other+".old", other); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want = x.files(t)
-	was = want[x.changed]
-	switch x.verb {
-	case "protect":
-		x.fill(t, x.changed, "ckpt")
-		want = x.files(t)
-	case "recover":
-		removeAll(t, x.dirs[x.changed])
-	}
-	return want, was
-}
-
-// strike runs the verb with the fault, before its limit, and returns what the run says.
-func (x *trial) strike(t *testing.T, f hostFault, names []string) string {
+// strike runs the operator's command with the fault, within the limit.
+func (x *trial) strike(t *testing.T, fault hostFault, command string, limit time.Duration) (code int, said string) {
 	t.Helper()
 	end := func() {}
-	set := func(undo func()) {
-		if undo != nil {
+	begin := func() {
+		if undo := fault.begin(x); undo != nil {
 			end = sync.OnceFunc(undo)
 		}
 	}
-	defer func() { end() }()
-	if f.before != nil {
-		set(f.before(t, x))
+	if fault.before {
+		begin()
 	}
-	x.cmd, x.done = x.command(t, arguments(x.verb), names...), make(chan struct{})
-	var said bytes.Buffer
-	x.cmd.Stdout, x.cmd.Stderr = &said, &said
-	if err := x.cmd.Start(); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	x.run, x.done = x.in(ctx, "admin", "bash", "-c", command), make(chan struct{})
+	var text bytes.Buffer
+	x.run.Stdout, x.run.Stderr = &text, &text
+	if err := x.run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { x.cmd.Wait(); close(x.done) }()
-	if f.begin != nil {
-		most := x.limit * 3 / 4
+	go func() { x.run.Wait(); close(x.done) }()
+	if !fault.before {
 		if x.rng.IntN(2) == 0 { // not while ssh logs in
-			x.rank(x.host)
-			most = x.limit / 4
+			x.rank()
+			limit /= 3
 		}
-		time.Sleep(time.Duration(x.rng.Int64N(int64(most))))
-		set(f.begin(t, x))
-		if f.lasts > 0 {
-			select {
-			case <-x.done:
-			case <-time.After(time.Duration(x.rng.Int64N(int64(f.lasts)))):
-			}
-			end()
+		time.Sleep(time.Duration(x.rng.Int64N(int64(limit))))
+		begin()
+	}
+	if fault.lasts > 0 {
+		select {
+		case <-x.done:
+		case <-time.After(time.Duration(x.rng.Int64N(int64(fault.lasts)))):
 		}
+		end()
 	}
 	<-x.done
 	end()
-	x.ended(t)
-	x.code = x.cmd.ProcessState.ExitCode()
-	return said.String()
+	x.ended()
+	return x.run.ProcessState.ExitCode(), text.String()
 }

@@ -12,7 +12,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -20,106 +19,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
-	"volley/internal/disk"
 	"volley/internal/exit"
 )
 
 var hostileNodes = flag.Int("hostile.nodes", 30, "nodes that TestHostileNode damages")
 
-// A hostileNode is a node of a group whose owner may do anything in it.
-type hostileNode struct {
-	hostile
-	others string // the directory of another node
-}
-
-// paths returns everything that the node has.
-func (h *hostileNode) paths() []string {
-	list := []string{".volley/lock", ".volley/pending.3", ".volley/tmp-0", ".volley/tmp-generation.1", ".volley/tmp-stage", ".volley/replaced"}
-	filepath.WalkDir(h.dir, func(path string, _ fs.DirEntry, err error) error {
-		if rel, _ := filepath.Rel(h.dir, path); err == nil && rel != "." {
-			list = append(list, rel)
-		}
-		return nil
-	})
-	return list
-}
-
-// within reports whether a path lies in a directory that no link leads to.
-func within(path string) bool {
-	up := filepath.Dir(path)
-	info, err := os.Lstat(up)
-	real, err2 := filepath.EvalSymlinks(up)
-	return err == nil && info.IsDir() && err2 == nil && real == up
-}
-
-// attack does one thing to one name.
-func (h *hostileNode) attack() {
-	names := h.paths()
-	name := names[h.IntN(len(names))]
-	path := filepath.Join(h.dir, name)
-	if !within(path) {
-		return // it leads elsewhere already, where this test is not to write
-	}
-	what := h.IntN(16)
-	h.did = append(h.did, fmt.Sprintf("%s: %d", name, what))
-	text := contentOf(path)
-	put := func(text []byte) {
-		os.RemoveAll(path)
-		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
-			f.Write(text)
-			f.Close()
-		}
-	}
-	switch what {
-	case 0, 1:
-		if len(text) > 0 {
-			text[h.IntN(len(text))] ^= byte(1 + h.IntN(255))
-			put(text)
-		}
-	case 2:
-		put(text[:h.IntN(len(text)+1)])
-	case 3:
-		put(append(text, make([]byte, h.IntN(1<<h.IntN(18)))...))
-	case 4:
-		os.RemoveAll(path)
-	case 5:
-		to := filepath.Join(h.dir, names[h.IntN(len(names))])
-		if within(to) {
-			os.Rename(path, to)
-		}
-	case 6, 7:
-		os.RemoveAll(path)
-		os.Symlink([]string{"/dev/zero", h.outside, filepath.Dir(h.outside), "nowhere", "..", ".", h.others, h.others + "/ckpt", h.others + "/.volley", h.others + "/.volley/generation.2", h.others + "/.volley/generation.2/parity", "sub"}[h.IntN(12)], path)
-	case 8:
-		os.RemoveAll(path)
-		syscall.Mkfifo(path, 0o666)
-	case 9:
-		os.RemoveAll(path)
-		os.Mkdir(path, 0o777)
-	case 10:
-		os.RemoveAll(path)
-		os.Link([]string{h.outside, h.others + "/ckpt", h.others + "/.volley/generation.2/parity"}[h.IntN(3)], path)
-	case 11:
-		put(nil)
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-			os.Truncate(path, 1<<(20+h.IntN(20)))
-		}
-	case 12:
-		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 && disk.Linked(info) == (disk.FileID{}) {
-			os.Chmod(path, []fs.FileMode{0, 0o777, 0o777 | fs.ModeSetuid | fs.ModeSetgid, 0o777 | fs.ModeSticky}[h.IntN(4)])
-		}
-	default:
-		h.forge()
-	}
-}
-
 const manifestName = "manifest.json"
 
 // seal writes a file that ends with a line which tells of damage.
-func (h *hostileNode) seal(name string, document any) {
+func (h *hostile) seal(name string, document any) {
 	text, err := json.Marshal(document)
 	if err != nil {
 		h.t.Fatal(err)
@@ -129,7 +39,7 @@ func (h *hostileNode) seal(name string, document any) {
 	os.WriteFile(path, fmt.Appendf(text, "\n{\"sha256\":\"%x\"}\n", sha256.Sum256(text)), 0o600)
 }
 
-func (h *hostileNode) read(name string) (document map[string]any) {
+func (h *hostile) read(name string) (document map[string]any) {
 	text, _, _ := strings.Cut(string(contentOf(filepath.Join(h.dir, name))), "\n")
 	if json.Unmarshal([]byte(text), &document) != nil {
 		return nil
@@ -153,7 +63,7 @@ func unpacked(stored []byte) []byte {
 
 // forge changes a manifest or a record, so that what it has of digests is right, and gives the
 // generation another number at times.
-func (h *hostileNode) forge() {
+func (h *hostile) forgeNode() {
 	const of = ".volley/generation.2/"
 	if !within(filepath.Join(h.dir, of, manifestName)) {
 		return
@@ -251,7 +161,11 @@ func TestHostileNode(t *testing.T) {
 	codes := map[int]int{}
 	for seed := *hostileSeed; seed < *hostileSeed+uint64(*hostileNodes) && !t.Failed(); seed++ {
 		m.shell("rm -rf n1; cp -a kept n1")
-		h := &hostileNode{hostile{Rand: rand.New(rand.NewPCG(seed, 2)), t: t, dir: m.dirs[1], outside: filepath.Join(elsewhere, "secret")}, m.dirs[2]}
+		h := &hostile{Rand: rand.New(rand.NewPCG(seed, 2)), t: t, dir: m.dirs[1], hole: 1 << 39, names: []string{".volley/lock", ".volley/pending.3", ".volley/tmp-0", ".volley/tmp-generation.1", ".volley/tmp-stage", ".volley/replaced"}}
+		h.forge, h.targets = h.forgeNode, []string{"/dev/zero", elsewhere + "/secret", elsewhere, "nowhere", "..", ".", "sub"}
+		for _, name := range []string{"", "/ckpt", "/.volley", "/.volley/generation.2", "/.volley/generation.2/parity"} {
+			h.targets = append(h.targets, m.dirs[2]+name)
+		}
 		for range 1 + h.IntN(4) {
 			h.attack()
 		}

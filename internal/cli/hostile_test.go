@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"flag"
@@ -22,6 +21,7 @@ import (
 
 	codedpkg "volley/coded"
 	"volley/coded/manifest"
+	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/fuzzlimit"
 )
@@ -98,12 +98,15 @@ func snapshot(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A hostile is someone who may write into a directory of coded files.
+// A hostile is someone who may do anything in a directory.
 type hostile struct {
 	*rand.Rand
 	t       *testing.T
-	dir     string // of coded files
-	outside string // the path of a file elsewhere
+	dir     string   // of coded files, or a node
+	names   []string // of more than what it has
+	targets []string // of links
+	hole    int64    // the most bytes of one
+	forge   func()   // changes documents so that their digests are right
 	did     []string
 }
 
@@ -123,44 +126,79 @@ func contentOf(path string) []byte {
 	return text
 }
 
-// damage does one thing to one file.
-func (h *hostile) damage() {
-	names := append(listDir(h.t, h.dir), ".volley-lock", ".volley-left", "coded.0.1")
-	name := names[h.IntN(len(names))]
-	path := filepath.Join(h.dir, name)
-	text := contentOf(path)
-	what := h.IntN(10)
-	h.did = append(h.did, fmt.Sprintf("%s: %d", name, what))
-	put := func(text []byte) { os.Remove(path); os.WriteFile(path, text, 0o666) }
-	at := func(n int) int { return h.IntN(max(1, n)) }
-	switch what {
-	case 0, 1: // bytes
-		for range 1 + h.IntN(3) {
-			if len(text) > 0 {
-				text[at(len(text))] ^= byte(1 + h.IntN(255))
-			}
+// paths returns everything that the directory has.
+func (h *hostile) paths() []string {
+	list := slices.Clone(h.names)
+	filepath.WalkDir(h.dir, func(path string, _ fs.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(h.dir, path); err == nil && rel != "." {
+			list = append(list, rel)
 		}
-		put(text)
+		return nil
+	})
+	return list
+}
+
+// within reports whether a path lies in a directory that no link leads to.
+func within(path string) bool {
+	up := filepath.Dir(path)
+	info, err := os.Lstat(up)
+	real, err2 := filepath.EvalSymlinks(up)
+	return err == nil && info.IsDir() && err2 == nil && real == up
+}
+
+// attack does one thing to one name.
+func (h *hostile) attack() {
+	names := h.paths()
+	name := names[h.IntN(len(names))]
+	path, to := filepath.Join(h.dir, name), filepath.Join(h.dir, names[h.IntN(len(names))])
+	if !within(path) {
+		return // it leads elsewhere already, where this test is not to write
+	}
+	what := h.IntN(16)
+	h.did = append(h.did, fmt.Sprintf("%s: %d", name, what))
+	text := contentOf(path)
+	put := func(text []byte) {
+		os.RemoveAll(path)
+		if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
+			f.Write(text)
+			f.Close()
+		}
+	}
+	if what > 3 && what < 11 && what != 5 {
+		os.RemoveAll(path)
+	}
+	switch what {
+	case 0, 1:
+		if len(text) > 0 {
+			text[h.IntN(len(text))] ^= byte(1 + h.IntN(255))
+			put(text)
+		}
 	case 2:
-		put(text[:at(len(text))])
+		put(text[:h.IntN(len(text)+1)])
 	case 3:
-		put(slices.Concat(text, bytes.Repeat([]byte{byte(h.IntN(256))}, h.IntN(1<<h.IntN(20)))))
-	case 4:
-		os.Remove(path)
+		put(append(text, make([]byte, h.IntN(1<<h.IntN(18)))...))
+	case 4: // it is removed
 	case 5:
-		os.Rename(path, filepath.Join(h.dir, names[h.IntN(len(names))]))
-	case 6:
-		os.Remove(path)
-		os.Symlink([]string{"/dev/zero", h.outside, "nowhere", name, names[0], "..", h.outside + ".new"}[h.IntN(7)], path)
-	case 7:
-		os.Remove(path)
-		if h.IntN(2) == 0 {
-			syscall.Mkfifo(path, 0o666)
-		} else {
-			os.Mkdir(path, 0o777)
+		if within(to) {
+			os.Rename(path, to)
+		}
+	case 6, 7:
+		os.Symlink(h.targets[h.IntN(len(h.targets))], path)
+	case 8:
+		syscall.Mkfifo(path, 0o666)
+	case 9:
+		os.Mkdir(path, 0o777)
+	case 10:
+		os.Link(h.targets[h.IntN(len(h.targets))], path)
+	case 11:
+		put(nil)
+		os.Truncate(path, h.hole>>h.IntN(20))
+	case 12:
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink == 0 && disk.Linked(info) == (disk.FileID{}) {
+			os.Chmod(path, []fs.FileMode{0, 0o777, 0o777 | fs.ModeSetuid | fs.ModeSetgid, 0o777 | fs.ModeSticky}[h.IntN(4)])
 		}
 	default:
-		h.edit()
+		h.forge()
 	}
 }
 
@@ -239,33 +277,25 @@ func TestHostile(t *testing.T) {
 		{in}, {"--field", "257", "--matrix", "file:" + a, in}, {"--field", "babybear", "--matrix", "vandermonde", "--sinks", "6", in},
 		{"--field", "17", "--matrix", "dft", "--order", "any", "--model", "paper", "--beta", "0", in},
 	} {
-		base := filepath.Join(root, fmt.Sprint("base", i))
-		mustRun(t, append([]string{"encode", "-o", base}, flags...)...)
-		bases = append(bases, base)
+		bases = append(bases, filepath.Join(root, fmt.Sprint("base", i)))
+		mustRun(t, append([]string{"encode", "-o", bases[i]}, flags...)...)
 	}
-	want := map[string]int{}
+	var want []string
 	for _, p := range packets {
-		want[string(p)]++
+		want = append(want, string(p))
 	}
+	slices.Sort(want)
 	decoded := 0
 	for seed := *hostileSeed; seed < *hostileSeed+uint64(*hostileRuns) && !t.Failed(); seed++ {
-		h := &hostile{Rand: rand.New(rand.NewPCG(seed, 1)), t: t}
-		box := filepath.Join(root, "box")
-		if err := os.RemoveAll(box); err != nil {
-			t.Fatal(err)
-		}
-		elsewhere := filepath.Join(box, "elsewhere")
-		h.dir, h.outside = filepath.Join(box, "coded"), filepath.Join(elsewhere, "secret")
+		rng, box := rand.New(rand.NewPCG(seed, 1)), filepath.Join(root, "box")
+		removeAll(t, box)
+		h, outside := &hostile{Rand: rng, t: t, dir: filepath.Join(box, "coded"), names: []string{".volley-lock", ".volley-left", "coded.0.1"}}, filepath.Join(box, "elsewhere", "secret")
+		h.targets, h.forge = []string{"/dev/zero", outside, "nowhere", "coded.0", "..", outside + ".new"}, h.edit
 		base := h.IntN(len(bases))
-		if err := os.CopyFS(h.dir, os.DirFS(bases[base])); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(elsewhere, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		write(t, h.outside, "nobody else's")
+		lay(t, outside, []byte("nobody else's"), 0o666)
+		copyTree(t, bases[base], h.dir)
 		for range 1 + h.IntN(3) {
-			h.damage()
+			h.attack()
 		}
 		back := filepath.Join(box, "back")
 		args := []string{"decode", "-o", back, h.dir}
@@ -274,42 +304,29 @@ func TestHostile(t *testing.T) {
 				args = append(args, filepath.Join(in, fmt.Sprintf("packet.%02d", k)))
 			}
 		}
-		before, coded, inputs := snapshot(t, elsewhere), snapshot(t, h.dir), snapshot(t, in)
+		all := func() []map[string]string {
+			return []map[string]string{snapshot(t, filepath.Dir(outside)), snapshot(t, h.dir), snapshot(t, in)}
+		}
+		before := all()
 		r := soon(t, args...)
-		fail := func(format string, args ...any) {
-			t.Helper()
-			t.Errorf("-hostile.seed %d -hostile.runs 1: base %d, %q: exit %d: %s\n%s", seed, base, h.did, r.code, r.stderr, fmt.Sprintf(format, args...))
-		}
-		if r.code < 0 || r.code > exit.Wrong {
-			fail("no such code")
-		}
-		if strings.ContainsFunc(strings.ReplaceAll(r.stderr, "\n", ""), func(c rune) bool { return c < ' ' }) {
-			fail("it writes control characters")
-		}
-		if !maps.Equal(snapshot(t, elsewhere), before) || !maps.Equal(snapshot(t, in), inputs) {
-			fail("files elsewhere are others: %v", snapshot(t, elsewhere))
-		}
-		if now := snapshot(t, h.dir); !maps.Equal(now, coded) {
-			fail("the coded files are others: %v", now)
-		}
+		var got []string
 		for _, name := range listDir(t, box) {
 			if !slices.Contains([]string{"back", "coded", "elsewhere"}, name) {
-				fail("there is %s", name)
+				t.Errorf("there is %s", name)
 			}
 		}
-		if r.code != exit.OK {
-			if _, err := os.Lstat(back); err == nil {
-				fail("there is an output: %v", listDir(t, back))
+		if _, err := os.Lstat(back); err == nil {
+			for _, name := range listDir(t, back) {
+				got = append(got, string(readFile(t, back, name)))
 			}
-			continue
 		}
-		decoded++
-		got := map[string]int{}
-		for _, name := range listDir(t, back) {
-			got[string(readFile(t, back, name))]++
-		}
-		if !maps.Equal(got, want) {
-			fail("other inputs come back")
+		slices.Sort(got)
+		switch now := all(); {
+		case r.code < exit.OK || r.code > exit.Wrong, strings.ContainsFunc(strings.ReplaceAll(r.stderr, "\n", ""), func(c rune) bool { return c < ' ' }),
+			r.code == exit.OK && !slices.Equal(got, want), r.code != exit.OK && got != nil, !slices.EqualFunc(now, before, maps.Equal):
+			t.Errorf("-hostile.seed %d -hostile.runs 1: base %d, %q: exit %d: %s\ndecoded %q; elsewhere, coded files and inputs are\n%v, and were\n%v", seed, base, h.did, r.code, r.stderr, got, now, before)
+		case r.code == exit.OK:
+			decoded++
 		}
 	}
 	t.Logf("%d directories, of which %d were decoded", *hostileRuns, decoded)

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -39,8 +38,8 @@ const (
 
 // asSSH is ssh for tests: every host is this machine, but for dead, which does not answer, mute, which loses the
 // connection at once, hangs, which never starts what it is to, old, which has another version, deaf, which nobody can
-// connect to, eager, which tells how far it is, unasked, and apart, whose processes do not end with the connection. For
-// hosts asks… ssh asks the user, who is asked one thing at a time.
+// connect to, and apart, whose processes do not end with the connection. For hosts asks… ssh asks the user, who is asked
+// one thing at a time.
 func asSSH(args []string) int {
 	i := slices.Index(args, "--")
 	if i < 0 { // as a user types it
@@ -48,7 +47,7 @@ func asSSH(args []string) int {
 	}
 	host, asks := args[i+1], os.Getenv(asksVariable)
 	c := exec.Command("sh", "-c", args[i+2])
-	c.Stdin, c.Stdout, c.Dir = os.Stdin, os.Stdout, cmp.Or(os.Getenv(homeVariable), "/")
+	c.Stdin, c.Dir = os.Stdin, cmp.Or(os.Getenv(homeVariable), "/")
 	fails := func(text string) int { fmt.Fprintln(os.Stderr, text); return 255 }
 	note := func() {
 		if f, err := os.OpenFile(filepath.Join(asks, "asked"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
@@ -88,9 +87,7 @@ func asSSH(args []string) int {
 	case host == "apart":
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	case host == "deaf":
-		c.Stdout = changed{regexp.MustCompile(`("Listen":"[^"]*:)[0-9]*"`), `${1}1"`}
-	case host == "eager":
-		c.Stdout = changed{regexp.MustCompile(`(?m)^(.*"Hello".*)$`), "$1\n{\"Done\":1,\"More\":1}"}
+		c.Stdout = deafened{}
 	default:
 		os.Chdir(c.Dir)
 		syscall.Exec(c.Path, c.Args, os.Environ())
@@ -100,19 +97,19 @@ func asSSH(args []string) int {
 
 // goesOn runs a command, and returns its exit code.
 func goesOn(c *exec.Cmd) int {
+	if c.Stdout == nil {
+		c.Stdout = os.Stdout
+	}
 	c.Stderr, c.WaitDelay = os.Stderr, time.Second // of what is told after its end
 	c.Run()
 	return c.ProcessState.ExitCode()
 }
 
-// changed prints lines, each of which comes whole, as others.
-type changed struct {
-	line *regexp.Regexp
-	to   string
-}
+// deafened prints lines, each of which comes whole, with a port at which nobody listens.
+type deafened struct{}
 
-func (x changed) Write(text []byte) (int, error) {
-	_, err := os.Stdout.Write(x.line.ReplaceAll(text, []byte(x.to)))
+func (deafened) Write(text []byte) (int, error) {
+	_, err := os.Stdout.Write(regexp.MustCompile(`("Listen":"[^"]*:)[0-9]*"`).ReplaceAll(text, []byte(`${1}1"`)))
 	return len(text), err
 }
 
@@ -521,20 +518,6 @@ func TestLaunchStopped(t *testing.T) {
 	f.must(t, of("verify")...)
 }
 
-// TestLaunchUnasked has hosts tell how far they are, and nobody has asked.
-func TestLaunchUnasked(t *testing.T) {
-	t.Parallel()
-	f, args := newFleet(t), []string{}
-	for _, dir := range writeNodes(t, 3, 1000) {
-		args = append(args, "eager:"+dir)
-	}
-	f.must(t, slices.Concat([]string{"protect", "--tolerate", "1"}, f.flags, args)...)
-	if text := f.must(t, slices.Concat([]string{"verify"}, f.flags, args)...); !strings.Contains(text, "whole") {
-		t.Error(text)
-	}
-	f.ended(t)
-}
-
 // TestLaunchKilled kills at random moments a rank of a launch, its ssh or the launch itself, or interrupts
 // it: nothing is left running, and the group is as testKilled wants it.
 func TestLaunchKilled(t *testing.T) {
@@ -569,31 +552,6 @@ func TestLaunchKilled(t *testing.T) {
 		}
 		return r.code != exit.OK
 	})
-}
-
-// TestLaunchGone starts a rank by hand: it ends when its standard input does, whatever it does.
-func TestLaunchGone(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	for _, said := range []string{"", "{}\n", `{"Args":["verify","/none"]}` + "\n" + `{"Rank":0,"Size":2,"Bind":"127.0.0.1","Advertise":"127.0.0.1"}` + "\n" + `["127.0.0.1:1","127.0.0.1:2"]` + "\n", "[\n", strings.Repeat("x", 2<<20)} {
-		p := f.command(t, launch.Verb)
-		in, err := p.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-		in.Write([]byte(said))
-		time.Sleep(20 * time.Millisecond)
-		if err := in.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-			t.Fatal(err)
-		}
-		if r := p.end(t); r.code == -1 || strings.Contains(r.stderr, "goroutine") {
-			t.Errorf("%.40q: %+v", said, r)
-		}
-	}
-	f.ended(t)
 }
 
 // secretOf matches the secret in what a rank is told.

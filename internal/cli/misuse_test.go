@@ -26,7 +26,6 @@ type misused struct {
 	dirs []string
 	base string
 	user *syscall.Credential // who runs volley; nil: who runs the test
-	env  []string
 }
 
 // misuse makes k nodes, each with files of up to size bytes.
@@ -66,7 +65,6 @@ func (m *misused) command(args ...string) *program {
 		p.Path = filepath.Join(filepath.Dir(m.base), "volley")
 		p.SysProcAttr = &syscall.SysProcAttr{Credential: m.user}
 	}
-	p.Env = append(p.Env, m.env...)
 	return p
 }
 
@@ -79,7 +77,7 @@ func (m *misused) volley(code int, args []string, wants ...string) string {
 // run runs volley on the nodes: in this process, unless another program or user is to.
 func (m *misused) run(args ...string) result {
 	m.Helper()
-	if *misuseProgram == "" && m.user == nil && m.env == nil {
+	if *misuseProgram == "" && m.user == nil {
 		return volleyRun(append(args, m.dirs...)...)
 	}
 	p := m.command(args...)
@@ -154,140 +152,144 @@ func (m *misused) asNobody() {
 	}))
 }
 
-// TestMisuse does to groups what happens to them: each is a way in which data was lost once,
-// or a run failed that had not to.
+var protect2 = []string{"protect", "--tolerate", "2"}
+
+// misuses are ways in which data was lost once, or a run failed that had not to. They get four nodes that are protected,
+// and what is there.
+var misuses = map[string]func(m *misused, want []string){
+	"everything deleted, or encrypted": func(m *misused, want []string) {
+		m.shell("rm -rf n1/*")
+		m.volley(exit.Usage, protect2, "node.1 has 0 of 4 files", "recover the files first", "--accept deleted")
+		m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
+		m.same(want, 0, 1, 2, 3)
+		m.shell("rm n1/ckpt; : > n1/sub/b")
+		m.volley(exit.Usage, protect2, "node.1 has 2 of 4 files")
+		m.volley(exit.OK, append(protect2, "--accept", "deleted", "--json"), `"deleted_files": 2,`)
+		m.shell("for i in 1 2 3 4 5 6 7 8 9; do for n in n0 n1 n2 n3; do echo $i >$n/doc$i; done; done")
+		m.protect()
+		m.shell("for f in n1/doc?; do echo locked >$f; done")
+		m.volley(exit.Usage, protect2, "node.1 has other content in 9 of 12 files", `"doc3"`, "--accept changed")
+		m.volley(exit.OK, append(protect2, "--accept", "deleted,changed"), "9 files changed since the last run")
+	},
+	"all on one disk": func(m *misused, _ []string) {
+		const note = "all nodes are on one disk"
+		m.protect("note: "+note, "protected, generation 2")
+		m.volley(exit.Wrong, append(protect2, "--strict"), "note: "+note, "generation 3", "volley: more nodes than may be lost are in one place: "+note)
+		m.volley(exit.OK, append(protect2, "--json"), `"hosts": [`, `"devices": [`, note)
+	},
+	"a node rolled back and written to": func(m *misused, _ []string) {
+		m.shell("cp -a n0 old; echo new >> n0/ckpt; head -c 50000 /dev/urandom > n0/sub/b; rm n0/sub/c; echo n > n0/new; echo new >> n2/ckpt")
+		m.protect("generation 2")
+		want := m.data()
+		m.shell("rm -r n0; mv old n0")
+		m.volley(exit.Wrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
+		m.volley(exit.Usage, protect2, "node.0")
+		m.shell("echo mine > n0/sub/b")
+		m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "left as it is: 1 changed file; recover --revert changed ")
+		if is := m.content("n0/sub/b"); is != "mine\n" {
+			m.Errorf("%.20q", is)
+		}
+		m.same(want, 1, 2, 3)
+		m.volley(exit.OK, []string{"recover", "--revert", "changed"})
+		m.shell("rm -f n0/sub/c") // what was deleted since is a new file
+		m.same(want, 0)
+		m.volley(exit.OK, []string{"verify"})
+	},
+	"two nodes of two generations": func(m *misused, _ []string) {
+		m.shell("rm -r n?/.volley")
+		m.dirs = m.dirs[:2]
+		m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
+		m.shell("cp -a n1 old; echo new > n0/ckpt; echo new > n1/ckpt")
+		m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
+		want := m.data()
+		m.shell("rm -r n1; mv old n1")
+		for _, args := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "1"}} {
+			m.volley(exit.Usage, args, "node.0 has generation 2", "node.1 has generation 1", "--believe")
+		}
+		m.volley(exit.OK, []string{"recover", "--believe", "0"})
+		m.same(want, 0, 1)
+		m.volley(exit.OK, []string{"verify"})
+	},
+	"a directory that may not be written to": func(m *misused, _ []string) {
+		m.asNobody()
+		m.shell("chmod 0500 n0/sub; chmod 0400 n0/sub/b")
+		m.Cleanup(func() { m.shell("chmod -R u+w n0") })
+		m.protect()
+		want := m.data()
+		m.shell("chmod 0700 n0/sub; rm n0/sub/b; chmod 0500 n0/sub")
+		m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
+		m.same(want, 0, 1, 2, 3)
+		m.shell("chmod -R u+w n0; rm -rf n0; mkdir n0; chmod 0777 n0") // root's, as where a disk is mounted
+		m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, map[bool]string{true: "mode not restored: operation not permitted"}[m.user != nil])
+		if now := filesOf(m.T, m.dirs[0]); len(now) != 4 {
+			m.Errorf("%v", now)
+		}
+		m.volley(exit.OK, []string{"verify"})
+	},
+	"a node that cannot be read": func(m *misused, want []string) {
+		m.asNobody()
+		m.shell("chmod 000 n1")
+		m.volley(exit.Wrong, []string{"verify"}, "node 1  failing", "node 0  whole", "give another, empty directory in its place")
+		m.shell("rm -rf n3; mkdir n3; chown --reference n2 n3")
+		m.volley(exit.Wrong, []string{"recover"}, "node.1 cannot be read")
+		for _, name := range []string{"ckpt", "sub/b", "sub/c"} {
+			m.content("n3/" + name)
+		}
+		m.shell("mkdir n9; chown --reference n2 n9")
+		m.dirs[1] = filepath.Join(m.base, "node.9")
+		m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
+		m.same(want, 0, 2)
+		if now := filesOf(m.T, m.dirs[1]); len(now) != 4 {
+			m.Error(now)
+		}
+		m.shell("chmod 700 n1")
+	},
+	"files that cannot be read": func(m *misused, want []string) {
+		m.asNobody()
+		m.shell("chmod 000 n1/sub n2/.volley/generation.1/parity n0/ckpt; rm n3/ckpt")
+		m.volley(exit.Wrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied", "run it as who may read what permission denies")
+		m.command("recover", "--revert", "deleted").Run()
+		m.content("n3/ckpt")
+		m.shell("chmod 755 n1/sub; chmod 644 n0/ckpt; chmod 600 n2/.volley/generation.*/parity; chmod 000 n1/.volley; rm n3/ckpt")
+		m.volley(exit.Wrong, []string{"recover", "--revert", "deleted"}, "node.1 cannot be read")
+		m.content("n3/ckpt")
+		m.shell("chmod 700 n1/.volley")
+		m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
+		m.same(want, 0, 1, 2, 3)
+		m.volley(exit.OK, []string{"verify"})
+	},
+	"something else in the place of a node": func(m *misused, want []string) {
+		m.asNobody()
+		m.shell("mv n1 away")
+		for _, x := range []struct {
+			do, says string
+			code     int
+		}{
+			{"ln -s away n1", "", exit.OK},
+			{"ln -s node.2/sub n1", "lies in", exit.Usage},
+			{"ln -s node.1 n1", "node.1 cannot be read", exit.Wrong},
+			{"ln -s nowhere n1", "node.1 cannot be read", exit.Wrong},
+			{"mkfifo n1", "node.1 is not a directory", exit.Usage},
+		} {
+			m.shell(x.do)
+			before, _ := os.Lstat(m.dirs[1])
+			m.volley(x.code, []string{"verify"})
+			m.volley(x.code, []string{"recover"}, x.says)
+			if after, err := os.Lstat(m.dirs[1]); err != nil || !os.SameFile(before, after) {
+				m.Errorf("%s: it is another one: %v", x.do, err)
+			}
+			m.same(want, 0, 2, 3)
+			m.shell("rm n1")
+		}
+		m.shell("mv away n1")
+		m.same(want, 1)
+	},
+}
+
+// TestMisuse does to groups what happens to them.
 func TestMisuse(t *testing.T) {
 	t.Parallel()
-	tolerate2 := []string{"protect", "--tolerate", "2"}
-	for name, do := range map[string]func(m *misused, want []string){
-		"everything deleted, or encrypted": func(m *misused, want []string) {
-			m.shell("rm -rf n1/*")
-			m.volley(exit.Usage, tolerate2, "node.1 has 0 of 4 files", "recover the files first", "--accept deleted")
-			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
-			m.same(want, 0, 1, 2, 3)
-			m.shell("rm n1/ckpt; : > n1/sub/b")
-			m.volley(exit.Usage, tolerate2, "node.1 has 2 of 4 files")
-			m.volley(exit.OK, append(tolerate2, "--accept", "deleted", "--json"), `"deleted_files": 2,`)
-			m.shell("for i in 1 2 3 4 5 6 7 8 9; do for n in n0 n1 n2 n3; do echo $i >$n/doc$i; done; done")
-			m.protect()
-			m.shell("for f in n1/doc?; do echo locked >$f; done")
-			m.volley(exit.Usage, tolerate2, "node.1 has other content in 9 of 12 files", `"doc3"`, "--accept changed")
-			m.volley(exit.OK, append(tolerate2, "--accept", "deleted,changed"), "9 files changed since the last run")
-		},
-		"all on one disk": func(m *misused, _ []string) {
-			const note = "all nodes are on one disk"
-			m.protect("note: "+note, "protected, generation 2")
-			m.volley(exit.Wrong, append(tolerate2, "--strict"), "note: "+note, "generation 3", "volley: more nodes than may be lost are in one place: "+note)
-			m.volley(exit.OK, append(tolerate2, "--json"), `"hosts": [`, `"devices": [`, note)
-		},
-		"a node rolled back and written to": func(m *misused, want []string) {
-			m.shell("cp -a n0 old; echo new >> n0/ckpt; head -c 50000 /dev/urandom > n0/sub/b; rm n0/sub/c; echo n > n0/new; echo new >> n2/ckpt")
-			m.protect("generation 2")
-			want = m.data()
-			m.shell("rm -r n0; mv old n0")
-			m.volley(exit.Wrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
-			m.volley(exit.Usage, tolerate2, "node.0")
-			m.shell("echo mine > n0/sub/b")
-			m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "left as it is: 1 changed file; recover --revert changed ")
-			if is := m.content("n0/sub/b"); is != "mine\n" {
-				m.Errorf("%.20q", is)
-			}
-			m.same(want, 1, 2, 3)
-			m.volley(exit.OK, []string{"recover", "--revert", "changed"})
-			m.shell("rm -f n0/sub/c") // what was deleted since is a new file
-			m.same(want, 0)
-			m.volley(exit.OK, []string{"verify"})
-		},
-		"two nodes of two generations": func(m *misused, want []string) {
-			m.shell("rm -r n?/.volley")
-			m.dirs = m.dirs[:2]
-			m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
-			m.shell("cp -a n1 old; echo new > n0/ckpt; echo new > n1/ckpt")
-			m.volley(exit.OK, []string{"protect", "--tolerate", "1"})
-			want = m.data()
-			m.shell("rm -r n1; mv old n1")
-			for _, args := range [][]string{{"verify"}, {"recover"}, {"protect", "--tolerate", "1"}} {
-				m.volley(exit.Usage, args, "node.0 has generation 2", "node.1 has generation 1", "--believe")
-			}
-			m.volley(exit.OK, []string{"recover", "--believe", "0"})
-			m.same(want, 0, 1)
-			m.volley(exit.OK, []string{"verify"})
-		},
-		"a directory that may not be written to": func(m *misused, want []string) {
-			m.asNobody()
-			m.shell("chmod 0500 n0/sub; chmod 0400 n0/sub/b")
-			m.Cleanup(func() { m.shell("chmod -R u+w n0") })
-			m.protect()
-			want = m.data()
-			m.shell("chmod 0700 n0/sub; rm n0/sub/b; chmod 0500 n0/sub")
-			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
-			m.same(want, 0, 1, 2, 3)
-			m.shell("chmod -R u+w n0; rm -rf n0; mkdir n0; chmod 0777 n0") // root's, as where a disk is mounted
-			m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, map[bool]string{true: "mode not restored: operation not permitted"}[m.user != nil])
-			if now := filesOf(m.T, m.dirs[0]); len(now) != 4 {
-				m.Errorf("%v", now)
-			}
-			m.volley(exit.OK, []string{"verify"})
-		},
-		"a node that cannot be read": func(m *misused, want []string) {
-			m.asNobody()
-			m.shell("chmod 000 n1")
-			m.volley(exit.Wrong, []string{"verify"}, "node 1  failing", "node 0  whole", "give another, empty directory in its place")
-			m.shell("rm -rf n3; mkdir n3; chown --reference n2 n3")
-			m.volley(exit.Wrong, []string{"recover"}, "node.1 cannot be read")
-			for _, name := range []string{"ckpt", "sub/b", "sub/c"} {
-				m.content("n3/" + name)
-			}
-			m.shell("mkdir n9; chown --reference n2 n9")
-			m.dirs[1] = filepath.Join(m.base, "node.9")
-			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
-			m.same(want, 0, 2)
-			if now := filesOf(m.T, m.dirs[1]); len(now) != 4 {
-				m.Error(now)
-			}
-			m.shell("chmod 700 n1")
-		},
-		"files that cannot be read": func(m *misused, want []string) {
-			m.asNobody()
-			m.shell("chmod 000 n1/sub n2/.volley/generation.1/parity n0/ckpt; rm n3/ckpt")
-			m.volley(exit.Wrong, []string{"verify"}, "node 1  damaged", "node 2  damaged", "permission denied", "run it as who may read what permission denies")
-			m.command("recover", "--revert", "deleted").Run()
-			m.content("n3/ckpt")
-			m.shell("chmod 755 n1/sub; chmod 644 n0/ckpt; chmod 600 n2/.volley/generation.*/parity; chmod 000 n1/.volley; rm n3/ckpt")
-			m.volley(exit.Wrong, []string{"recover", "--revert", "deleted"}, "node.1 cannot be read")
-			m.content("n3/ckpt")
-			m.shell("chmod 700 n1/.volley")
-			m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
-			m.same(want, 0, 1, 2, 3)
-			m.volley(exit.OK, []string{"verify"})
-		},
-		"something else in the place of a node": func(m *misused, want []string) {
-			m.asNobody()
-			m.shell("mv n1 away")
-			for _, x := range []struct {
-				do, says string
-				code     int
-			}{
-				{"ln -s away n1", "", exit.OK},
-				{"ln -s node.2/sub n1", "lies in", exit.Usage},
-				{"ln -s node.1 n1", "node.1 cannot be read", exit.Wrong},
-				{"ln -s nowhere n1", "node.1 cannot be read", exit.Wrong},
-				{"mkfifo n1", "node.1 is not a directory", exit.Usage},
-			} {
-				m.shell(x.do)
-				before, _ := os.Lstat(m.dirs[1])
-				m.volley(x.code, []string{"verify"})
-				m.volley(x.code, []string{"recover"}, x.says)
-				if after, err := os.Lstat(m.dirs[1]); err != nil || !os.SameFile(before, after) {
-					m.Errorf("%s: it is another one: %v", x.do, err)
-				}
-				m.same(want, 0, 2, 3)
-				m.shell("rm n1")
-			}
-			m.shell("mv away n1")
-			m.same(want, 1)
-		},
-	} {
+	for name, do := range misuses {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := misuse(t, 4, 10_000)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -132,38 +130,6 @@ func TestJobAuto(t *testing.T) {
 	j := newJob(t, 3, "encode", "-o", out, writeNumbered(t, 3, 100), "-k", "3")
 	if code, _ := j.do(t); code != exit.OK || len(listDir(t, out)) != 5 {
 		t.Errorf("exit code %d: %s", code, &j.out)
-	}
-}
-
-// TestTwoJobs starts two jobs with different packets into one directory at once: all processes of one write it, and the
-// other says so.
-func TestTwoJobs(t *testing.T) {
-	t.Parallel()
-	out := filepath.Join(t.TempDir(), "out")
-	var jobs []*job
-	var inputs []map[string]string
-	for n := range 2 {
-		pattern := writeNumbered(t, 4, 100_000+n)
-		inputs = append(inputs, filesOf(t, filepath.Dir(pattern)))
-		jobs = append(jobs, newJob(t, 4, "encode", "--comm", "mpi", "--force", "-o", out, pattern))
-		if err := jobs[n].Start(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var succeeded []map[string]string
-	for n, j := range jobs {
-		j.Wait()
-		switch code := j.ProcessState.ExitCode(); {
-		case code == exit.OK:
-			succeeded = append(succeeded, inputs[n])
-		case code != exit.Failed || !strings.Contains(j.out.String(), "is busy: volley encode has used it since"):
-			t.Errorf("exit code %d: %s", code, &j.out)
-		}
-	}
-	back := filepath.Join(t.TempDir(), "back")
-	mustRun(t, "decode", out, "-o", back)
-	if got := filesOf(t, back); !slices.ContainsFunc(succeeded, func(want map[string]string) bool { return maps.Equal(got, want) }) || len(listDir(t, out)) != 6 {
-		t.Errorf("%d have succeeded, none of their inputs comes back, or there is more: %v", len(succeeded), listDir(t, out))
 	}
 }
 
@@ -323,103 +289,6 @@ func TestJobsStruck(t *testing.T) {
 		if code, _ := j.do(t); code != exit.OK || len(listDir(t, out)) != len(c.want) {
 			t.Errorf("%s, the next run: exit code %d: %s", c.verb[0], code, &j.out)
 		}
-	}
-}
-
-// TestSetsJob has MPI processes with a directory each go apart into sets. One that fails holds up no other.
-func TestSetsJob(t *testing.T) {
-	t.Parallel()
-	dirs := writeNodes(t, 6, 30_000)
-	before := contents(t, dirs)
-	do := func(want int, parts map[string]int, args ...string) {
-		t.Helper()
-		code, text := overMPI(t, 1, each(dirs, append(args, "--group-size", "3")...)...)
-		for part, n := range parts {
-			if code != want || strings.Count(text, part) != n {
-				t.Fatalf("%s: exit code %d, want %d, and %d times %q: %s", args, code, want, n, part, text)
-			}
-		}
-	}
-	do(exit.OK, map[string]int{"protected, generation 1": 2, "set 1 of 2: ": 1}, "protect", "--tolerate", "1")
-	removeAll(t, dirs[1], dirs[4]) // one of each: hosts are dealt out, here one
-	do(exit.OK, map[string]int{"recovered ": 2}, "recover")
-	slices.Reverse(dirs)
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
-	removeAll(t, dirs[0], dirs[1], dirs[3])
-	do(exit.Usage, map[string]int{"volley: set ": 1, "recovered ": 1}, "recover")
-	dirs = append(dirs, dirs[5])
-	do(exit.Usage, map[string]int{"volley: ": 1, "both say that they are node": 1}, "verify")
-}
-
-// TestGroupJobPairs runs two jobs at once on one group: of two that do not only read, one wins
-// at most, and whichever did, the group is whole. Where member 0 is there, it decides, and one
-// wins exactly.
-func TestGroupJobPairs(t *testing.T) {
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	protected, fresh := newPairGroup(t, 300_000, true), newPairGroup(t, 300_000, false)
-	first := pairVerb{name: "first protect", args: []string{"protect", "--tolerate", "2"}, codes: []int{0}}
-	pairs := [][2]pairVerb{{first, first}}
-	for i, a := range pairVerbs {
-		for _, b := range pairVerbs[i:] {
-			pairs = append(pairs, [2]pairVerb{a, b})
-		}
-	}
-	if *groupPairs == 1 { // a job takes long to start
-		rng.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
-		pairs = pairs[:6]
-	}
-	for _, verbs := range pairs {
-		g, names := protected, verbs[0].name+" "+verbs[1].name
-		if verbs[0].name == first.name {
-			g = fresh
-		}
-		met, both := 0, 0
-		for time := range *groupPairs {
-			when := fmt.Sprintf("%s with %s, time %d", verbs[0].name, verbs[1].name, time)
-			g.restore(t)
-			want := g.befall(t, names)
-			var results [2]result
-			var wg sync.WaitGroup
-			for i, v := range verbs {
-				j := newJob(t, 4, g.with(append(slices.Clone(v.args), "--comm", "mpi", "--timeout", "1m")...)...)
-				wg.Go(func() {
-					code, lines := j.do(t)
-					results[i] = result{code, j.out.String(), strings.Join(lines, "\n")}
-				})
-			}
-			wg.Wait()
-			busy := 0
-			for i, r := range results {
-				v, other := verbs[i], verbs[1-i]
-				switch {
-				case strings.Contains(r.stderr, " is busy: "):
-					busy++
-					// Each process names who has its own node.
-					if r.code != exit.Failed || strings.Count(r.stderr, " is busy: ") != strings.Count(r.stderr, "volley "+other.args[0]+" has used it since") {
-						t.Errorf("%s: it does not say who is busy: %+v", when, r)
-					}
-				case !slices.Contains(v.codes, r.code):
-					t.Fatalf("%s: %s: %+v", when, v.name, r)
-				}
-			}
-			reading := verbs[0].reads && verbs[1].reads
-			switch {
-			case busy > 0 && reading, busy == 2 && !strings.Contains(names, toLose):
-				t.Errorf("%s: %d found the other one there: %+v", when, busy, results)
-			case busy == 2:
-				both++
-			case busy == 1:
-				met++
-			}
-			done := verbs[0].name != first.name && !strings.Contains(names, toChange) || verbs[0].protects(results[0]) || verbs[1].protects(results[1])
-			g.complete(t, when, rng, want, done)
-		}
-		t.Logf("%s with %s: %d times, %d of them met, in %d both gave way", verbs[0].name, verbs[1].name, *groupPairs, met, both)
 	}
 }
 

@@ -2,145 +2,16 @@ package cli
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"volley/internal/exit"
 )
-
-// A farm is hosts like machines of their own: each has a network namespace, an sshd, a host name, and a tree of files in
-// which only the programs of this machine are shared. /data is a disk of its own, in memory. They know each other's names.
-type farm struct {
-	*lab
-	names []string       // of the hosts; the last one is the operator's machine
-	pids  map[string]int // of a process that is in all namespaces of a host
-	sshd  map[string]*exec.Cmd
-}
-
-// The script that makes the tree of a host and starts its sshd: $1 is the tree, $2 the name, $3 the folder of the keys.
-const hostScript = `set -e
-cd "$1"
-for name in bin sbin lib lib32 lib64 libx32; do
-	if [ -L /$name ]; then cp -P /$name .; elif [ -d /$name ]; then mkdir $name; mount --rbind /$name $name; fi
-done
-mkdir -p usr dev proc sys etc var/empty var/lib/volley root/.ssh run/sshd data tmp
-for name in usr dev proc sys; do mount --rbind /$name $name; done
-cat /proc/sys/kernel/random/uuid >boot && mount --bind boot proc/sys/kernel/random/boot_id
-mkdir -p local/bin && mount --bind local/bin usr/local/bin
-mount -t tmpfs -o size=64m data data
-cp -a /etc/passwd /etc/group /etc/nsswitch.conf /etc/ld.so.* /etc/alternatives etc/
-echo 'root:*:1::::::' >etc/shadow # a password that nobody has, where that of this machine may be locked
-cp "$3/hosts" etc/hosts
-chmod 700 root root/.ssh && cp "$3/user.pub" root/.ssh/authorized_keys
-hostname "$2"
-exec chroot . /usr/sbin/sshd -D -f none -h /etc/host -o 'Subsystem=sftp internal-sftp' -o UsePAM=no -o PidFile=none -o StrictModes=no`
-
-// start gives a host its tree and its sshd.
-func (f *farm) start(t *testing.T, name string) {
-	t.Helper()
-	base := filepath.Dir(f.volley)
-	tree, k := filepath.Join(base, name), slices.Index(f.names, name)
-	if err := os.MkdirAll(filepath.Join(tree, "etc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	copyFile(t, filepath.Join(base, "host"), filepath.Join(tree, "etc", "host"), 0o600)
-	var stderr bytes.Buffer
-	c := exec.Command(f.script, "exec", fmt.Sprint(k), "unshare", "--mount", "--uts", "sh", "-c", hostScript, "sh", tree, name, base)
-	c.Stderr = &stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	f.sshd[name], f.pids[name] = c, c.Process.Pid // ip, unshare, sh and chroot each become the next one
-	up := fmt.Sprintf("until (: >/dev/tcp/10.78.0.%d/22) 2>/dev/null; do sleep 0.02; done", k+1)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, f.script, "exec", fmt.Sprint(k), "bash", "-c", up).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v: %s%s", name, err, out, stderr.String())
-	}
-}
-
-// stop ends a host: nothing of it answers any more.
-func (f *farm) stop(name string) {
-	if c := f.sshd[name]; c != nil {
-		c.Process.Kill()
-		c.Wait()
-		delete(f.sshd, name)
-	}
-}
-
-func newFarm(t *testing.T, names ...string) *farm {
-	t.Helper()
-	f := &farm{lab: newNetwork(t, len(names), "1gbit", "0"), names: names, pids: map[string]int{}, sshd: map[string]*exec.Cmd{}}
-	base := filepath.Dir(f.volley)
-	hosts := "127.0.0.1 localhost\n"
-	for k, name := range names {
-		hosts += fmt.Sprintf("10.78.0.%d %s\n", k+1, name)
-	}
-	if err := os.WriteFile(filepath.Join(base, "hosts"), []byte(hosts), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		for _, name := range names {
-			f.stop(name)
-		}
-	})
-	for _, name := range names {
-		f.start(t, name)
-	}
-	return f
-}
-
-// path is where a file of a host lies for this process.
-func (f *farm) path(host, name string) string {
-	return filepath.Join(fmt.Sprintf("/proc/%d/root", f.pids[host]), name)
-}
-
-// run runs a command of the operator's, as root in /etc/volley.
-func (f *farm) run(t *testing.T, command string) result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	pid := fmt.Sprint(f.pids[f.names[len(f.names)-1]])
-	c := exec.CommandContext(ctx, "nsenter", "--target", pid, "--mount", "--uts", "--net", "--root", "--wd=/proc/"+pid+"/root/etc/volley", "bash", "-c", command)
-	c.Env = append(os.Environ(), "HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
-	if err := c.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
-		t.Fatalf("%s: %v", command, err)
-	}
-	f.ended(t)
-	return result{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
-}
-
-// lay writes a file, and makes the folders in which it lies.
-func lay(t *testing.T, path string, text []byte, mode os.FileMode) {
-	t.Helper()
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = os.WriteFile(path, text, mode)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func copyFile(t *testing.T, from, to string, mode os.FileMode) {
-	t.Helper()
-	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lay(t, to, text, mode)
-}
 
 // What stands for systemctl: "enable" looks whether the units are there, and "start" runs one as systemd does, but as root.
 const systemctl = `#!/bin/bash
@@ -194,7 +65,6 @@ func operations(page string) (all []operation) {
 
 // An operator runs the commands of docs/operations.md at hosts.
 type operator struct {
-	*testing.T
 	*farm
 	want map[string]string // of each host: its files as they are to be
 }
@@ -202,15 +72,12 @@ type operator struct {
 var members = []string{"a", "b", "c", "d", "e"}
 
 func newOperator(t *testing.T) *operator {
-	o := &operator{t, newFarm(t, "a", "b", "c", "d", "e", "f", "g", "admin"), map[string]string{}}
+	o := &operator{newFarm(t, "1gbit", "a", "b", "c", "d", "e", "f", "g", "admin"), map[string]string{}}
 	units, _ := filepath.Glob("../../deploy/systemd/volley*")
 	for _, unit := range units {
 		copyFile(t, unit, o.path("admin", "etc/systemd/system/"+filepath.Base(unit)), 0o644)
 	}
 	copyFile(t, "../../deploy/systemd/group.conf", o.path("admin", "etc/volley/group.conf"), 0o644)
-	copyFile(t, o.volley, o.path("admin", "usr/local/bin/volley"), 0o755)
-	copyFile(t, filepath.Join(filepath.Dir(o.volley), "user"), o.path("admin", "root/.ssh/id_ed25519"), 0o600)
-	lay(t, o.path("admin", "root/.ssh/config"), []byte("Host *\n\tStrictHostKeyChecking accept-new\n\tLogLevel ERROR\n"), 0o600)
 	lay(t, o.path("admin", "usr/local/bin/systemctl"), []byte(systemctl), 0o755)
 	for _, host := range append(members, "g") {
 		for name, size := range map[string]int{"home/report.odt": 300_000, "home/empty": 0, "log/app.log": 50_000, "mail/1": 3_000, "img/disk": 2_000_000} {
@@ -325,12 +192,12 @@ func (o *operator) morning(printed string) {
 		o.Errorf("the timer's run is not silent: %s", printed)
 	}
 	wants(o.T, printed, " may be lost now\n")
-	r := o.run(o.T, "volley recover --group group.yaml --file /log/ --to /tmp/old")
+	r := o.run("volley recover --group group.yaml --file /log/ --to /tmp/old")
 	log, now := readFile(o.T, o.path("a", "tmp/old/node.0/log/app.log")), readFile(o.T, o.path("a", "data/log/app.log"))
 	if r.code != exit.OK || len(log) <= 50_000 || !bytes.HasPrefix(now, log) {
 		o.Errorf("%+v: %d bytes of a log of %d", r, len(log), len(now))
 	}
-	if r := o.run(o.T, "systemctl start volley-protect.service"); r != (result{}) { // the next night is quiet
+	if r := o.run("systemctl start volley-protect.service"); r != (result{}) { // the next night is quiet
 		o.Errorf("%+v", r)
 	}
 	o.keep(members...)
@@ -341,9 +208,6 @@ func (o *operator) morning(printed string) {
 // of all hosts are compared. These stand for the real thing: namespaces and trees of files for machines, memory for
 // disks, a script for systemd, and keys that are there for ssh-copy-id.
 func TestOperations(t *testing.T) {
-	if !*hosts {
-		t.Skip("without -hosts")
-	}
 	commands := operations(string(readFile(t, "../../docs/operations.md")))
 	if len(commands) > 23 {
 		t.Errorf("%d commands: the page promises at most 23", len(commands))
@@ -365,7 +229,7 @@ func TestOperations(t *testing.T) {
 			if act.during != nil {
 				end = act.during(c.line)
 			}
-			r := o.run(t, c.line)
+			r := o.run(c.line)
 			end()
 			t.Logf("$ %s\n%s%s", c.line, r.stdout, r.stderr)
 			if printed += r.stdout + r.stderr; r.code != c.code {

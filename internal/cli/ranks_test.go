@@ -166,6 +166,18 @@ func each(dirs []string, args ...string) (list []string) {
 	return list
 }
 
+// lay writes a file, and makes the folders in which it lies.
+func lay(t *testing.T, path string, text []byte, mode os.FileMode) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, text, mode)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // writeNumbered writes n packets of about size bytes and returns the pattern of their names.
 func writeNumbered(t *testing.T, n, size int) string {
 	t.Helper()
@@ -378,7 +390,9 @@ func wrongDecodings(t *testing.T, pattern string) []wrongRun {
 	mustRun(t, "encode", "-o", other, "-k", "4", "--matrix", "random:1", pattern)
 	lost := func(names ...string) string { // a copy of coded without these
 		to := filepath.Join(t.TempDir(), "x")
-		copyTree(t, coded, to)
+		if err := os.CopyFS(to, os.DirFS(coded)); err != nil {
+			t.Fatal(err)
+		}
 		for _, name := range names {
 			remove(t, to, name)
 		}

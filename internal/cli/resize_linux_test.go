@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"path/filepath"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -9,36 +9,69 @@ import (
 	"volley/internal/exit"
 )
 
-// TestLaunchResize adds a host to a group of three, removes another, and loses one of those that are left.
-func TestLaunchResize(t *testing.T) {
+// TestResizeElsewhere adds a node to a group of three hosts, or ranks, removes another, and loses one of those that are
+// left. They come in other orders.
+func TestResizeElsewhere(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	dirs := writeNodes(t, 4, 30_000)
-	before := contents(t, dirs)
-	file := filepath.Join(t.TempDir(), "group.yaml")
-	do := func(code int, words string, texts ...string) {
-		t.Helper()
-		args := strings.Fields(words)
-		r := f.run(slices.Concat(args[:1], f.flags, args[1:])...)
-		if r.code != code {
-			t.Fatalf("volley %s: %+v", words, r)
-		}
-		wants(t, r.stdout+r.stderr, texts...)
+	for name, run := range map[string]func(verb, add string, dirs []string) result{
+		"ssh": func(verb, add string, dirs []string) result {
+			args := slices.Concat(strings.Fields(verb), dirs)
+			if add != "" {
+				args = append(args, "--add", add)
+			}
+			return f.run(f.of(args...)...)
+		},
+		"tcp": func(verb, add string, dirs []string) result { // of which one has the directory that is added
+			all := slices.Clone(dirs)
+			if add != "" {
+				all = slices.Insert(all, 0, "--add "+add)
+			}
+			codes, text := newRanks(t, len(all), func(r int, c *exec.Cmd) { c.Args = append(c.Args, strings.Fields(all[r])...) }, strings.Fields(verb)...).do()
+			if !allAre(codes, codes[0]) {
+				t.Errorf("%s: %v: %s", verb, codes, text)
+			}
+			return result{codes[0], text, text}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dirs := writeNodes(t, 4, 30_000)
+			before := contents(t, dirs)
+			do := func(code int, verb, add string, nodes []int, texts ...string) {
+				t.Helper()
+				var list []string
+				for _, n := range nodes {
+					list = append(list, dirs[n])
+				}
+				r := run(verb, add, list)
+				if r.code != code {
+					t.Fatalf("%s: %+v", verb, r)
+				}
+				wants(t, r.stdout+r.stderr, texts...)
+			}
+			do(exit.OK, "protect --tolerate 1", "", []int{0, 1, 2})
+			do(exit.OK, "resize", dirs[3], []int{2, 0, 1}, "added      ", dirs[3], "4 nodes, any 1 may be lost", "protected, generation 2")
+			do(exit.OK, "verify", "", []int{0, 1, 2, 3}, "whole: 4 nodes")
+			do(exit.Usage, "resize --remove 7", "", []int{0, 1, 2, 3}, `"7" is to be removed, and is no node`)
+			do(exit.OK, "resize --remove 0", "", []int{3, 1, 0, 2}, "removed    ", dirs[0], "3 nodes, any 1 may be lost", "protected, generation 3")
+			removeAll(t, dirs[3])
+			do(exit.OK, "recover", "", []int{1, 2, 3})
+			do(exit.OK, "verify", "", []int{1, 2, 3}, "whole: 3 nodes")
+			if got := contents(t, dirs); !slices.Equal(got, before) {
+				t.Errorf("%q, want %q", got, before)
+			}
+		})
 	}
-	expect(t, exit.OK, "group init --tolerate 1 -o "+file+" a:"+dirs[0]+" b:"+dirs[1]+" c:"+dirs[2], nil)
-	by := " --group " + file
-	do(exit.OK, "protect"+by)
-	do(exit.OK, "resize --add d:"+dirs[3]+by, "added      d:"+dirs[3], "4 nodes, any 1 may be lost", "protected, generation 2")
-	do(exit.OK, "resize --add d:"+dirs[3]+" a:"+dirs[0]+" b:"+dirs[1]+" c:"+dirs[2], "note: d:"+dirs[3]+" is a node of the group already, and is not added")
-	do(exit.OK, "resize --remove 0"+by, "removed    a:"+dirs[0], "3 nodes, any 1 may be lost", "protected, generation 4")
-	removeAll(t, dirs[3])
-	do(exit.OK, "recover"+by)
-	replaceIn(t, file, "c:"+dirs[2], "/none") // its host does not answer
-	do(exit.Usage, "resize --remove /none"+by, "/none is missing what was protected: recover it first; --force gives it up")
-	do(exit.OK, "resize --remove /none --force"+by, "2 nodes, any 1 may be lost")
-	do(exit.OK, "verify"+by, "whole: 2 nodes")
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
+	dirs := writeNodes(t, 3, 100)
+	hosts := []string{"a:" + dirs[0], "b:" + dirs[1], "c:" + dirs[2]}
+	f.must(t, slices.Concat([]string{"protect", "--tolerate", "1"}, f.flags, hosts)...)
+	text := f.must(t, slices.Concat([]string{"resize", "--add", hosts[2]}, f.flags, hosts)...)
+	wants(t, text, "note: "+hosts[2]+" is a node of the group already, and is not added")
+	hosts[2] = "/none" // its host does not answer
+	r := f.run(slices.Concat([]string{"resize", "--remove", "/none"}, f.flags, hosts)...)
+	if r.code != exit.Usage || !strings.Contains(r.stderr, "/none is missing what was protected: recover it first; --force gives it up") {
+		t.Errorf("%+v", r)
 	}
+	f.must(t, slices.Concat([]string{"resize", "--force", "--remove", "/none"}, f.flags, hosts)...)
 	f.ended(t)
 }

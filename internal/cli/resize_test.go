@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,32 +146,5 @@ func TestResizeFile(t *testing.T) {
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link: %v, %v", info, err)
-	}
-}
-
-// TestRanksResize has a process for each node: one more, and then one fewer, in other orders.
-func TestRanksResize(t *testing.T) {
-	t.Parallel()
-	dirs := writeNodes(t, 5, 30_000)
-	before := contents(t, dirs)
-	do := func(code int, last []string, args ...string) string {
-		t.Helper()
-		codes, text := newRanks(t, len(last), func(r int, c *exec.Cmd) { c.Args = append(c.Args, strings.Fields(last[r])...) }, args...).do()
-		if !allAre(codes, code) {
-			t.Fatalf("%v: exit codes %v: %s", args, codes, text)
-		}
-		return text
-	}
-	do(exit.OK, dirs[:4], "protect", "--tolerate", "1")
-	wants(t, do(exit.OK, []string{"--add " + dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize"), "5 nodes, any 1 ", "protected, generation 2")
-	do(exit.OK, dirs, "verify")
-	wants(t, do(exit.Usage, dirs, "resize", "--remove", "7"), `"7" is to be removed, and is no node`)
-	wants(t, do(exit.OK, []string{dirs[4], dirs[2], dirs[0], dirs[3], dirs[1]}, "resize", "--remove", "1"), "removed    "+dirs[1], "4 nodes, any 1 ", "protected, generation 3")
-	left := []string{dirs[0], dirs[2], dirs[3], dirs[4]}
-	removeAll(t, dirs[4])
-	do(exit.OK, left, "recover")
-	do(exit.OK, left, "verify")
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
 	}
 }

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -104,22 +104,13 @@ func TestSameResults(t *testing.T) {
 		}
 		t.Run(way, func(t *testing.T) {
 			r, m := outcome(way)
-			for i := range reports {
-				got, want := strings.Split(r[i], "\n"), strings.Split(reports[i], "\n")
-				for n := range max(len(got), len(want)) {
-					if n >= len(got) || n >= len(want) || got[n] != want[n] {
-						t.Errorf("report %d, from line %d on:\n%q\nin one process\n%q", i, n, got[min(n, len(got)):], want[min(n, len(want)):])
-						break
-					}
+			for i, want := range reports {
+				if r[i] != want {
+					t.Errorf("report %d:\n%s\nin one process\n%s", i, r[i], want)
 				}
 			}
-			if len(m) != len(made) {
-				t.Errorf("%d files, want %d", len(m), len(made))
-			}
-			for name, content := range made {
-				if m[name] != content {
-					t.Errorf("%s differs", name)
-				}
+			if !maps.Equal(m, made) {
+				t.Errorf("files %v, in one process %v", slices.Sorted(maps.Keys(m)), slices.Sorted(maps.Keys(made)))
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -206,58 +205,4 @@ func TestSetsLost(t *testing.T) {
 	if list := setsOf(t, expect(t, exit.OK, "verify --json"+size, dirs)); len(list) != 3 {
 		t.Errorf("%+v", list)
 	}
-}
-
-// TestSetsRanks has a process for each node, which find their sets by a variable of their environment. A set that
-// fails holds up no other, and all processes end alike.
-func TestSetsRanks(t *testing.T) {
-	t.Parallel()
-	dirs := writeNodes(t, 7, 50_000)
-	before := contents(t, dirs)
-	ranks := func(code int, order []string, words string) string {
-		t.Helper()
-		codes, text := newRanks(t, len(order), func(r int, c *exec.Cmd) {
-			c.Args = append(c.Args, order[r])
-			c.Env = append(c.Env, fmt.Sprint("RACK=rack", slices.Index(dirs, order[r])%4))
-		}, strings.Fields(words+" --group-size 4 --domain env:RACK")...).do()
-		if !allAre(codes, code) {
-			t.Fatalf("%s: %v: %s", words, codes, text)
-		}
-		return text
-	}
-	metrics := filepath.Join(t.TempDir(), "volley.prom")
-	text := ranks(exit.OK, dirs, "protect --tolerate 1 --metrics "+metrics)
-	if strings.Count(text, "protected, generation 1") != 2 || strings.Count(text, "set 1 of 2: ") != 1 {
-		t.Fatal(text)
-	}
-	if got := metricsOf(t, metrics, "protect"); got["nodes"] != 7 || got["generation"] != 1 {
-		t.Errorf("metrics of two sets: %v", got)
-	}
-	var sets [2][]string // the directories of each
-	for line := range strings.Lines(text) {
-		var n int
-		if _, err := fmt.Sscanf(line, "set %d of 2:", &n); err == nil {
-			for _, dir := range dirs {
-				if strings.Contains(line, dir+" ") {
-					sets[n] = append(sets[n], dir)
-				}
-			}
-		}
-	}
-	if len(sets[0])+len(sets[1]) != 7 {
-		t.Fatal(text)
-	}
-	removeAll(t, sets[0][1], sets[1][2])
-	other := []string{dirs[3], dirs[6], dirs[1], dirs[0], dirs[5], dirs[4], dirs[2]}
-	ranks(exit.OK, other, "recover")
-	ranks(exit.OK, other, "verify")
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
-	hasOne(t, ranks(exit.Wrong, sets[1], "verify"), "set 0: none of its directories is named, ")
-	removeAll(t, sets[0][0], sets[0][1], sets[1][0])
-	text = ranks(exit.Usage, other, "recover")
-	hasOne(t, text, "set 0: ")
-	wants(t, text, ": 2 nodes are lost")
-	hasOne(t, ranks(exit.Wrong, other, "status"), "set ")
 }

@@ -52,18 +52,16 @@ func onTerminal(t *testing.T, env string, args ...string) string {
 func TestNoColour(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 3, 300_000)
-	for _, env := range []string{"NO_COLOR=", "NO_COLOR=1"} {
-		for _, args := range [][]string{
-			append([]string{"protect", "--tolerate", "1"}, dirs...), append([]string{"verify", "--limit-read", "1MiB"}, dirs...),
-			{"plan", "-k", "4"}, {"--help"},
-		} {
-			text := onTerminal(t, env, args...)
-			if text == "" || strings.Contains(text, "\x1b") {
-				t.Errorf("%v: %q", args, text)
-			}
-			if args[0] == "verify" && !strings.Contains(text, "%") {
-				t.Errorf("%v: no progress in %q", args, text)
-			}
+	for _, args := range [][]string{
+		append([]string{"protect", "--tolerate", "1"}, dirs...), append([]string{"verify", "--limit-read", "1MiB"}, dirs...),
+		{"plan", "-k", "4"}, {"--help"},
+	} {
+		text := onTerminal(t, "NO_COLOR=", args...)
+		if text == "" || strings.Contains(text, "\x1b") {
+			t.Errorf("%v: %q", args, text)
+		}
+		if args[0] == "verify" && !strings.Contains(text, "%") {
+			t.Errorf("%v: no progress in %q", args, text)
 		}
 	}
 }

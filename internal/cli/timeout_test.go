@@ -12,7 +12,6 @@ import (
 
 	"volley"
 	"volley/coded"
-	"volley/engine"
 	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/group"
@@ -23,7 +22,6 @@ import (
 	"volley/matrix"
 	"volley/transport"
 	"volley/transport/local"
-	"volley/transport/transporttest"
 )
 
 // TestTimeouts has one of two ranks come late, for everything that takes a timeout: one of 0 is none, a short one ends the
@@ -80,37 +78,6 @@ func TestTimeouts(t *testing.T) {
 		if err := run(-1); err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "timeout -1ns: want 0 or more") {
 			t.Errorf("%s, -1: %v", name, err)
 		}
-	}
-}
-
-// TestTimeoutOfJoin is TestTimeouts for ranks that meet.
-func TestTimeoutOfJoin(t *testing.T) {
-	t.Parallel()
-	run := func(timeout time.Duration) error {
-		meet := transporttest.Free(t)
-		done := make(chan error, 2)
-		for rank := range 2 {
-			go func() {
-				if rank == 1 && timeout >= 0 {
-					time.Sleep(300 * time.Millisecond)
-				}
-				e, err := engine.Join(t.Context(), engine.Run{Rank: rank, Size: 2, Meet: meet, Timeout: timeout})
-				if err == nil {
-					defer e.Close()
-				}
-				done <- err
-			}()
-		}
-		return errors.Join(<-done, <-done)
-	}
-	if err := run(0); err != nil {
-		t.Error(err)
-	}
-	if err := run(20 * time.Millisecond); err == nil {
-		t.Error("20 ms: joined")
-	}
-	if err := run(-1); err == nil || !strings.Contains(err.Error(), "timeout -1ns: want 0 or more") {
-		t.Error(err)
 	}
 }
 

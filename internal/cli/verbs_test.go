@@ -74,6 +74,7 @@ func TestEveryNameWorks(t *testing.T) {
 			wants(t, mustRun(t, "algorithms", "--format", format), x.Name)
 		}
 	}
+	wants(t, mustRun(t, "algorithms"), "\n\nlayers\n  parts    dft", "\nC1 counts rounds, C2 packets, ")
 	for _, x := range algo.Parts() {
 		example := append(strings.Fields(x.Example), "--algorithm", x.Name)
 		mustRun(t, append([]string{"cost"}, example...)...)

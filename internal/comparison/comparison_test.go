@@ -1,11 +1,8 @@
 package comparison_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -147,30 +144,6 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestChosenForAny checks that without a matrix the planner takes the cheapest of the plans
-// for any.
-func TestChosenForAny(t *testing.T) {
-	for _, args := range [][]string{nil, {"-p", "3"}, {"--size", "1KiB"}, {"--gamma", "1ns"}, {"--rounds-over", "0"}} {
-		for k := 1; k <= 64; k++ {
-			c := compare(t, append(args, "-k", fmt.Sprint(k))...)
-			r := row(t, c)
-			best := r.Plans[0]
-			for _, p := range r.Plans {
-				if c.Model.Time(p.Cost) < c.Model.Time(best.Cost) {
-					best = p
-				}
-			}
-			if r.Chosen == nil || r.Chosen.Algorithm != best.Algorithm || r.Chosen.Parameters != best.Parameters {
-				t.Errorf("%v, K = %d: chosen %+v, want %+v", args, k, r.Chosen, best)
-			}
-		}
-	}
-	c := compare(t, "-k", "4")
-	if c.Planner = "dft"; row(t, c).Chosen != nil {
-		t.Error("an algorithm that needs a matrix was chosen without one")
-	}
-}
-
 // TestFront checks that no plan of a row beats one of its front, and that each other one is
 // beaten.
 func TestFront(t *testing.T) {
@@ -208,41 +181,5 @@ func TestRows(t *testing.T) {
 		if rows[0].Costs[a.Name].Cost.C1 == 0 && rows[1].Costs[a.Name].Cost.C1 == 0 {
 			t.Errorf("%s exists nowhere", a.Name)
 		}
-	}
-}
-
-// TestFaults checks which flag an error is of.
-func TestFaults(t *testing.T) {
-	for _, c := range []struct{ ports, over, flag string }{
-		{"0", "", "ports"}, {"1,x", "", "ports"}, {"1", "-1", "rounds-over"}, {"1", "0..", "rounds-over"},
-	} {
-		_, err := comparison.Settings(c.ports, c.over)
-		wantFault(t, err, c.flag)
-	}
-	for _, names := range []string{"magic", "auto", "universal,dft", ","} {
-		_, err := comparison.Algorithms(names, false)
-		wantFault(t, err, "algorithm")
-	}
-	for _, c := range []struct{ flag, args string }{
-		{"matrix", "-k 4 --sinks 2"},
-		{"algorithm", "-k 4 --matrix cauchy --algorithm dft"},
-		{"max-memory", "-k 8 --max-memory 2"},
-		{"rounds-over", "-k 16 --field 257 --matrix lagrange --algorithm lagrange --rounds-over 0"},
-	} {
-		_, err := compare(t, strings.Fields(c.args)...).Rows(t.Context())
-		wantFault(t, err, c.flag)
-	}
-	why := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	if _, err := compare(t, "-k", "8").Rows(ctx); !errors.Is(err, why) {
-		t.Errorf("%v", err)
-	}
-}
-
-func wantFault(t *testing.T, err error, flag string) {
-	t.Helper()
-	if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != flag {
-		t.Errorf("%v: want an error of --%s", err, flag)
 	}
 }

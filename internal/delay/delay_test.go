@@ -12,12 +12,13 @@ import (
 	"volley/transport/transporttest"
 )
 
-// Delays break no promise.
+// TestTransport checks that delays and a bound of the rate break no promise.
 func TestTransport(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
 		group := make([]transport.Transport, n)
 		for r, e := range local.New(n) {
-			group[r] = delay.New(t.Context(), e, func(*transport.Transfer) time.Duration { return time.Millisecond })
+			late := delay.New(t.Context(), e, func(*transport.Transfer) time.Duration { return time.Millisecond })
+			group[r] = delay.Limit(t.Context(), late, 1<<30)
 		}
 		return group
 	})
@@ -79,17 +80,6 @@ func TestEnd(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestLimited checks that a bound of the rate breaks no promise.
-func TestLimited(t *testing.T) {
-	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
-		group := make([]transport.Transport, n)
-		for r, e := range local.New(n) {
-			group[r] = delay.Limit(t.Context(), e, 1<<30)
-		}
-		return group
-	})
 }
 
 // TestLimit counts the bytes that come at a rank, by a clock of the test: a message waits until those before it have had

@@ -1,51 +1,47 @@
 package deps
 
 import (
-	"fmt"
+	"go/ast"
 	"go/build"
-	"go/importer"
+	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
-	"os"
-	"os/exec"
-	"path"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestPublicTypes walks what public packages export: no alias, function, method, field, variable or constant has a type
+// TestPublicTypes looks at what public packages export: no alias, function, method, field, variable or constant has a type
 // of an internal package, so that go doc prints every type with its fields and comments.
 func TestPublicTypes(t *testing.T) {
-	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...")
-	list.Dir = root
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	exports := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
-		exports[name] = file
-	}
-	from := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	module := moduleName(t)
-	packages(t, func(name string, pkg *build.Package) { // this reads the files, so that the go command keeps no result for too long
+	packages(t, func(name string, pkg *build.Package) {
 		if pkg.Name == "main" || hidden(name) {
 			return
 		}
-		loaded, err := from.Import(path.Join(module, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, what := range loaded.Scope().Names() {
-			object := loaded.Scope().Lookup(what)
-			if !object.Exported() {
-				continue
+		for _, file := range slices.Concat(pkg.GoFiles, pkg.CgoFiles) {
+			tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, x := range internals(object) {
-				t.Errorf("%s.%s", loaded.Path(), x)
+			internal := map[string]bool{} // by the names that the file has for them
+			for _, i := range tree.Imports {
+				imported, err := strconv.Unquote(i.Path.Value)
+				if err == nil && hidden(imported) {
+					internal[filepath.Base(imported)] = true
+					if i.Name != nil {
+						internal[i.Name.Name] = true
+					}
+				}
+			}
+			for _, part := range exported(tree) {
+				for n := range ast.Preorder(part) {
+					if of, selected := calledOf(n); of.Obj == nil && internal[of.Name] && token.IsExported(selected) {
+						t.Errorf("%s/%s exports what is %s.%s", name, file, of.Name, selected)
+					}
+				}
 			}
 		}
 	})
@@ -54,62 +50,35 @@ func TestPublicTypes(t *testing.T) {
 // hidden reports whether a package is internal.
 func hidden(name string) bool { return slices.Contains(strings.Split(name, "/"), "internal") }
 
-// internals returns where an exported object of a package shows a type of an internal package.
-func internals(object types.Object) []string {
-	var found []string
-	var walk func(where string, x types.Type)
-	exported := func(where string, x *types.Var) {
-		if x.Exported() {
-			walk(where+"."+x.Name(), x.Type())
-		}
-	}
-	walk = func(where string, x types.Type) {
-		switch x := x.(type) {
-		case interface{ Obj() *types.TypeName }: // named, an alias or a type parameter
-			if pkg := x.Obj().Pkg(); pkg != nil && hidden(pkg.Path()) {
-				found = append(found, fmt.Sprintf("%s is %v", where, x))
-			}
-			if generic, ok := x.(interface{ TypeArgs() *types.TypeList }); ok {
-				for argument := range generic.TypeArgs().Types() {
-					walk(where, argument)
-				}
-			}
-		case *types.Map:
-			walk(where, x.Key())
-			walk(where, x.Elem())
-		case interface{ Elem() types.Type }:
-			walk(where, x.Elem())
-		case *types.Signature:
-			walk(where, x.Params())
-			walk(where, x.Results())
-		case *types.Tuple:
-			for value := range x.Variables() {
-				walk(where, value.Type())
-			}
-		case *types.Struct:
-			for field := range x.Fields() {
-				exported(where, field)
-			}
-		case *types.Interface:
-			for method := range x.Methods() {
-				walk(where+"."+method.Name(), method.Type())
+var receiver = regexp.MustCompile(`\w+`)
+
+// exported returns the types that a file exports, and those that it gives functions, methods, fields, variables and constants.
+func exported(tree *ast.File) (parts []ast.Node) {
+	public := func(fields *ast.FieldList) {
+		for _, f := range fields.List {
+			if len(f.Names) == 0 || slices.ContainsFunc(f.Names, (*ast.Ident).IsExported) {
+				parts = append(parts, f.Type)
 			}
 		}
 	}
-	typed, ok := object.(*types.TypeName)
-	switch {
-	case !ok:
-		walk(object.Name(), object.Type())
-	case typed.IsAlias():
-		walk(object.Name(), types.Unalias(object.Type()))
-	default:
-		named := object.Type().(*types.Named)
-		walk(object.Name(), named.Underlying())
-		for method := range named.Methods() {
-			if method.Exported() {
-				walk(object.Name()+"."+method.Name(), method.Type())
+	for n := range ast.Preorder(tree) {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Name.IsExported() && (n.Recv == nil || ast.IsExported(receiver.FindString(types.ExprString(n.Recv.List[0].Type)))) {
+				parts = append(parts, n.Type)
+			}
+		case *ast.TypeSpec:
+			structure, isStruct := n.Type.(*ast.StructType)
+			if isStruct && n.Name.IsExported() {
+				public(structure.Fields)
+			} else if n.Name.IsExported() {
+				parts = append(parts, n.Type)
+			}
+		case *ast.ValueSpec:
+			if slices.ContainsFunc(n.Names, (*ast.Ident).IsExported) && n.Type != nil {
+				parts = append(parts, n.Type)
 			}
 		}
 	}
-	return found
+	return parts
 }

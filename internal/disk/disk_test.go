@@ -83,51 +83,36 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestLockRemoved has many take a lock whose file each of them removes: never two have it.
+// TestLockRemoved has many take a lock whose file each of them removes: of those that have it alone never two have it, and
+// whoever does not have it is told that another does.
 func TestLockRemoved(t *testing.T) {
 	t.Parallel()
-	path := t.TempDir()
-	var in, got atomic.Int32
-	var all sync.WaitGroup
-	for range 8 {
-		d := openOn(t, quick, path)
-		all.Go(func() {
-			for got.Load() < 100 {
-				unlock, err := d.Lock("lock", false, files.Holder{PID: 1})
-				if err != nil {
-					continue
+	for _, shared := range []bool{false, true} {
+		path := t.TempDir()
+		var in, got atomic.Int32
+		var all sync.WaitGroup
+		for range 8 {
+			d := openOn(t, quick, path)
+			all.Go(func() {
+				for got.Load() < 100 {
+					unlock, err := d.Lock("lock", shared, files.Holder{PID: 1})
+					if err != nil {
+						if !errors.As(err, new(*files.BusyError)) {
+							t.Error(err)
+						}
+						continue
+					}
+					if in.Add(1) != 1 && !shared {
+						t.Error("two have the lock")
+					}
+					got.Add(1)
+					runtime.Gosched() // to one that took it too
+					in.Add(-1)
+					unlock(true)
 				}
-				if in.Add(1) != 1 {
-					t.Error("two have the lock")
-				}
-				got.Add(1)
-				runtime.Gosched() // to one that took it too
-				in.Add(-1)
-				unlock(true)
-			}
-		})
-	}
-	all.Wait()
-}
-
-// TestSetTime sets times, one after 2262, and that of a symbolic link.
-func TestSetTime(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir()
-	d := open(t, path)
-	if err := os.WriteFile(filepath.Join(path, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Symlink("file", "link"); err != nil {
-		t.Fatal(err)
-	}
-	for name, at := range map[string]time.Time{"file": time.Unix(10_000_000_000, 5), "link": time.Unix(1, 7)} {
-		if err := d.SetTime(name, at); err != nil {
-			t.Fatal(err)
+			})
 		}
-		if info, err := d.Lstat(name); err != nil || !info.ModTime().Equal(at) {
-			t.Errorf("%s: %v, %v: want %v", name, info.ModTime(), err, at)
-		}
+		all.Wait()
 	}
 }
 
@@ -224,26 +209,5 @@ func TestLockLinks(t *testing.T) {
 	unlock(false)
 	if text, err := os.ReadFile(secret); string(text) != "secret" {
 		t.Errorf("behind the link is %q, %v", text, err)
-	}
-}
-
-// TestLockTogether has many take a lock at the same time whose file is not there: each has it, or is
-// told that another does.
-func TestLockTogether(t *testing.T) {
-	t.Parallel()
-	d := open(t, t.TempDir())
-	for range 200 {
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() {
-				unlock, err := d.Lock("lock", true, files.Holder{})
-				if err == nil {
-					unlock(true)
-				} else if !errors.As(err, new(*files.BusyError)) {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
 	}
 }

@@ -2,7 +2,6 @@ package disk_test
 
 import (
 	"errors"
-	"os"
 	"runtime"
 	"syscall"
 	"testing"
@@ -15,37 +14,21 @@ import (
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	m := disktest.NewMachine()
-	m.MkdirAll("/d/elsewhere", 0o755)
-	m.MkdirAll("/d/node", 0o755)
+	m.MkdirAll("/d", 0o755)
 	for _, x := range []struct {
 		disk.Disk
 		at string
 	}{{disk.OS, t.TempDir()}, {m.Process(), "/d"}} {
-		open := func(name string) disk.Dir {
-			undo, err := disk.Make(x.Disk, x.at+name, 0o755)
-			if err != nil {
+		for _, dir := range []string{"/node/sub", "/elsewhere"} {
+			if _, err := disk.Make(x.Disk, x.at+dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(undo)
-			d, err := x.Open(x.at + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return d
 		}
-		d := disk.Mounted(open("/node"), "mounted", open("/elsewhere"))
+		d := disk.Mounted(openOn(t, x.Disk, x.at+"/node"), "mounted", openOn(t, x.Disk, x.at+"/elsewhere"))
 		for _, name := range []string{"a", "sub/b", "mounted/c", "mounted/d"} {
-			if name == "sub/b" {
-				if err := d.Mkdir("sub", 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			f, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-			if err != nil {
+			if err := disk.WriteIn(d, name, []byte(name), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			f.Write([]byte(name))
-			f.Close()
 		}
 		for _, y := range []struct {
 			one, other string

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"volley/internal/disk"
@@ -23,44 +24,38 @@ func TestPaced(t *testing.T) {
 	}
 	m.WriteFile("/d/a", long, 0o644)
 	m.WriteFile("/d/sub/b", long, 0o644)
-	ctx, cancel := context.WithCancel(t.Context())
-	plain, err := m.Process().Open("/d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := disk.Paced(ctx, plain, 20<<20)
-	sub, err := d.Sub("sub")
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	read := func(d disk.Dir, name string) {
-		t.Helper()
-		f, err := d.OpenFile(name, os.O_RDONLY, 0)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		plain := openOn(t, m.Process(), "/d")
+		d := disk.Paced(ctx, plain, 20<<20)
+		sub, err := d.Sub("sub")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		is := make([]byte, len(long)+1)
-		if n, err := f.ReadAt(is, 0); n != len(long) || err != io.EOF || string(is[:n]) != string(long) {
-			t.Errorf("%s: %d bytes, %v", name, n, err)
+		// read reads a file twice, and returns how long that takes.
+		read := func(d disk.Dir, name string) time.Duration {
+			t.Helper()
+			begun := time.Now()
+			f, err := d.OpenFile(name, os.O_RDONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			is := make([]byte, len(long)+1)
+			if n, err := f.ReadAt(is, 0); n != len(long) || err != io.EOF || string(is[:n]) != string(long) {
+				t.Errorf("%s: %d bytes, %v", name, n, err)
+			}
+			if all, err := io.ReadAll(f); err != nil || string(all) != string(long) {
+				t.Errorf("%s: %d bytes, %v", name, len(all), err)
+			}
+			return time.Since(begun)
 		}
-		if all, err := io.ReadAll(f); err != nil || string(all) != string(long) {
-			t.Errorf("%s: %d bytes, %v", name, len(all), err)
+		if took := read(d, "a") + read(sub, "b") + read(d, "a") + read(sub, "b"); took < time.Second || took > 1500*time.Millisecond {
+			t.Errorf("24 MiB took %v: want 1.2 s, and what is asked for behind the ends", took)
 		}
-	}
-	read(d, "a")
-	read(sub, "b")
-	read(d, "a")
-	read(sub, "b")
-	if least := 1 * time.Second; time.Since(begun) < least { // 24 MiB, less the first and the last read
-		t.Errorf("it took %v: want %v or more", time.Since(begun), least)
-	}
-	cancel()
-	begun = time.Now()
-	slow := disk.Paced(ctx, plain, 1)
-	read(slow, "a")
-	if time.Since(begun) > time.Minute {
-		t.Error("it waited although the context had ended")
-	}
+		cancel()
+		if took := read(disk.Paced(ctx, plain, 1), "a"); took > 0 {
+			t.Errorf("it waited for %v although the context had ended", took)
+		}
+	})
 }

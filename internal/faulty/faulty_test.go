@@ -180,15 +180,3 @@ func TestHangAndDie(t *testing.T) {
 		})
 	}
 }
-
-func Example() {
-	group := local.New(2)
-	tag := transport.Tag{Round: 0, Port: 0}
-	sender := faulty.New(group[0], faulty.Flip(faulty.SendsTo(1, tag), 0, 4, 0))
-
-	sender.NewQueue().Post(&transport.Transfer{Rank: 1, Tag: tag, Parts: [][]byte{[]byte("good luck")}})
-	got := make([]byte, 9)
-	err := transport.Receive(context.Background(), group[1], 0, tag, got)
-	fmt.Printf("%s, %v, never struck: %d\n", got, err, sender.Idle())
-	// Output: good!luck, <nil>, never struck: 0
-}

@@ -25,11 +25,9 @@ import (
 var (
 	volley  = flag.String("volley", "volley", "the program")
 	systems = flag.String("fs", "ext4,xfs,btrfs,ext2", "file systems")
-	kinds   = flag.String("kinds", "", "what is run, of first, update, lost, damaged, revert, encode, decode; all where it is empty")
 	times   = flag.Int("times", 100, "moments on each file system")
 	where   = flag.String("dir", "/dev/shm/powercut", "where images lie, best in memory")
 	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the moments")
-	keep    = flag.Bool("keep", false, "keep the images of what has failed")
 )
 
 // A fileSystem is how one is made, and what is done before it is mounted after a power cut.
@@ -51,10 +49,9 @@ var fileSystems = map[string]fileSystem{
 type kind struct {
 	name    string
 	args    []string
-	prepare string   // by the shell, in the directory of the nodes; "" for a group that is not protected
-	changed []int    // nodes that are not as they were protected
-	kept    string   // a file that is replaced, and that recover keeps
-	coded   []string // instead: arguments of a verb that is run in the directory, on codedFiles
+	prepare string // by the shell, in the directory of the nodes; "" for a group that is not protected
+	changed []int  // nodes that are not as they were protected
+	kept    string // a file that is replaced, and that recover keeps
 }
 
 var groupKinds = []kind{
@@ -92,55 +89,32 @@ func TestPowerCuts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seed, 0))
 	t.Logf("seed %d", *seed)
 	for name := range strings.SplitSeq(*systems, ",") {
-		if n := campaign(name, rng); n > 0 {
-			t.Errorf("%s: %d failures", name, n)
-		}
+		t.Run(name, func(t *testing.T) {
+			system, ok := fileSystems[name]
+			if !ok {
+				t.Fatal("no such file system is known")
+			}
+			dir := filepath.Join(*where, name)
+			fatal(os.MkdirAll(filepath.Join(dir, "mnt"), 0o700))
+			defer os.RemoveAll(dir)
+			var list []*run
+			for i := range groupKinds {
+				list = append(list, newRun(&groupKinds[i], name, system, dir))
+			}
+			over := 0
+			for i := range *times {
+				r := list[i%len(list)]
+				exited, problem := r.cut(rng, i/len(list)%2 == 0)
+				if exited {
+					over++
+				}
+				if problem != nil {
+					t.Errorf("%s, moment %d, after it exited with 0 %v: %v", r.kind.name, i, exited, problem)
+				}
+			}
+			t.Logf("%d moments, %d of them after exit 0", *times, over)
+		})
 	}
-}
-
-// campaign cuts the power that often on one file system, and returns how often something was
-// missing.
-func campaign(name string, rng *rand.Rand) int {
-	system, ok := fileSystems[name]
-	if !ok {
-		fatal(fmt.Errorf("file system %q", name))
-	}
-	dir := filepath.Join(*where, name)
-	fatal(os.MkdirAll(filepath.Join(dir, "mnt"), 0o700))
-	var list []*run
-	all := append(slices.Clone(groupKinds), codedKinds...)
-	for i := range all {
-		if *kinds == "" || slices.Contains(strings.Split(*kinds, ","), all[i].name) {
-			list = append(list, newRun(&all[i], name, system, dir))
-		}
-	}
-	failed, over := 0, 0
-	by := map[string]int{}
-	for i := range *times {
-		r := list[i%len(list)]
-		exited, problem := r.cut(rng, i/len(list)%2 == 0)
-		if exited {
-			over++
-		}
-		if problem == nil {
-			continue
-		}
-		failed++
-		by[r.kind.name]++
-		state := "before it ended"
-		if exited {
-			state = "after it exited with 0"
-		}
-		fmt.Printf("%s, %s, moment %d, %s: %v\n", name, r.kind.name, i, state, problem)
-		if *keep {
-			fatal(os.Rename(r.file("cut.img"), r.file(fmt.Sprintf("failed.%d.img", i))))
-		}
-	}
-	fmt.Printf("%s: %d moments, %d of them after exit 0: %d failures %v\n", name, *times, over, failed, by)
-	if !*keep {
-		os.RemoveAll(dir)
-	}
-	return failed
 }
 
 // A run is a kind on a file system.
@@ -165,10 +139,6 @@ func newRun(k *kind, name string, system fileSystem, dir string) *run {
 	fatal(errors.Join(f.Truncate(system.mebibytes<<20), f.Close()))
 	must(append(slices.Clone(system.make), base)...)
 	r.mounted(base, func() error {
-		if k.coded != nil {
-			r.shell(codedFiles)
-			return nil
-		}
 		r.shell(nodes)
 		if k.name != "first" {
 			r.volley(true, "protect", "--tolerate", "2")
@@ -187,9 +157,7 @@ func newRun(k *kind, name string, system fileSystem, dir string) *run {
 		if out, err := r.command(k.args...).CombinedOutput(); err != nil {
 			fatal(fmt.Errorf("%s: %v: %s", k.name, err, out))
 		}
-		if r.took = time.Since(begun); k.coded != nil {
-			return nil
-		}
+		r.took = time.Since(begun)
 		now := r.look()
 		if k.args[0] == "protect" {
 			r.want = now
@@ -212,7 +180,6 @@ func (r *run) mounted(image string, f func() error) error {
 func (r *run) shell(text string) {
 	cmd := exec.Command("bash", "-e", "-c", text)
 	cmd.Dir = r.mnt
-	cmd.Env = append(os.Environ(), "VOLLEY="+*volley)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		fatal(fmt.Errorf("%s: %v: %s", text, err, out))
 	}
@@ -227,9 +194,6 @@ func (r *run) dirs() (list []string) {
 
 func (r *run) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(*volley, append(slices.Clone(args), r.dirs()...)...)
-	if r.kind.coded != nil && len(args) == 0 {
-		cmd = exec.Command(*volley, r.kind.coded...)
-	}
 	cmd.Dir = r.mnt
 	return cmd
 }
@@ -353,9 +317,6 @@ func (r *run) cut(rng *rand.Rand, after bool) (exited bool, problem error) {
 // check looks at what a power cut has left.
 func (r *run) check(exited bool) error {
 	k := r.kind
-	if k.coded != nil {
-		return r.checkCoded(exited)
-	}
 	protects := k.args[0] == "protect"
 	is := r.look()
 	switch {

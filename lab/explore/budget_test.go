@@ -183,46 +183,6 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// FuzzRequests asks for anything with any flags: it is answered or refused, within its
-// share, and soon after nobody wants it any more.
-func FuzzRequests(f *testing.F) {
-	f.Add(uint8(0), "8", "1", "2^8", "random:1", "", "", "1KiB")
-	f.Add(uint8(1), "1024", "1000", "goldilocks", "dft", "", "sinks=1000000000", "-1")
-	f.Add(uint8(2), "2048", "3", "bn254", "lagrange", "auto", "inverse=true", "1PiB")
-	f.Add(uint8(3), "64", "63", "257", "cauchy", "bruck-allgather", "whole=true", "16MiB")
-	f.Add(uint8(4), "81", "9223372036854775807", "163", "dft", "dft", "order=any", "0")
-	f.Fuzz(func(t *testing.T, which uint8, processors, ports, name, matrix, algorithm, other, size string) {
-		method := []string{"plan", "cost", "sizes", "run"}[which%4]
-		own := withFlags(other)
-		for flag, text := range map[string]string{"processors": processors, "ports": ports, "field": name, "matrix": matrix, "algorithm": algorithm, "size": size} {
-			own[flag] = text
-		}
-		flags := must(json.Marshal(own))(t)
-		request := fmt.Appendf(nil, `{"flags":%s}`, flags)
-		if method == "cost" {
-			request = fmt.Appendf(nil, `{"flags":%s,"processors":%s}`, flags, quotedJSON(processors))
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		start := time.Now()
-		var b strings.Builder
-		var err error
-		peak := peakOf(func() { _, err = Answer(ctx, method, request, &b) })
-		if err != nil || b.Len() == 0 || strings.Contains(b.String(), "this is a fault of the program") {
-			t.Fatalf("%s %s: %v: %.1000s", method, request, err, b.String())
-		}
-		if took := time.Since(start); took > mostAfter {
-			t.Errorf("%s %s: it took %v", method, request, took)
-		}
-		if peak > shares[method] {
-			t.Errorf("%s %s: %d KiB on the heap, a share of %d", method, request, peak>>10, shares[method]>>10)
-		}
-	})
-}
-
-// mostAfter is so long that only what is not cancelled takes it, on a busy machine, too.
-const mostAfter = time.Minute
-
 // TestNumbers checks that what the page gets is JSON where costs are beyond all numbers.
 func TestNumbers(t *testing.T) {
 	t.Parallel()

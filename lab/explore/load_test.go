@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"volley/internal/selection"
 	"volley/plan"
@@ -49,34 +47,6 @@ func TestLoadErrors(t *testing.T) {
 	if err := loadError(planText(t), flags{"beta": "x"}); err == nil || !strings.Contains(err.Error(), "unit") {
 		t.Errorf("--beta x: %v", err)
 	}
-}
-
-// FuzzLoad loads anything: it is refused with a reason, or what the page gets is JSON.
-func FuzzLoad(f *testing.F) {
-	text := planText(f)
-	f.Add(text)
-	f.Add(strings.Replace(text, `1`, `1e9`, 1))
-	f.Add("{}")
-	f.Fuzz(func(t *testing.T, text string) {
-		var x *planAnswer
-		var err error
-		start := time.Now()
-		if peak := peakOf(func() { x, err = loadText(text, flags{"beta": "20us", "tau": "1h"}) }); peak > baseBytes+loadFactor*int64(len(text)) {
-			t.Errorf("%d bytes take %d KiB", len(text), peak>>10)
-		}
-		if took := time.Since(start); took > mostAfter {
-			t.Errorf("%d bytes take %v", len(text), took)
-		}
-		if err != nil {
-			if wrong := new(selection.Error); !errors.As(err, &wrong) || wrong.Flag != "file" || !strings.HasPrefix(err.Error(), "out.json: ") {
-				t.Fatalf("error %v", err)
-			}
-			return
-		}
-		if _, err := json.Marshal(x); err != nil {
-			t.Fatal(err)
-		}
-	})
 }
 
 // TestLoadPlan loads plans as volley plan prints them: they are shown as the plan of the flags is, whatever made them.
@@ -156,16 +126,6 @@ func TestLoadManifest(t *testing.T) {
 		}
 		if got.OwnMatrix || !reflect.DeepEqual(got.Detail.Matrix, want) || len(got.Detail.Mismatches) > 0 {
 			t.Errorf("%s: A = %v, want %v; mismatches %v", text, got.Detail.Matrix, want, got.Detail.Mismatches)
-		}
-	}
-	for text, want := range map[string]string{
-		`{"family":"file:/etc/passwd","inverse":false}`:                                           "entries",
-		`{"family":"nosuch","inverse":false}`:                                                     "nosuch",
-		`{"family":"vandermonde","inverse":false,"points":[{"name":"alpha","values":["2","x"]}]}`: "matrix.points[0].values[1]",
-	} {
-		_, err := load(t.Context(), loadRequest{Name: "manifest.json", Text: manifest(text)})
-		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != "file" || !strings.Contains(err.Error(), want) || !strings.HasPrefix(selection.Message(err), "manifest.json: ") {
-			t.Errorf("%s: got %v, want %s named", text, err, want)
 		}
 	}
 	if err := loadError(strings.Replace(manifest("{}"), `"processors":3`, `"processors":100000`, 1), nil); err == nil || !strings.Contains(err.Error(), "1024 at most") {

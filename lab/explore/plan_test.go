@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"volley/algo"
 )
 
 // ask returns the result of a method, and the error as the page gets it.
@@ -340,29 +338,6 @@ func TestCost(t *testing.T) {
 		}
 		if want := float64(c.C1)*c.Beta + c.PacketsC2*float64(c.PacketBytes)*float64(c.Tau); math.Abs(c.Seconds-want) > 1e-3*want {
 			t.Errorf("%s: %v s, want %v", x.flags, c.Seconds, want)
-		}
-	}
-}
-
-// TestCandidates checks that they are all that the planner has, and those rejected.
-func TestCandidates(t *testing.T) {
-	t.Parallel()
-	p := result[shownPlan](t, "plan", `{"flags":{"processors":"65","ports":"2"}}`)
-	q := must(flags{"processors": "65", "ports": "2"}.ask(t.Context()))(t)
-	list, rejected := algo.Candidates(q.encoder.Problem(), q.model)
-	if len(p.Candidates) != len(list) || len(p.Rejected) != len(rejected) {
-		t.Fatalf("%d candidates of %d, %d rejected of %d", len(p.Candidates), len(list), len(p.Rejected), len(rejected))
-	}
-	for i, c := range list {
-		got, want := p.Candidates[i], c.Plan.Info()
-		if got.Algorithm != want.Algorithm || got.Parameters != want.Parameters || got.C1 != c.Cost.C1 || got.C2 != c.Cost.PacketC2() ||
-			got.C3 != c.Cost.PacketC3() || got.Memory != c.Memory || got.Seconds != c.Time.Seconds() || got.Broken != c.Broken {
-			t.Errorf("candidate %d is %+v, want %s %s %+v", i, got, want.Algorithm, want.Parameters, c)
-		}
-	}
-	for i, r := range rejected {
-		if p.Rejected[i].Algorithm != r.Algorithm || p.Rejected[i].Reason == "" {
-			t.Errorf("rejected: %+v, want %s", p.Rejected[i], r.Algorithm)
 		}
 	}
 }

@@ -39,10 +39,7 @@ func TestBaselineCosts(t *testing.T) {
 				if k > 30 {
 					continue
 				}
-				all, err := plan.Materialize(q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := must(plan.Materialize(q))(t)
 				if one := sim.Count(all); one.C2 != got.C2 || one.Messages() != got.Messages() || one.Slots != got.Slots {
 					t.Errorf("%s, K=%d p=%d: by class %+v, all %+v", name, k, ports, got, one)
 				}

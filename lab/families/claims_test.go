@@ -23,15 +23,9 @@ func TestExecute(t *testing.T) { claims(t, "TestExecute") }
 
 func claims(t *testing.T, name string) {
 	t.Helper()
-	test, err := filepath.Abs("testdata/claims.go.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := must(filepath.Abs("testdata/claims.go.txt"))(t)
 	added := filepath.Join(filepath.Dir(test), "..", "..", "..", "internal", "claims", "lab_test.go")
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{added: test}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	overlay := must(json.Marshal(map[string]any{"Replace": map[string]string{added: test}}))(t)
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	if err := os.WriteFile(file, overlay, 0o666); err != nil {
 		t.Fatal(err)

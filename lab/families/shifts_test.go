@@ -15,20 +15,13 @@ import (
 // dftProblem returns the problem of a DFT matrix.
 func dftProblem(t testing.TB, name string, k, ports int) (*algo.Problem, matrix.Matrix) {
 	t.Helper()
-	m, err := matrix.DFT(fieldtest.Parse(t, name), k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(matrix.DFT(fieldtest.Parse(t, name), k))(t)
 	return shiftProblem(t, m, ports), m
 }
 
 func shiftProblem(t testing.TB, m matrix.Matrix, ports int) *algo.Problem {
 	t.Helper()
-	p, err := algo.NewProblem(m, ports, algo.Natural)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must(algo.NewProblem(m, ports, algo.Natural))(t)
 }
 
 // TestShiftCosts compares counted costs with the table of README.md, and checks the plans.
@@ -41,10 +34,7 @@ func TestShiftCosts(t *testing.T) {
 		{"163", 27, 2, 3, 3}, {"163", 81, 2, 4, 6}, {"97", 12, 2, 3, 3},
 	} {
 		p, m := dftProblem(t, c.field, c.k, c.ports)
-		plans, err := shiftPlans(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plans := must(shiftPlans(p))(t)
 		if cost := sim.Count(plans[0]); cost.C1 != c.c1 || cost.C2 > c.c2 {
 			t.Errorf("K=%d p=%d: %d/%d, want %d/%d", c.k, c.ports, cost.C1, cost.C2, c.c1, c.c2)
 		}
@@ -63,16 +53,10 @@ func TestShiftsPermuted(t *testing.T) {
 	for _, k := range []int{4, 6, 8, 12, 16} {
 		for _, ports := range []int{1, 2} {
 			_, m := dftProblem(t, "goldilocks", k, ports)
-			inverse, err := matrix.Inverse(t.Context(), m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			inverse := must(matrix.Inverse(t.Context(), m))(t)
 			list := []matrix.Matrix{m, inverse, matrix.Transpose(m)}
 			for range 5 {
-				permuted, err := matrix.Columns(m, rng.Perm(k))
-				if err != nil {
-					t.Fatal(err)
-				}
+				permuted := must(matrix.Columns(m, rng.Perm(k)))(t)
 				list = append(list, permuted, matrix.Transpose(permuted))
 			}
 			for i, m := range list {

@@ -20,11 +20,7 @@ func problem(t testing.TB, name string, k, ports int) *algo.Problem {
 	if name == "2^16" || name == "2^8" {
 		a = matrixtest.Cauchy(t, f, k)
 	}
-	p, err := algo.NewProblem(a, ports, algo.Natural)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must(algo.NewProblem(a, ports, algo.Natural))(t)
 }
 
 // TestVerifyAll compares the transfer matrix of every plan for K up to 130, and some more,

@@ -45,18 +45,6 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// TestFile checks that the suffix of a file is the format.
-func TestFile(t *testing.T) {
-	for suffix, want := range map[string]string{".svg": "<svg", ".pdf": "%PDF-", ".tex": "tikzpicture"} {
-		name := filepath.Join(t.TempDir(), "schedule"+suffix)
-		var stdout, stderr strings.Builder
-		code := drawn(t, []string{"-", "-o", name}, planned(t, "4"), &stdout, &stderr)
-		if drawn, err := os.ReadFile(name); code != 0 || stdout.Len()+stderr.Len() > 0 || err != nil || !bytes.Contains(drawn, []byte(want)) {
-			t.Errorf("%s: exit %d, %s%s, %.40q, %v", suffix, code, &stdout, &stderr, drawn, err)
-		}
-	}
-}
-
 // TestFigure checks that the verb writes the figure of its number, and names what is no figure.
 func TestFigure(t *testing.T) {
 	for _, n := range []string{"1", "2", "3", "4"} {

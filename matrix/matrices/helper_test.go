@@ -7,7 +7,6 @@ import (
 
 	"volley/field"
 	_ "volley/field/curves"
-	"volley/field/fieldtest"
 	"volley/matrix"
 )
 
@@ -55,14 +54,6 @@ func identity(f field.Field, k int) matrix.Matrix {
 		}
 		return field.Element{}
 	})
-}
-
-// testFields returns fields of every shape that a matrix's code meets.
-func testFields(t testing.TB) (all []field.Field) {
-	for _, name := range []string{"2", "257", "2^8", "2^16", "3^4", "bls12-381"} {
-		all = append(all, fieldtest.Parse(t, name))
-	}
-	return all
 }
 
 // checkFactor compares a matrix with its factorisation, which it returns; nil: none is known.

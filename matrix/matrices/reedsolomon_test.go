@@ -67,16 +67,8 @@ func TestKlauspost(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := must(Spec{Family: name}.Build(f, k, r))(t)
-			if m.Rows() != k || m.Cols() != r {
-				t.Fatalf("%s is %d×%d, want %d×%d", name, m.Rows(), m.Cols(), k, r)
-			}
 			coded := must(matrix.Mul(matrix.Transpose(m), data))(t) // column j of m has the coefficients of parity j
 			for j := range r {
-				for i := range k {
-					if got, want := m.At(i, j), field.Code(uint64(shards[k+j][i])); got != want {
-						t.Fatalf("%s, K = %d, R = %d: A[%d][%d] = %v, theirs is %v", name, k, r, i, j, got, want)
-					}
-				}
 				if !bytes.Equal(coded.Row(j), shards[k+j]) {
 					t.Fatalf("%s, K = %d, R = %d: parity shard %d differs from theirs", name, k, r, j)
 				}

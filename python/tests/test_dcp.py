@@ -24,8 +24,6 @@ from torch.distributed.tensor import Shard, distribute_tensor  # noqa: E402
 
 import ranks  # noqa: E402
 import volley.torch  # noqa: E402
-from volley import _child  # noqa: E402
-from volley._nodes import Options  # noqa: E402
 
 SHAPES = {"a": (37, 5), "b": (8, 3, 2), "c": (64,), "d": (5, 9)}  # that no number of ranks divides
 TYPES = {"a": torch.float32, "b": torch.bfloat16, "c": torch.int64, "d": torch.float64}
@@ -119,13 +117,6 @@ def test_too_many_lost(saved: Path) -> None:
     assert names(saved)["host2"] == before["host2"]
 
 
-def test_async(tmp_path: Path) -> None:
-    assert ranks.run(save, 4, tmp_path, 4, 4, [1, 2], False) == [[4, 4]] * 4
-    shutil.rmtree(tmp_path / "host0")
-    shutil.rmtree(tmp_path / "host1")
-    assert ranks.run(load, 4, tmp_path, 4, 4) == [(2, True)] * 4
-
-
 def train_on(rank: int, base: Path) -> Any:
     s = state(1)
     writer = volley.torch.Writer(root(base, rank, 2, 2), 1, tolerate=1)
@@ -144,24 +135,6 @@ def train_on(rank: int, base: Path) -> Any:
 def test_async_has_a_copy(tmp_path: Path) -> None:
     """The state that async_save was given is saved, also where it lies in the host's memory and the next step changes it."""
     assert ranks.run(train_on, 2, tmp_path) == [(1, True)] * 2
-
-
-def niced(rank: int, base: Path) -> list[int]:
-    at, seen = root(base, rank, 2, 2), []
-    lowers = Options.lowers
-    Options.lowers = lambda *a: seen.append(lowers(*a)) or seen[-1]
-    dcp.save(state(1), storage_writer=volley.torch.Writer(at, 1, tolerate=1))
-    dcp.async_save(state(2), storage_writer=volley.torch.Writer(at, 2, tolerate=1)).result()
-    dcp.save(state(3), storage_writer=volley.torch.Writer(at, 3, tolerate=1, nice=3))
-    volley.torch.Checkpointer(at, tolerate=1).save({}, 4).wait()
-    return seen
-
-
-def test_priority(tmp_path: Path) -> None:
-    """It is lower beside the training only."""
-    assert ranks.run(niced, 2, tmp_path) == [[0, 10, 3, 10]] * 2
-    low = subprocess.check_output([sys.executable, _child.__file__, str(os.getpid()), "3", shutil.which("nice")])
-    assert int(low) == min(os.nice(0) + 3, 19)
 
 
 def failing(rank: int, base: Path) -> list[str]:

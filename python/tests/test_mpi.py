@@ -145,18 +145,6 @@ def test_communicators_that_none_can_use() -> None:
     world.barrier()
 
 
-def test_a_process_that_does_not_come() -> None:
-    good = array(np.uint8, 100)
-    if rank != 2:
-        with pytest.raises(volley.RunFailed, match="rank 2 has not called"):
-            volley.mpi.protect_buffers(world, [good], 1, timeout=0.3)
-    world.send(0, 2, 7)
-    if rank == 2:
-        for _ in range(ranks):
-            world.recv(None, MPI.ANY_SOURCE, 7)
-    assert volley.mpi.protect_buffers(world, [good], 1).nbytes
-
-
 def test_which_mpi() -> None:
     assert volley.mpi._one_line("MPICH Version:\t4.0.2\nCustom:\t\n\0") == volley.mpi._one_line("MPICH Version:\t4.0.2\nCustom:")
 
@@ -185,18 +173,6 @@ def test_directories(shared: Path) -> None:
         volley.mpi.recover(world, node)
     assert refused.value.code == 2 and refused.value.verb == "recover"
     assert node.exists() == (rank >= 3)
-
-
-def test_errors_have_the_words_of_the_library() -> None:
-    x = array(np.uint8, 100)
-    with pytest.raises(volley.Refused, match="no such"):
-        volley.mpi.encode(world, x, matrix="no such")
-    with pytest.raises(volley.Refused, match="processor 0 and processor 1|in matrix"):
-        volley.mpi.encode(world, x, matrix=f"random:{rank}")
-    with pytest.raises(volley.Refused, match="packet"):
-        volley.mpi.decode(world, x, None, lost=True)
-    with pytest.raises(volley.Refused, match="/no/such/key"):
-        volley.mpi.protect(world, ".", 1, key="/no/such/key")
 
 
 def test_signals_stay_those_of_python() -> None:
@@ -317,17 +293,6 @@ def test_lost_arrays_come_back(begun: bool) -> None:
         volley.mpi.recover_buffers(world, back, parity, lost)
     assert [b.tobytes() for b in back] == was
     assert not (parity != before).any(), np.nonzero(parity != before)
-
-
-def test_what_is_damaged_comes_back(caplog: pytest.LogCaptureFixture) -> None:
-    arrays = arrays_of(3)
-    was = [a.tobytes() for a in arrays]
-    parity = volley.mpi.protect_buffers(world, arrays, 1)
-    if rank == 3:
-        arrays[0][5, 1] += 1
-    volley.mpi.recover_buffers(world, arrays, parity)
-    assert [a.tobytes() for a in arrays] == was
-    assert any("3" in r.getMessage() for r in caplog.records)
 
 
 def test_errors_of_arrays() -> None:

@@ -70,16 +70,6 @@ def test_too_many_lost(saved: Path) -> None:
     assert "step-30" in str(errors[0]) and steps(saved)[0] == ["step-20", "step-30"]
 
 
-def load_by_fewer(rank: int, root: Path) -> Any:
-    return volley.torch.Checkpointer(root / f"host{rank}", tolerate=1).load_latest()
-
-
-def test_another_number_of_ranks(saved: Path) -> None:
-    errors = ranks.run(load_by_fewer, NODES, saved)
-    assert all(isinstance(e, volley.Refused) and "step-30 has the states of 6 ranks" in str(e) for e in errors)
-    assert steps(saved) == [["step-20", "step-30"]] * NODES
-
-
 def wrong_uses(rank: int, root: Path) -> list[str]:
     texts = []
 

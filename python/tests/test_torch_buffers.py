@@ -104,17 +104,12 @@ def wrong(rank: int) -> list[str]:
 
     protect = volley.torch.protect
     parity = protect(good, 1)
-    expect(ValueError, lambda: protect(one([1], good), 1))
     expect(ValueError, lambda: protect(one(torch.zeros(4), good), 1))
     expect(ValueError, lambda: protect(one({"a": torch.zeros(4, device="meta")}, good), 1))
-    expect(ValueError, lambda: protect(one([torch.zeros(1).expand(9)], good), 1))
     expect(ValueError, lambda: protect(good, one(2, 1)))
     expect(ValueError, lambda: protect(good, 4))
-    expect(ValueError, lambda: protect(good, 0))
     expect(ValueError, lambda: protect(good, 1, one(None, parity)))
     expect(ValueError, lambda: volley.torch.recover(good, one(None, parity)))
-    expect(ValueError, lambda: volley.torch.recover(good, one(parity.to(torch.int32), parity)))
-    expect(volley.Refused, lambda: volley.torch.recover(one(good * 2, good), parity))
     expect(volley.Refused, lambda: volley.torch.recover(one([torch.zeros(9)], good), parity))
     expect(volley.Refused, lambda: protect(good, 1, one(parity[:600], parity.clone())))
     expect(volley.Refused, lambda: protect(good, 1, digest="md5"))
@@ -127,17 +122,12 @@ def test_wrong_arguments() -> None:
     for text, want in zip(
         everyone[0],
         [
-            "rank 2: tensors[0]: int: want a tensor",
             "rank 2: tensors: Tensor: want a list or a dict",
             "rank 2: tensors['a']: on meta",
-            "rank 2: tensors[0]: expanded",
             "rank 0 has tolerate=1, and rank 2 tolerate=2",
             "to lose 4 ranks takes 5 or more, and there are 4",
-            "tolerate=0",
             "rank 0 has parity=True, and rank 2 parity=False",
             "rank 2: parity: NoneType",
-            "rank 2: parity: torch.int32",
-            "rank 2 has 2 buffers, and has protected 1",
             "rank 2: buffer 0 has 36 bytes, and had 40",
             "rank 2: room for 600 bytes of parity",
             "md5",

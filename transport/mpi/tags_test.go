@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"testing"
 
 	"volley/transport"
@@ -56,28 +55,6 @@ func TestTags(t *testing.T) {
 			if _, err := n.tagOf(tag, nil); err == nil {
 				t.Errorf("largest tag %d: %v: no error", x.most, tag)
 			}
-		}
-	}
-}
-
-// TestLimits has plans that the tags of Open MPI carry, and those of one round or port more.
-func TestLimits(t *testing.T) {
-	limits := numberingOf(1<<31 - 1).limits()
-	for _, x := range []struct {
-		rounds, ports int
-		want          string
-	}{
-		{8176, 64, ""}, {496, 1024, ""}, {496, 65, ""}, {0, 5000, ""},
-		{8177, 1, "it needs 8177 rounds, and the messages of the transport have 8176 at most with 1 port: take a plan with fewer rounds"},
-		{497, 65, "it needs 497 rounds, and the messages of the transport have 496 at most with 65 ports: take a plan with fewer rounds"},
-		{1, 1025, "it needs 1025 ports a round, and the messages of the transport have 1024 at most: take a plan with fewer ports"},
-	} {
-		err := limits.Carry(x.rounds, x.ports)
-		if err == nil && x.want != "" || err != nil && err.Error() != x.want {
-			t.Errorf("%d rounds of %d ports: %v, want %q", x.rounds, x.ports, err, x.want)
-		}
-		if e := new(transport.LimitsError); err != nil && !errors.As(err, &e) {
-			t.Errorf("%d rounds of %d ports: %T", x.rounds, x.ports, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -130,21 +129,5 @@ func oneWay(t *testing.T, blind int) {
 			})
 		}
 		both.Wait()
-	}
-}
-
-// TestFirewallMeeting has packets to the meeting point dropped: who cannot come says at what it has failed.
-func TestFirewallMeeting(t *testing.T) {
-	t.Parallel()
-	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := Serve(at, nil, Patience{Answer: time.Millisecond, Handshake: 50 * time.Millisecond}, nil)
-	defer l.Close()
-	address := unanswered(t)
-	_, err = l.Gather(context.Background(), address, Contribution{Rank: 1, Size: 2}, 300*time.Millisecond)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot meet rank 0 at "+address+": ") {
-		t.Error(err)
 	}
 }

@@ -169,9 +169,9 @@ func runGroup(ctx context.Context, c Case, group []transport.Transport) []error 
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// leak waits until no more goroutines run than so many. Else it returns the stacks of all that do.
-func leak(most int) string {
-	for end := time.Now().Add(Limit); runtime.NumGoroutine() > most; time.Sleep(10 * time.Millisecond) {
+// leak waits until no more goroutines run than the limit. Else it returns the stacks of all that do.
+func leak(limit int) string {
+	for end := time.Now().Add(Limit); runtime.NumGoroutine() > limit; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			stacks := make([]byte, 1<<20)
 			return string(stacks[:runtime.Stack(stacks, true)])

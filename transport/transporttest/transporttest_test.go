@@ -21,7 +21,7 @@ func TestBrokenTransports(t *testing.T) {
 		"loses a message":        {faulty.Drop(faulty.Nth(0)), "every rank hears every other"},
 		"sends a message twice":  {faulty.Duplicate(faulty.Nth(1)), "order within a tag"},
 		"flips a bit":            {faulty.Flip(faulty.EverySend, 0, 1<<20, 7), "parts of all sizes"},
-		"cuts long messages off": {faulty.Truncate(faulty.EverySend, 1<<16), "large messages both ways"},
+		"cuts long messages off": {faulty.Truncate(faulty.EverySend, 1<<16), "parts of all sizes"},
 		"ends":                   {faulty.Hang(1000), "abort ends waits under way"},
 	} {
 		t.Run(how, func(t *testing.T) {

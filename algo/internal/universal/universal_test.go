@@ -6,10 +6,15 @@ import (
 
 	"volley/algo/schedule"
 	"volley/field/fieldtest"
-	"volley/matrix"
+	"volley/matrix/matrixtest"
 	"volley/plan"
 	"volley/sim"
 )
+
+// A pair is C1 and C2.
+type pair struct{ C1, C2 int }
+
+func pairOf(c sim.Cost) pair { return pair{c.C1, c.C2} }
 
 // TestTune compares the window that is chosen with all there are.
 func TestTune(t *testing.T) {
@@ -44,10 +49,7 @@ func TestUniversalPlans(t *testing.T) {
 		return takes{c.C1, c.C2, plan.MemorySlots(q), c.C3}
 	}
 	for _, k := range []int{1, 2, 5, 16, 24, 37} {
-		a, err := matrix.Cauchy(f, k, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := matrixtest.Cauchy(t, f, k)
 		for ports := 1; ports <= 3; ports++ {
 			p := schedule.Task{Matrix: a, Ports: max(1, min(ports, k-1))}
 			var all []takes // of every window
@@ -62,7 +64,7 @@ func TestUniversalPlans(t *testing.T) {
 				}
 				var got, want []pair
 				for _, q := range plans {
-					got = append(got, costOf(q))
+					got = append(got, pairOf(sim.Count(q)))
 				}
 				for _, w := range sim.Front(all, func(w takes) sim.Cost { return sim.Cost{C1: w.C1, C2: w.C2} }) {
 					if over < 0 || w.C1 <= schedule.Clog(k, p.Ports)+over {

@@ -5,7 +5,6 @@ import (
 	_ "volley/field/curves"
 	"volley/matrix"
 	"volley/sim"
-	"volley/verify"
 )
 
 // A pair is C1 and C2.
@@ -22,12 +21,6 @@ type askedMatrix struct {
 func (m askedMatrix) At(i, j int) field.Element {
 	*m.asked++
 	return m.Matrix.At(i, j)
-}
-
-// identity returns the k×k identity matrix.
-func identity(f field.Field, k int) matrix.Matrix {
-	one := matrix.DenseFunc(f, 1, 1, func(_, _ int) field.Element { return field.One })
-	return verify.InPieces(one, k)
 }
 
 // universalC2 is the C2 of the tuned universal step in so many rounds above the fewest, any number if that is negative.

@@ -141,16 +141,3 @@ func TestWindowCapacity(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkWindowSearch finds the shapes for all numbers of rounds.
-func BenchmarkWindowSearch(b *testing.B) {
-	for _, k := range []int{600, 2048, 10000} {
-		for _, ports := range []int{1, 4} {
-			b.Run(fmt.Sprintf("K=%d p=%d", k, ports), func(b *testing.B) {
-				for b.Loop() {
-					front(k, ports, -1)
-				}
-			})
-		}
-	}
-}

@@ -1,8 +1,6 @@
 /* Calls of the memory that processes share, and of encodes that are run many times. "multiple" has threads, too; "open"
  * leaves requests to MPI_Finalize. */
 #include <pthread.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include "check.h"
 
 enum { BYTES = 70000 };
@@ -13,19 +11,6 @@ static unsigned char *memory(MPI_Comm comm, size_t bytes) {
 	for (size_t i = 0; i < bytes; i++) {
 		if (((unsigned char *)data)[i] != 0) expect("new memory is zero", -1, 0, "");
 	}
-	return data;
-}
-
-/* plain is memory of one process only: its first one has no room for a file. */
-static unsigned char *plain(MPI_Comm comm, size_t bytes) {
-	struct rlimit all, none;
-	signal(SIGXFSZ, SIG_IGN);
-	getrlimit(RLIMIT_FSIZE, &all);
-	none = all;
-	none.rlim_cur = 0;
-	if (rank == 0) setrlimit(RLIMIT_FSIZE, &none);
-	unsigned char *data = memory(comm, bytes);
-	setrlimit(RLIMIT_FSIZE, &all);
 	return data;
 }
 
@@ -53,7 +38,7 @@ static void runs(const char *what, MPI_Comm comm, unsigned char *x, size_t bytes
 
 static void encodes(void) {
 	static unsigned char mine[BYTES], other[BYTES];
-	unsigned char *x = memory(MPI_COMM_WORLD, BYTES), *y = memory(MPI_COMM_WORLD, BYTES), *z = plain(MPI_COMM_WORLD, BYTES);
+	unsigned char *x = memory(MPI_COMM_WORLD, BYTES), *y = memory(MPI_COMM_WORLD, BYTES);
 	MPI_Comm comm, turned;
 	runs("in shared memory", MPI_COMM_WORLD, x, BYTES, y, BYTES, NULL);
 	runs("in two halves of one", MPI_COMM_WORLD, x, 30000, x + 40000, 30000, NULL);
@@ -61,7 +46,6 @@ static void encodes(void) {
 	runs("in other memory", MPI_COMM_WORLD, mine, BYTES, other, BYTES, NULL);
 	runs("partly", MPI_COMM_WORLD, x, BYTES, other, BYTES, NULL);
 	runs("at some", MPI_COMM_WORLD, rank == 0 ? x : mine, BYTES, y, BYTES, NULL);
-	runs("in memory that is not shared", MPI_COMM_WORLD, z, BYTES, y, BYTES, NULL);
 	runs("of a declared length", MPI_COMM_WORLD, x, BYTES, y, BYTES, &(volley_options){.packet_bytes = BYTES});
 	runs("shorter than declared", MPI_COMM_WORLD, x, 1000 + rank, y, BYTES, &(volley_options){.packet_bytes = BYTES});
 	runs("of different lengths", MPI_COMM_WORLD, x, 3000 + rank, y, 3000 + size, &(volley_options){.packet_bytes = 3000 + size});
@@ -88,7 +72,6 @@ static void encodes(void) {
 	expect("within", volley_free(y + 8), VOLLEY_USAGE, "volley_alloc");
 	expect("a wrong pointer", volley_free(mine), VOLLEY_USAGE, "volley_alloc");
 	expect("NULL", volley_free(NULL), VOLLEY_OK, "");
-	expect("free", volley_free(z), VOLLEY_OK, "");
 	expect("free", volley_free(v), VOLLEY_OK, "");
 	expect("free", volley_free(y), VOLLEY_OK, "");
 }
@@ -143,22 +126,6 @@ static void late(void) {
 	expect("request_free", volley_request_free(&second), VOLLEY_OK, "");
 }
 
-/* left has a process not come to a run by messages. MPI still has those to it, and volley_free leaves the memory mapped. */
-static void left(void) {
-	enum { LONG = 1 << 20 };
-	volley_request request;
-	volley_options o = {.timeout = 0.3, .ports = 2};
-	unsigned char *x = memory(MPI_COMM_WORLD, LONG), *y = memory(MPI_COMM_WORLD, LONG);
-	expect("init", volley_encode_init(MPI_COMM_WORLD, x, LONG, y, LONG, &o, &request), VOLLEY_OK, "");
-	if (rank != size - 1) expect("without one", volley_run(&request), VOLLEY_FAILED, "");
-	MPI_Barrier(MPI_COMM_WORLD);
-	if (rank == size - 1) expect("afterwards", volley_run(&request), VOLLEY_FAILED, "");
-	expect("request_free", volley_request_free(&request), VOLLEY_OK, "");
-	expect("free", volley_free(x), VOLLEY_OK, "");
-	expect("free", volley_free(y), VOLLEY_OK, "");
-	if (rank != size - 1 && *(volatile unsigned char *)x != 0) expect("what MPI reads", -1, 0, "");
-}
-
 static volley_request shared[4];
 
 static void *many(void *which) {
@@ -196,7 +163,6 @@ int main(int argc, char **argv) {
 		misuse();
 		if (size > 1) late();
 		if (multiple) threads();
-		if (size > 1) left();
 	}
 	MPI_Finalize();
 	if (request != VOLLEY_REQUEST_NULL) {

@@ -293,63 +293,53 @@ func TestEnough(t *testing.T) {
 	}
 }
 
-// TestAhead has a processor receive in each of 30 rounds: it asks for the messages of 8 rounds, from the oldest one that is
-// missing on.
+// TestAhead has processor 0 send in 30 rounds and receive in rounds 0, 1 and 12. Processor 1 asks for the messages of 8 rounds,
+// from the oldest one that is missing on. What processor 0 sends waits for the last message that it was to have 8 rounds ago,
+// also where that came in an earlier round.
 func TestAhead(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	programs := []*plan.Program{{Proc: 0, Inputs: 1}, {Proc: 1}}
-	for range 30 {
-		programs[0].Rounds = append(programs[0].Rounds, plan.Round{Sends: []plan.Send{{Dst: 1, Slots: []plan.Slot{0}}}})
-		programs[1].Rounds = append(programs[1].Rounds, plan.Round{Recvs: []plan.Recv{{Src: 0, Count: 1}}})
+	programs := []*plan.Program{{Proc: 0, Inputs: 1}, {Proc: 1, Inputs: 1}}
+	for r := range 30 {
+		to, from := plan.Round{Sends: []plan.Send{{Dst: 1, Slots: []plan.Slot{0}}}}, plan.Round{Recvs: []plan.Recv{{Src: 0, Count: 1}}}
+		if r == 0 || r == 1 || r == 12 {
+			to.Recvs = []plan.Recv{{Src: 1, Count: 1}}
+			from.Sends = []plan.Send{{Dst: 0, Slots: []plan.Slot{0}}}
+		}
+		programs[0].Rounds, programs[1].Rounds = append(programs[0].Rounds, to), append(programs[1].Rounds, from)
 	}
 	p := &plan.Materialized{
-		Common:   plan.Info{Algorithm: "many rounds", Field: f, Processors: 2, Rows: 1, Ports: 1, Phases: []plan.Phase{{Name: "all", Rounds: 30}}},
-		Programs: programs, Rows: [][]int{{0}, {}}, Columns: [][]int{{}, {}},
+		Common:   plan.Info{Algorithm: "many rounds", Field: fieldtest.Parse(t, "2^8"), Processors: 2, Rows: 2, Ports: 1, Phases: []plan.Phase{{Name: "all", Rounds: 30}}},
+		Programs: programs, Rows: [][]int{{0}, {1}}, Columns: [][]int{{}, {}},
 	}
-	x, err := compile.Prepare(t.Context(), p, 1, 2, false)
-	if err != nil {
+	if err := plan.Validate(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	m := run.New(x)
-	m.Begin()
-	asked := 0
-	for _, c := range []struct{ received, want int }{{-1, 8}, {1, 8}, {0, 10}, {3, 10}, {2, 12}, {4, 13}} {
-		if c.received >= 0 {
-			m.Received(c.received)
+	type step struct{ received, want int }
+	for rank, c := range []struct {
+		counts run.Action
+		steps  []step
+	}{
+		{run.Send, []step{{-1, 8}, {0, 9}, {1, 20}, {2, 30}}},
+		{run.Receive, []step{{-1, 8}, {1, 8}, {0, 10}, {3, 10}, {2, 12}, {4, 13}}},
+	} {
+		x, err := compile.Prepare(t.Context(), p, rank, 2, false)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for do := m.Next(); do.Action == run.Receive; do = m.Next() {
-			asked++
-		}
-		if asked != c.want {
-			t.Errorf("after message %d: it has asked for %d, want %d", c.received, asked, c.want)
-		}
-	}
-}
-
-// TestAllocates: a segment allocates nothing.
-func TestAllocates(t *testing.T) {
-	p := algotest.Compile(t, "universal", "2^8", "random:1", 16, 1)
-	x, err := compile.Prepare(t.Context(), p, 0, 16, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := run.New(x)
-	segment := func() {
+		m := run.New(x)
 		m.Begin()
-		for {
-			do := m.Next()
-			if do.Action == run.Wait && m.Complete() {
-				break
+		count := 0
+		for _, s := range c.steps {
+			if s.received >= 0 {
+				m.Received(s.received)
 			}
-			if do.Action == run.Wait {
-				m.Received(m.Missing().Number)
+			for do := m.Next(); do.Action != run.Wait; do = m.Next() {
+				if do.Action == c.counts {
+					count++
+				}
+			}
+			if count != s.want {
+				t.Errorf("rank %d after message %d: %d, want %d", rank, s.received, count, s.want)
 			}
 		}
-		for k := range x.Sends {
-			m.Sent(k)
-		}
-	}
-	if n := testing.AllocsPerRun(100, segment); n > 0 {
-		t.Errorf("%v allocations", n)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"volley/internal/disk"
 
 	"pgregory.net/rapid"
+
+	_ "volley/internal/rapidseed"
 )
 
 // TestBlockPackets reads and writes blocks of a chunk as packets, in parts of any length.

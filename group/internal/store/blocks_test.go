@@ -7,6 +7,8 @@ import (
 	"volley/group/internal/tree"
 
 	"pgregory.net/rapid"
+
+	_ "volley/internal/rapidseed"
 )
 
 // drawManifest draws one with sizes only.

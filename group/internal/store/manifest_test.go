@@ -13,77 +13,81 @@ import (
 	"volley/internal/fuzzlimit"
 )
 
+// manifests are changes of a small one, and why what comes of it is refused.
+var manifests = []struct {
+	what   string
+	change func(m *Manifest)
+	want   string // "": it is taken
+}{
+	{"nothing", func(*Manifest) {}, ""},
+	{"format", func(m *Manifest) { m.Format = "volley" }, `format: "volley": want "volley-group"`},
+	{"version 0", func(m *Manifest) { m.Version = 0 }, "version: 0: this program knows version 6"},
+	{"version 1", func(m *Manifest) { m.Version = 1 }, "version: 1"},
+	{"version 7", func(m *Manifest) { m.Version = 7 }, "version: 7"},
+	{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
+	{"a name less", func(m *Manifest) { m.Names = []tree.Name{"a"} }, "names: 1 of 2 nodes"},
+	{"a record more", func(m *Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
+	{"R", func(m *Manifest) { m.Tolerate = 2 }, "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1"},
+	{"field", func(m *Manifest) { m.Field = "2^16" }, `field: "2^16": want "2^8"`},
+	{"data chunks", func(m *Manifest) { m.DataChunks = 2 }, "data_chunks, parity_chunks: 2 and 1: want 1 and 1"},
+	{"parity chunks", func(m *Manifest) { m.ParityChunks = 2 }, "data_chunks, parity_chunks: 1 and 2: want 1 and 1"},
+	{"no group", func(m *Manifest) { m.Group = "" }, `group: "": want a name`},
+	{"a long group", func(m *Manifest) { m.Group = long(65) }, "group:"},
+	{"not too long", func(m *Manifest) { m.Group = long(64) }, ""},
+	{"a path", func(m *Manifest) { m.Group = "a/b" }, "group:"},
+	{"generation 0", func(m *Manifest) { m.Generation = 0 }, "generation: 0: want 1 to 9007199254740992"},
+	{"the last generation", func(m *Manifest) { m.Generation = MostGeneration }, ""},
+	{"one more", func(m *Manifest) { m.Generation = MostGeneration + 1 }, "generation:"},
+	{"chunks below 0", func(m *Manifest) { m.ChunkBytes = -8 }, "chunk_bytes: -8: want a multiple of 8"},
+	{"chunks of 0", func(m *Manifest) { m.ChunkBytes = 0 }, ""},
+	{"chunks of 12", func(m *Manifest) { m.ChunkBytes = 12 }, "chunk_bytes: 12"},
+	{"the largest chunk", func(m *Manifest) { m.ChunkBytes = MostChunk }, ""},
+	{"a larger one", func(m *Manifest) { m.ChunkBytes = MostChunk + Align }, "chunk_bytes:"},
+	{"blocks of 0", func(m *Manifest) { m.BlockBytes = 0 }, "block_bytes: 0: want a multiple of 8"},
+	{"the smallest block", func(m *Manifest) { m.BlockBytes = Align }, ""},
+	{"blocks of 12", func(m *Manifest) { m.BlockBytes = 12 }, "block_bytes: 12"},
+	{"the largest block", func(m *Manifest) {
+		m.BlockBytes, m.ChunkBytes = LongBlock, FewBlocks/2*LongBlock
+	}, ""},
+	{"a larger one", func(m *Manifest) {
+		m.BlockBytes, m.ChunkBytes = LongBlock+Align, FewBlocks*LongBlock
+	}, "block_bytes:"},
+	{"blocks of any chunk", func(m *Manifest) { m.BlockBytes = 4 * UsualBlock }, ""},
+	{"blocks that are few", func(m *Manifest) {
+		m.BlockBytes = 4*UsualBlock + Align
+		m.ChunkBytes = (FewBlocks/2 - 2) * m.BlockBytes
+	}, "too long for chunks of 7864560 bytes"},
+	{"as many as there have to be", func(m *Manifest) {
+		m.BlockBytes = 4*UsualBlock + Align
+		m.ChunkBytes = (FewBlocks/2 - 1) * m.BlockBytes
+	}, ""},
+	{"longer ones", func(m *Manifest) { m.BlockBytes = 4*UsualBlock + Align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
+	{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": there is no such digest`},
+	{"bytes of a record", func(m *Manifest) { m.Records[1].Bytes = -1 }, "members[1]: want bytes, 0 to 4294967296, and the SHA-256"},
+	{"the most bytes of a record", func(m *Manifest) { m.Records[1].Bytes = MostRecord }, ""},
+	{"more", func(m *Manifest) { m.Records[1].Bytes = MostRecord + 1 }, "members[1]:"},
+	{"no digest", func(m *Manifest) { m.Records[1].SHA256 = "" }, "members[1]:"},
+	{"an epoch of nothing", func(m *Manifest) { m.Epoch = 1 }, "epoch: 1: want 0, or"},
+	{"nothing replaced", func(m *Manifest) { m.Replaces = &Predecessor{Epoch: 0, Nodes: 3} }, "epoch: 0: want 0, or"},
+	{"an epoch", func(m *Manifest) {
+		m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a", "b", "c"}}
+	}, ""},
+	{"a later one replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 1, Nodes: 3} }, "replaces: epoch 1 of 3 nodes"},
+	{"few names replaced", func(m *Manifest) {
+		m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a"}}
+	}, "replaces: epoch 0 of 3 nodes, with 1 names"},
+	{"no bytes of a record", func(m *Manifest) { m.Records[1].Bytes = 0 }, ""},
+	{"no digits", func(m *Manifest) { m.Records[1].SHA256 = strings.Repeat("x", 64) }, "members[1]:"},
+	{"few digits", func(m *Manifest) { m.Records[1].SHA256 = "00" }, "members[1]:"},
+}
+
+func long(n int) string { return strings.Repeat("g", n) }
+
 // TestManifestRefused changes a manifest in one way at a time: what contradicts the rest is
 // refused by name, and what is at a bound is taken.
 func TestManifestRefused(t *testing.T) {
 	t.Parallel()
-	name := func(n int) string { return strings.Repeat("g", n) }
-	for _, x := range []struct {
-		what   string
-		change func(m *Manifest)
-		want   string // "": it is taken
-	}{
-		{"nothing", func(*Manifest) {}, ""},
-		{"format", func(m *Manifest) { m.Format = "volley" }, `format: "volley": want "volley-group"`},
-		{"version 0", func(m *Manifest) { m.Version = 0 }, "version: 0: this program knows version 6"},
-		{"version 1", func(m *Manifest) { m.Version = 1 }, "version: 1"},
-		{"version 7", func(m *Manifest) { m.Version = 7 }, "version: 7"},
-		{"a record less", func(m *Manifest) { m.Records = m.Records[1:] }, "members: 1 of 2 nodes"},
-		{"a name less", func(m *Manifest) { m.Names = []tree.Name{"a"} }, "names: 1 of 2 nodes"},
-		{"a record more", func(m *Manifest) { m.Records = append(m.Records, m.Records[0]) }, "members: 3 of 2 nodes"},
-		{"R", func(m *Manifest) { m.Tolerate = 2 }, "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1"},
-		{"field", func(m *Manifest) { m.Field = "2^16" }, `field: "2^16": want "2^8"`},
-		{"data chunks", func(m *Manifest) { m.DataChunks = 2 }, "data_chunks, parity_chunks: 2 and 1: want 1 and 1"},
-		{"parity chunks", func(m *Manifest) { m.ParityChunks = 2 }, "data_chunks, parity_chunks: 1 and 2: want 1 and 1"},
-		{"no group", func(m *Manifest) { m.Group = "" }, `group: "": want a name`},
-		{"a long group", func(m *Manifest) { m.Group = name(65) }, "group:"},
-		{"not too long", func(m *Manifest) { m.Group = name(64) }, ""},
-		{"a path", func(m *Manifest) { m.Group = "a/b" }, "group:"},
-		{"generation 0", func(m *Manifest) { m.Generation = 0 }, "generation: 0: want 1 to 9007199254740992"},
-		{"the last generation", func(m *Manifest) { m.Generation = MostGeneration }, ""},
-		{"one more", func(m *Manifest) { m.Generation = MostGeneration + 1 }, "generation:"},
-		{"chunks below 0", func(m *Manifest) { m.ChunkBytes = -8 }, "chunk_bytes: -8: want a multiple of 8"},
-		{"chunks of 0", func(m *Manifest) { m.ChunkBytes = 0 }, ""},
-		{"chunks of 12", func(m *Manifest) { m.ChunkBytes = 12 }, "chunk_bytes: 12"},
-		{"the largest chunk", func(m *Manifest) { m.ChunkBytes = MostChunk }, ""},
-		{"a larger one", func(m *Manifest) { m.ChunkBytes = MostChunk + Align }, "chunk_bytes:"},
-		{"blocks of 0", func(m *Manifest) { m.BlockBytes = 0 }, "block_bytes: 0: want a multiple of 8"},
-		{"the smallest block", func(m *Manifest) { m.BlockBytes = Align }, ""},
-		{"blocks of 12", func(m *Manifest) { m.BlockBytes = 12 }, "block_bytes: 12"},
-		{"the largest block", func(m *Manifest) {
-			m.BlockBytes, m.ChunkBytes = LongBlock, FewBlocks/2*LongBlock
-		}, ""},
-		{"a larger one", func(m *Manifest) {
-			m.BlockBytes, m.ChunkBytes = LongBlock+Align, FewBlocks*LongBlock
-		}, "block_bytes:"},
-		{"blocks of any chunk", func(m *Manifest) { m.BlockBytes = 4 * UsualBlock }, ""},
-		{"blocks that are few", func(m *Manifest) {
-			m.BlockBytes = 4*UsualBlock + Align
-			m.ChunkBytes = (FewBlocks/2 - 2) * m.BlockBytes
-		}, "too long for chunks of 7864560 bytes"},
-		{"as many as there have to be", func(m *Manifest) {
-			m.BlockBytes = 4*UsualBlock + Align
-			m.ChunkBytes = (FewBlocks/2 - 1) * m.BlockBytes
-		}, ""},
-		{"longer ones", func(m *Manifest) { m.BlockBytes = 4*UsualBlock + Align }, "block_bytes: 262152: too long for chunks of 8 bytes"},
-		{"digest", func(m *Manifest) { m.Digest = "md5" }, `digest: "md5": there is no such digest`},
-		{"bytes of a record", func(m *Manifest) { m.Records[1].Bytes = -1 }, "members[1]: want bytes, 0 to 4294967296, and the SHA-256"},
-		{"the most bytes of a record", func(m *Manifest) { m.Records[1].Bytes = MostRecord }, ""},
-		{"more", func(m *Manifest) { m.Records[1].Bytes = MostRecord + 1 }, "members[1]:"},
-		{"no digest", func(m *Manifest) { m.Records[1].SHA256 = "" }, "members[1]:"},
-		{"an epoch of nothing", func(m *Manifest) { m.Epoch = 1 }, "epoch: 1: want 0, or"},
-		{"nothing replaced", func(m *Manifest) { m.Replaces = &Predecessor{Epoch: 0, Nodes: 3} }, "epoch: 0: want 0, or"},
-		{"an epoch", func(m *Manifest) {
-			m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a", "b", "c"}}
-		}, ""},
-		{"a later one replaced", func(m *Manifest) { m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 1, Nodes: 3} }, "replaces: epoch 1 of 3 nodes"},
-		{"few names replaced", func(m *Manifest) {
-			m.Epoch, m.Replaces = 1, &Predecessor{Epoch: 0, Nodes: 3, Names: []tree.Name{"a"}}
-		}, "replaces: epoch 0 of 3 nodes, with 1 names"},
-		{"no bytes of a record", func(m *Manifest) { m.Records[1].Bytes = 0 }, ""},
-		{"no digits", func(m *Manifest) { m.Records[1].SHA256 = strings.Repeat("x", 64) }, "members[1]:"},
-		{"few digits", func(m *Manifest) { m.Records[1].SHA256 = "00" }, "members[1]:"},
-	} {
+	for _, x := range manifests {
 		m := smallManifest()
 		x.change(m)
 		text, err := m.Encode(nil)
@@ -183,6 +187,11 @@ func TestRecordRefused(t *testing.T) {
 			t.Errorf("%s was taken for a record", text)
 		}
 	}
+}
+
+// TestRecordBounded takes lists of many entries of little text, in little memory.
+func TestRecordBounded(t *testing.T) {
+	m := smallManifest()
 	for _, one := range []string{"{}\n", "null\n", `{"path":"a"}`, `{"path":"a","type":"dir"}`} {
 		text := []byte("{}" + strings.Repeat(one, 4<<20/len(one)))
 		end := fuzzlimit.Hold(t, len(text)/MostPacked) // as little as a record with that text may have

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "volley/internal/rapidseed"
 )
 
 const mostData = 1 << 60

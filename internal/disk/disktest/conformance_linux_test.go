@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"volley/files"
 	"volley/internal/disk"
 	_ "volley/internal/rapidseed"
 )
@@ -172,36 +171,6 @@ func ownMounts(t *testing.T) {
 	}
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		t.Skip("mounts: ", err)
-	}
-}
-
-// TestMountLocks takes locks where a file system is read-only, on both disks.
-func TestMountLocks(t *testing.T) {
-	path := t.TempDir()
-	ownMounts(t)
-	must(t, unix.Mount("none", path, "tmpfs", 0, ""), os.WriteFile(path+"/lock", nil, 0o600), unix.Mount("none", path, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	defer unix.Unmount(path, unix.MNT_DETACH)
-	m := NewMachine()
-	m.MkdirAll(path, 0o755)
-	m.WriteFile(path+"/lock", nil, 0o600)
-	m.Remount("/", func(o *Mount) { o.ReadOnly = true })
-	for on, d := range map[string]disk.Disk{"OS": disk.OS, "memory": m.Process()} {
-		dir := open(t, d, path)
-		for _, name := range []string{"lock", "none"} {
-			for _, shared := range []bool{false, true} {
-				unlock, err := dir.Lock(name, shared, files.Holder{})
-				if err == nil {
-					unlock(true)
-				}
-				if shared && name == "lock" && err != nil || !(shared && name == "lock") && !errors.Is(err, syscall.EROFS) {
-					t.Errorf("%s: %s, shared %v: %v", on, name, shared, err)
-				}
-			}
-		}
-		if _, err := dir.Lstat("lock"); err != nil {
-			t.Errorf("%s: %v", on, err)
-		}
-		dir.Close()
 	}
 }
 
@@ -402,41 +371,6 @@ func (s *side) each(name string, f func(string, fs.FileInfo)) {
 	}
 	for _, e := range list {
 		s.each(filepath.Join(name, e.Name()), f)
-	}
-}
-
-// TestMountDevices checks that each file system numbers its inodes and has a number, and what room a file takes.
-func TestMountDevices(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/m", 0o755)
-	m.Mount("/m", Mount{})
-	m.WriteFile("/x", nil, 0o644)
-	m.WriteFile("/m/x", nil, 0o644)
-	m.Link("/x", "/y")
-	m.Link("/m/x", "/m/y")
-	id := func(name string) disk.FileID {
-		info, err := m.Lstat(name)
-		must(t, err)
-		return disk.Linked(info)
-	}
-	if id("/x") == id("/m/x") || id("/x") != id("/y") || id("/m/x") != id("/m/y") {
-		t.Errorf("%v %v %v %v", id("/x"), id("/y"), id("/m/x"), id("/m/y"))
-	}
-	a, err := m.Lstat("/")
-	must(t, err)
-	b, err := m.Lstat("/m")
-	must(t, err)
-	if disk.Inode(a) != disk.Inode(b) {
-		t.Errorf("the roots have numbers %d and %d", disk.Inode(a), disk.Inode(b))
-	}
-	f, err := open(t, m.Process(), "/m").OpenFile("x", os.O_RDWR, 0)
-	must(t, err)
-	for size, sparse := range map[int64]bool{0: false, block: true} {
-		must(t, f.Truncate(size))
-		if info, err := f.Stat(); err != nil || disk.Sparse(info) != sparse {
-			t.Errorf("%d bytes, all a hole: sparse %v, %v", size, !sparse, err)
-		}
 	}
 }
 

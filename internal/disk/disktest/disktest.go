@@ -1,5 +1,6 @@
 // Package disktest is disks for tests. A [Machine] is a file system in memory: it shows what is left when a program, or the
-// machine, ends at any call, and what a program does when a call fails. [Lockless] has locks that nobody else sees.
+// machine, ends at any call, and what a program does when a call fails. A [Committer] is a row of the sweep that all goes
+// through that commits something. [Lockless] has locks that nobody else sees.
 package disktest
 
 import (

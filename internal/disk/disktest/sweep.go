@@ -147,7 +147,6 @@ type Interrupted struct {
 	Machine      *Machine // what is left
 	Err          error    // of Run
 	Call         Call     // where it was
-	Remaining    int      // calls that the run makes after it
 	Rand         *rand.Rand
 }
 
@@ -190,7 +189,7 @@ func (s *Sweep) Test(t testing.TB) (tried int) {
 		failed := 0
 		for _, c := range matching {
 			tried++
-			if err := s.interrupt(x, c, len(calls)-1-c.N); err != nil {
+			if err := s.interrupt(x, c); err != nil {
 				t.Errorf("%s at %v: %v", x.Name, c, err)
 				if failed++; failed == 3 {
 					break
@@ -202,8 +201,8 @@ func (s *Sweep) Test(t testing.TB) (tried int) {
 }
 
 // interrupt runs it once.
-func (s *Sweep) interrupt(x Interruption, call Call, remaining int) error {
-	interrupted := &Interrupted{Interruption: x, Machine: s.Machine.Clone(), Call: call, Remaining: remaining, Rand: rand.New(rand.NewPCG(uint64(call.N), 5))}
+func (s *Sweep) interrupt(x Interruption, call Call) error {
+	interrupted := &Interrupted{Interruption: x, Machine: s.Machine.Clone(), Call: call, Rand: rand.New(rand.NewPCG(uint64(call.N), 5))}
 	p := interrupted.Machine.Process()
 	x.Set(p, call.N, interrupted.Rand)
 	interrupted.Err = s.Run(p)
@@ -236,14 +235,14 @@ type Committer struct {
 	Concurrent bool     // see [Sweep]
 
 	old, renewed string
-	others       map[string][]string // results that there may be beside a second run, by its interruption
+	alternatives map[string][]string // results that there may be beside a second run, by its interruption
 }
 
 // A Second is a run of another process.
 type Second struct {
 	Name    string
 	Run     func(p *Process) error
-	In      string // where the locks lie that matter to it
+	Below   string // where the locks lie that matter to it
 	Reads   bool   // and has locks that others who read may have, too
 	Answers bool   // whoever has a lock
 	Locked  bool   // it has its turn only while the first one has a lock: else it would change what is done
@@ -255,10 +254,10 @@ var errBegun = errors.New("only begun")
 // Test interrupts the run in each way, as [Sweep.Test] does, and has each second one run at some of its calls.
 func (c *Committer) Test(t testing.TB, list []Interruption, tries int, rng *rand.Rand) (tried int) {
 	t.Helper()
-	c.old, c.others = c.begun(t, c.Machine.Clone()), map[string][]string{}
+	c.old, c.alternatives = c.begun(t, c.Machine.Clone()), map[string][]string{}
 	list = slices.Clone(list)
 	for _, s := range c.Seconds {
-		list = append(list, c.beside(t, s))
+		list = append(list, c.taking(t, s))
 	}
 	sweep := Sweep{Machine: c.Machine, Run: c.Run, Check: c.check, Interruptions: list, Tries: tries, Concurrent: c.Concurrent, Rand: rng}
 	return sweep.Test(t)
@@ -267,27 +266,27 @@ func (c *Committer) Test(t testing.TB, list []Interruption, tries int, rng *rand
 // begun returns the result that a machine has before a run.
 func (c *Committer) begun(t testing.TB, m *Machine) string {
 	t.Helper()
-	is, err := c.Holds(&Interrupted{Machine: m, Err: errBegun, Rand: rand.New(rand.NewPCG(0, 5))})
+	result, err := c.Holds(&Interrupted{Machine: m, Err: errBegun, Rand: rand.New(rand.NewPCG(0, 5))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return is
+	return result
 }
 
 // check checks what a run has left, and one more run.
 func (c *Committer) check(x *Interrupted) error {
-	is, err := c.Holds(x)
+	result, err := c.Holds(x)
 	if x.Name == "" {
-		c.renewed = is
+		c.renewed = result
 	}
-	ends := append(slices.Clone(c.others[x.Name]), c.renewed)
+	ends := append(slices.Clone(c.alternatives[x.Name]), c.renewed)
 	switch {
 	case err != nil:
 		return err
-	case !slices.Contains(ends, is) && (is != c.old || x.Err == nil):
-		return fmt.Errorf("it has %q: before the run it had %q, and is to have one of %q", is, c.old, ends)
+	case !slices.Contains(ends, result) && (result != c.old || x.Err == nil):
+		return fmt.Errorf("it has %q: before the run it had %q, and is to have one of %q", result, c.old, ends)
 	case x.Err == nil:
-		err = c.lasts(x, is)
+		err = c.lasts(x, result)
 	case c.Undoes && !x.Ends && x.Name != TurnReadOnly.Name && x.Call.Op != "remove":
 		err = c.tidy(x.Machine)
 	}
@@ -312,12 +311,12 @@ func (c *Committer) lasts(x *Interrupted, ends ...string) error {
 	cut := *x
 	cut.Machine = x.Machine.Clone()
 	cut.Machine.PowerCut(nil)
-	is, err := c.Holds(&cut)
+	result, err := c.Holds(&cut)
 	if err != nil {
 		return fmt.Errorf("after a power cut: %w", err)
 	}
-	if !slices.Contains(ends, is) {
-		return fmt.Errorf("after a power cut it has %q, want one of %q", is, ends)
+	if !slices.Contains(ends, result) {
+		return fmt.Errorf("after a power cut it has %q, want one of %q", result, ends)
 	}
 	return nil
 }
@@ -329,45 +328,45 @@ func (c *Committer) tidy(m *Machine) error {
 	return c.Tidy(m)
 }
 
-// beside has a second run begin and end at a call. While the first one has a lock that is in its way, the second is told
+// taking has a second run begin and end at a call. While the first one has a lock that is in its way, the second is told
 // so; else it ends as before the first run or after it.
-func (c *Committer) beside(t testing.TB, s Second) Interruption {
-	before, after := c.Machine.Clone(), c.Machine.Clone()
+func (c *Committer) taking(t testing.TB, s Second) Interruption {
+	fresh, committed := c.Machine.Clone(), c.Machine.Clone()
 	var results []string
 	end := func(m *Machine, run func(*Process) error) string {
 		err := run(m.Process())
 		if !s.Reads && !s.Answers && !s.Locked {
-			if is := c.begun(t, m); is != c.old {
-				results = append(results, is)
+			if result := c.begun(t, m); result != c.old {
+				results = append(results, result)
 			}
 		}
 		return fmt.Sprint(err)
 	}
-	ends := []string{end(before, s.Run)}
-	end(before, c.Run)
-	end(after, c.Run)
-	ends = append(ends, end(after, s.Run))
+	ends := []string{end(fresh, s.Run)}
+	end(fresh, c.Run)
+	end(committed, c.Run)
+	ends = append(ends, end(committed, s.Run))
 	name := "beside " + s.Name
-	c.others[name] = results
+	c.alternatives[name] = results
 	verb, _, _ := strings.Cut(c.Name, " ")
 	return Interruption{Name: name, Matters: func(Call) bool { return true }, Strike: func(p *Process, call Call, _ *rand.Rand) error {
-		held, alone := p.m.locks(p, s.In)
-		if s.Locked && !held {
+		locked, alone := p.m.locks(p, s.Below)
+		if s.Locked && !locked {
 			return nil
 		}
 		err := s.Run(p.m.Process())
 		busy := new(files.BusyError)
 		told := errors.As(err, &busy) && busy.Holder.Verb == verb
-		passes := s.Answers || !held || !alone && (s.Reads || err != nil) // or is refused for what it sees
+		passes := s.Answers || !locked || !alone && (s.Reads || err != nil) // or is refused for what it sees
 		if !told && !(passes && slices.Contains(ends, fmt.Sprint(err))) {
-			t.Errorf("%s at %v, with a lock %v: %v: want one of %q", s.Name, call, held, err, ends)
+			t.Errorf("%s at %v, with a lock %v: %v: want one of %q", s.Name, call, locked, err, ends)
 		}
 		return nil
 	}}
 }
 
 // locks reports whether a process has locks below a path, and whether it has one of them alone.
-func (m *Machine) locks(p *Process, top string) (held, alone bool) {
+func (m *Machine) locks(p *Process, top string) (locked, alone bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, x := range m.nodes {
@@ -376,9 +375,9 @@ func (m *Machine) locks(p *Process, top string) (held, alone bool) {
 		}
 		for _, l := range x.locks {
 			if l.holder == p && isBelow(l.path, clean(top)) {
-				held, alone = true, alone || !l.shared
+				locked, alone = true, alone || !l.shared
 			}
 		}
 	}
-	return held, alone
+	return locked, alone
 }

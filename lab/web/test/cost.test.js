@@ -35,19 +35,6 @@ for (const [name, hash, args] of [
   });
 }
 
-test("the planner's choice and the crossings are marked", async () => {
-  const opened = await explorer.show("#/cost?k=64");
-  const { page } = opened;
-  await page.locator("figure[data-chart=sizes] svg").waitFor();
-  await page.locator("[data-crossing]").first().waitFor();
-  const small = await explorer.json("plan", "--model", "paper", "-k", "64", "--size", "1KiB", "--format", "json");
-  const large = await explorer.json("plan", "--model", "paper", "-k", "64", "--size", "64MiB", "--format", "json");
-  assert.notEqual(`${small.algorithm} ${small.parameters}`, `${large.algorithm} ${large.parameters}`);
-  const text = await page.locator("main").textContent();
-  assert.ok(text.includes(large.algorithm) && text.includes(small.algorithm));
-  await done(opened);
-});
-
 test("the command is what the command line takes", async () => {
   const opened = await explorer.show("#/cost?k=16&p=2&ks=4,8,16&beta=1ms");
   const { page } = opened;
@@ -55,23 +42,5 @@ test("the command is what the command line takes", async () => {
   const command = await page.locator("main code").filter({ hasText: "volley cost " }).textContent();
   assert.match(command, /--beta 1ms/);
   assert.equal((await explorer.json(...command.split(" ").slice(1), "--format", "json")).rows.length, 3);
-  await done(opened);
-});
-
-test("of the many plans on a network those are drawn that are the best of their algorithm somewhere; a button shows all", async () => {
-  const opened = await explorer.show("#/cost?k=16&model=network&ks=2..4");
-  const { page } = opened;
-  const drawn = page.locator("figure[data-chart=sizes] g[data-line]");
-  await drawn.first().waitFor();
-  const few = await drawn.count();
-  const rows = await page.locator("table[data-table=plans] tbody tr").count();
-  assert.equal(few, rows);
-  const all = page.getByRole("button", { name: /^All \d+ plans$/ });
-  const many = Number((await all.textContent()).match(/\d+/)[0]);
-  assert.ok(few < many, `${few} of ${many}`);
-  await all.click();
-  await page.waitForFunction((n) => document.querySelectorAll("figure[data-chart=sizes] g[data-line]").length === n, many);
-  await page.getByRole("button", { name: "Only the best plans" }).click();
-  await page.waitForFunction((n) => document.querySelectorAll("figure[data-chart=sizes] g[data-line]").length === n, few);
   await done(opened);
 });

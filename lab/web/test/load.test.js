@@ -1,9 +1,9 @@
 // Files of one's own that are no report.
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { done, Explorer, repository, run } from "./explorer.js";
+import { done, Explorer, run } from "./explorer.js";
 
 let directory;
 const explorer = new Explorer(async (binary) => (directory = binary.directory));
@@ -47,34 +47,5 @@ test("a plan of one's own is drawn, and proven, until a field is changed", async
   await page.getByRole("tab", { name: "Run" }).click();
   await drop(page, "cut.json", text.slice(0, 300));
   await page.locator(".banner").getByText(/^cut\.json: /).waitFor();
-  await done(opened);
-});
-
-test("the manifest of a group shows the group, that of volley encode its matrix", async () => {
-  const nodes = Array.from({ length: 4 }, (_, i) => join(directory, `node.${i}`));
-  for (const node of nodes) {
-    mkdirSync(node);
-    cpSync(join(repository, "examples/packets"), node, { recursive: true });
-  }
-  await run(explorer.binary.volley, ["protect", "--tolerate", "1", ...nodes]);
-  const manifest = readFileSync(join(nodes[0], ".volley/generation.1/manifest.json"), "utf8");
-  const opened = await explorer.show("#/run?k=4");
-  const { page } = opened;
-  await drop(page, "manifest.json", manifest);
-  await page.getByText(`group ${JSON.parse(manifest.split("\n")[0]).group}, generation 1`).waitFor();
-  assert.equal(await page.locator("thead th").count(), 4);
-  await page.getByRole("tab", { name: "Run" }).click();
-  await drop(page, "manifest.json", manifest.replace('"nodes":4', '"nodes":1'));
-  await page.getByText("manifest.json: nodes: 1: want 2 to 1024").waitFor();
-  const coded = join(directory, "coded");
-  const points = join(directory, "points.txt");
-  writeFileSync(points, Array.from({ length: 16 }, (_, i) => 255 - 3 * i).join("\n"));
-  await run(explorer.binary.volley, ["encode", "--matrix", "vandermonde", "--points", points, "-o", coded, join(repository, "examples/packets")]);
-  await drop(page, "manifest.json", readFileSync(join(coded, "manifest.json"), "utf8"));
-  await page.locator(".heading").getByText("K = 16").waitFor();
-  await page.getByRole("tab", { name: "Proof" }).click();
-  assert.deepEqual(await page.locator('#given td[data-row="1"]').allTextContents(), Array.from({ length: 16 }, (_, i) => String(255 - 3 * i)));
-  await page.keyboard.press("End");
-  await page.getByText("all 256 entries equal over").waitFor();
   await done(opened);
 });

@@ -27,22 +27,6 @@ test("each is the ribbons of one processor, as many and as wide as volley plan s
   await done(opened);
 });
 
-test("a ribbon is as wide as its bytes, and says what it carries where the engine lists no slots", async () => {
-  const opened = await explorer.show(`#/schedule?k=32&${network}&algorithm=exchange:8,4`);
-  const { page } = opened;
-  const plan = await explorer.json("plan", "-k", "32", "--model", "network", "--network", "10gbit/20us", "--algorithm", "exchange:8,4", "--format", "json");
-  const wide = await page.locator("path.arrow").evaluateAll((list) => list.map((e) => [e.getAttribute("aria-label").match(/round (\d+): (\d+) → (\d+)/).slice(1).map(Number), Number(e.getAttribute("stroke-width"))]));
-  const elements = wide.map(([[t, src, dst]]) => plan.programs[src].rounds[t].sends.find((s) => s.dst === dst).slots.length);
-  assert.ok(new Set(elements).size > 1);
-  const unit = wide[0][1] / elements[0];
-  for (const [i, [, w]] of wide.entries()) assert.ok(Math.abs(w / elements[i] / unit - 1) < 1e-6, `${wide[i]} of ${elements[i]} elements`);
-  await page.locator("path.arrow").first().focus();
-  await page.getByRole("region", { name: "Message" }).getByText(/^pieces? [\d …]+ of [xy]\d+/).waitFor();
-  await page.getByRole("searchbox").fill("p3 r1");
-  await page.getByText(/^\d+: Enter$/).waitFor();
-  await done(opened);
-});
-
 test("play and guide go through every size, and the address has the processor in focus", async () => {
   const opened = await explorer.open("#/schedule");
   const { page } = opened;

@@ -52,20 +52,6 @@ test("protecting and bringing back take the time of the chosen network", async (
   await done(opened);
 });
 
-test("at 390 px every node of a group is in sight", async () => {
-  const opened = await explorer.open("#/schedule?round=0", { viewport: { width: 390, height: 900 } });
-  const { page } = opened;
-  for (const nodes of [16, 20, 64]) {
-    await explorer.load(opened, `#/protect?nodes=${nodes}`);
-    await page.getByText(`All ${nodes} nodes are there`).waitFor();
-    const last = page.locator("thead th button").last();
-    if (nodes <= 16) assert.equal(await last.textContent(), `${nodes - 1}`);
-    const right = await page.locator("main :is(.scroll table, svg[role=img])").evaluate((e) => e.getBoundingClientRect().right);
-    assert.ok(right <= 390, `${nodes} nodes: to ${right} px`);
-  }
-  await done(opened);
-});
-
 test("a group of many nodes is drawn without a cell for each", async () => {
   const opened = await explorer.open("#/protect?nodes=1000&tolerate=100");
   const { page } = opened;

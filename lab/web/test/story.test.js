@@ -100,28 +100,6 @@ test("the story is told by the keyboard alone, with the numbers of the engine, a
   await done(opened);
 });
 
-test("what is mixed is of the code of Schedule, and comes back in Protect", async () => {
-  const opened = await explorer.show("#/story/2");
-  const { page } = opened;
-  await screen(page, 2).locator(".total").first().waitFor();
-  const terms = await screen(page, 2).locator(".sum > table button").allTextContents();
-  await explorer.load(opened, "#/proof?k=4");
-  await page.locator("#transfer td").first().waitFor();
-  const column = await page.evaluate(async () => {
-    const answer = await fetch("api/plan", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ flags: { processors: "4" } }) });
-    return JSON.parse((await answer.text()).trim()).result.detail.matrix.map((row, i) => `${row[0]}·x${i}`);
-  });
-  assert.deepEqual(terms, column);
-  await done(opened);
-});
-
-test("who scrolls gets the address of the screen", async () => {
-  const opened = await explorer.show("");
-  await screen(opened.page, 3).evaluate((s) => s.scrollIntoView({ behavior: "instant" }));
-  await opened.page.waitForFunction(() => location.hash.startsWith("#/story/3"));
-  await done(opened);
-});
-
 test("axe finds nothing in the story, light and dark", async () => {
   const opened = await explorer.show("#/story/1?lost=1&back=1&step=5&window=4&gone=0,2,3");
   const { page } = opened;

@@ -27,32 +27,29 @@ import (
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	coded, in, _ := encoded(t, []int{100, 101, 102})
+	other, _, _ := encoded(t, []int{1})
 	back := filepath.Join(t.TempDir(), "back")
-	mustRun(t, "decode", coded, "-o", back)
-	encode, decode := []string{"encode", "--force", "-o", coded, in}, []string{"decode", "--force", coded, "-o", back}
-	for path, runs := range map[string][][]string{coded: {encode, decode}, back: {decode}} {
-		dir, err := disk.OS.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		unlock, err := dir.Lock(codedpkg.LockName, false, disk.HolderOf("encode", "other"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := strings.Join(listDir(t, path), " ")
-		for _, args := range runs {
-			r := volleyRun(args...)
-			if r.code != exit.Failed || strings.Count(r.stderr, "\n") != 1 {
-				t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
-			}
-			wants(t, r.stderr, path+" is busy: volley encode has used it since ", fmt.Sprintf("(process %d on ", os.Getpid()), fmt.Sprintf(", or end it: kill %d on ", os.Getpid()))
-		}
-		if now := strings.Join(listDir(t, path), " "); now != before {
-			t.Errorf("then there are %s, before %s", now, before)
-		}
-		unlock(true)
-		dir.Close()
+	dir, err := disk.OS.Open(coded)
+	if err != nil {
+		t.Fatal(err)
 	}
+	unlock, err := dir.Lock(codedpkg.LockName, false, disk.HolderOf("encode", "other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Join(listDir(t, coded), " ")
+	for _, args := range [][]string{{"encode", "--force", "-o", coded, in}, {"decode", "--force", coded, "-o", back}, {"decode", "--force", other, "-o", coded}} {
+		r := volleyRun(args...)
+		if r.code != exit.Failed || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%v: exit %d: %s", args, r.code, r.stderr)
+		}
+		wants(t, r.stderr, coded+" is busy: volley encode has used it since ", fmt.Sprintf("(process %d on ", os.Getpid()), fmt.Sprintf(", or end it: kill %d on ", os.Getpid()))
+	}
+	if now := strings.Join(listDir(t, coded), " "); now != before {
+		t.Errorf("then there are %s, before %s", now, before)
+	}
+	unlock(true)
+	dir.Close()
 	mustRun(t, "decode", "--force", coded, "-o", coded) // its own lock is not in its way
 	if hidden, _ := filepath.Glob(filepath.Join(coded, ".volley-*")); len(hidden) > 0 {
 		t.Errorf("left: %v", hidden)
