@@ -62,12 +62,6 @@ func step(w *world, i int) {
 	w.SyncAll()
 }
 
-// changesAt returns the text that says where the parity of a node lies; "": the base has all of it.
-func changesAt(w *world, n int, g int64) string {
-	text, _ := w.ReadFile(w.dirs[n] + "/" + store.MetaPath(store.GenerationDir(g), store.ChangesFile))
-	return string(text)
-}
-
 // TestChangedParity protects after each of a chain of changes: it writes what has changed, the nodes come back, and now and then
 // all parity is written.
 func TestChangedParity(t *testing.T) {

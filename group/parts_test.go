@@ -3,19 +3,10 @@ package group
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"testing"
 
 	"volley/group/internal/store"
 )
-
-// A moded file is one of another mode.
-type moded struct {
-	fs.FileInfo
-	mode fs.FileMode
-}
-
-func (i moded) Mode() fs.FileMode { return i.mode }
 
 // TestWindows protects files of five rows with memory for two of them, and changes a cell or
 // its parity: it alone is coded, and the others keep what they have.

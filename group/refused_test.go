@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/protection"
-	"volley/internal/disk"
 	"volley/sim"
 	"volley/transport"
 )
@@ -136,23 +134,6 @@ func TestCopies(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", x, c, err)
 		}
 	}
-}
-
-// An odd directory has files that are not what they say.
-type oddDir struct {
-	disk.Dir
-	mode map[string]fs.FileMode
-}
-
-func (d *oddDir) ReadDir(name string) ([]fs.DirEntry, error) {
-	list, err := d.Dir.ReadDir(name)
-	for i, e := range list {
-		if mode, odd := d.mode[e.Name()]; odd {
-			info, _ := e.Info()
-			list[i] = fs.FileInfoToDirEntry(moded{info, mode})
-		}
-	}
-	return list, err
 }
 
 // TestUnrecorded removes the record of a node wherever it lies: recover refuses, and neither status nor verify advises it.

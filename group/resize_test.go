@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -152,38 +151,6 @@ func TestResize(t *testing.T) {
 			}
 			must(t, x.done(w, before, 3))
 		}
-	}
-}
-
-// TestResizeCrash interrupts Resize: with -group.calls 0 at every call. At any moment the nodes that there were or
-// those that there are to be are protected, any of which may be lost. The same command again completes it.
-func TestResizeCrash(t *testing.T) {
-	t.Parallel()
-	for at, x := range resizings {
-		t.Run(x.name, func(t *testing.T) {
-			t.Parallel()
-			w := x.world(t).ordered()
-			before, each := w.trees(), at%2 == 0
-			(&disktest.Sweep{
-				Machine: w.Machine, Tries: 2 * *mostCalls, Interruptions: crashes, Concurrent: each,
-				Run: func(p *disktest.Process) error {
-					_, err := x.run(w.on(p.Machine()), p, each, ResizeOptions{})
-					return err
-				},
-				Check: func(i *disktest.Interrupted) error {
-					c := w.on(i.Machine)
-					old, is := x.inForce(c, x.was, before, i.Rand), x.inForce(c, x.is, before, i.Rand)
-					if is != nil && (old != nil || i.Err == nil) {
-						return fmt.Errorf("neither group is protected: %w; %w", old, is)
-					}
-					r, err := x.run(c, c.Process(), each, ResizeOptions{})
-					if err == nil {
-						err = cmp.Or(x.done(c, before, r.Generation), x.inForce(c, x.is, before, i.Rand))
-					}
-					return err
-				},
-			}).Test(t)
-		})
 	}
 }
 

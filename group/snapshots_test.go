@@ -130,57 +130,6 @@ func (w *roots) comesBack(lost []int, how int, may ...int64) (step int64, err er
 	return *r.Step, nil
 }
 
-// TestSnapshotsCrash interrupts the protection of a snapshot, which removes the oldest, at calls: with -group.calls 0 at every one. Then
-// nodes are lost, and the latest one in force comes back. Once more, and it is done.
-func TestSnapshotsCrash(t *testing.T) {
-	t.Parallel()
-	w := newRoots(t, 4, 2, 1, 2)
-	w.ordered()
-	w.save(3)
-	on := func(m *disktest.Machine) *roots { return &roots{w.world.on(m), w.was} }
-	(&disktest.Sweep{
-		Machine: w.Machine, Tries: 6 * *mostCalls, Interruptions: crashes,
-		Run: func(p *disktest.Process) error { _, err := on(p.Machine()).protectStep(p, Latest, 2); return err },
-		Check: func(x *disktest.Interrupted) error {
-			c, may := on(x.Machine), []int64{2, 3}
-			if x.Err == nil {
-				may = []int64{3}
-			}
-			if _, err := c.comesBack(x.Rand.Perm(4)[:2], x.Rand.IntN(2), may...); err != nil {
-				return err
-			}
-			_, err := c.protectStep(c.Process(), 3, 2)
-			if is := c.names(0); err != nil || !slices.Equal(is, []string{"step-2", "step-3"}) {
-				return fmt.Errorf("once more: %q, %w", is, err)
-			}
-			return nil
-		},
-	}).Test(t)
-}
-
-var crashes = []disktest.Interruption{disktest.Kill, disktest.CutAll, disktest.CutSome, disktest.FullDisk, {
-	Name: "EIO", Matters: func(c disktest.Call) bool { return slices.Contains(disktest.InFiles, c.Op) || c.Writes }, Strike: disktest.Failing(syscall.EIO),
-}}
-
-// TestSnapshotsRecoverCrash interrupts the recovery of the latest snapshot: the next one completes it.
-func TestSnapshotsRecoverCrash(t *testing.T) {
-	t.Parallel()
-	w := newRoots(t, 4, 2, 1, 2)
-	w.ordered()
-	w.save(3) // which is not protected, and gone with the nodes
-	w.lose(0, 1, 2)
-	w.SyncAll()
-	on := func(m *disktest.Machine) *roots { return &roots{w.world.on(m), w.was} }
-	(&disktest.Sweep{
-		Machine: w.Machine, Tries: 6 * *mostCalls, Interruptions: crashes,
-		Run: func(p *disktest.Process) error { _, err := on(p.Machine()).latest(p); return err },
-		Check: func(x *disktest.Interrupted) error {
-			_, err := on(x.Machine).comesBack(nil, 0, 2)
-			return err
-		},
-	}).Test(t)
-}
-
 // What taking a lock changes: its file, and the time of a directory in which nothing was protected.
 var lockLine = regexp.MustCompile(`(?m)^.*/\.volley/lock .*$|^r\d/step-\d+ .*$`)
 
