@@ -80,7 +80,7 @@ func (p *Problem) findSupport() support {
 	}
 	var s support
 	columns := min(r, max(1, mostEntries/k))
-	told, others := make([]int, k), 0
+	told, partners := make([]int, k), 0
 	for j := range columns {
 		heard := 0
 		for i := range k {
@@ -94,13 +94,13 @@ func (p *Problem) findSupport() support {
 				told[i]++
 			}
 		}
-		others = max(others, heard)
+		partners = max(partners, heard)
 	}
-	others = max(others, slices.Max(told))
-	if p.Order == AnyOrder && !p.Separate && others > 0 { // one of them may be the own
-		others--
+	partners = max(partners, slices.Max(told))
+	if p.Order == AnyOrder && !p.Separate && partners > 0 { // one of them may be the own
+		partners--
 	}
-	s.processors, s.dense = others+1, columns == r && s.zeros == 0
+	s.processors, s.dense = partners+1, columns == r && s.zeros == 0
 	return s
 }
 
@@ -177,21 +177,21 @@ func universalC2(k, ports, rounds int) int {
 // field that is large against K. A processor that knows N elements and sends d combinations of them on a port chooses
 // one of as many subspaces as d·(N-d) parameters have; in the next round it knows p·d elements more.
 func codings(c2, ports, rounds int) int {
-	most := make([]int, c2+1) // parameters, by the elements sent in the rounds so far; -1: not possible
-	for s := range most[1:] {
-		most[s+1] = -1
+	parameters := make([]int, c2+1) // by the elements sent in the rounds so far; -1: not possible
+	for s := range parameters[1:] {
+		parameters[s+1] = -1
 	}
 	for range rounds {
-		next := slices.Clone(most)
-		for s, parameters := range most {
+		next := slices.Clone(parameters)
+		for s, chosen := range parameters {
 			known := 1 + ports*s
-			for d := 1; parameters >= 0 && d <= min(known, c2-s); d++ {
-				next[s+d] = max(next[s+d], parameters+ports*d*(known-d))
+			for d := 1; chosen >= 0 && d <= min(known, c2-s); d++ {
+				next[s+d] = max(next[s+d], chosen+ports*d*(known-d))
 			}
 		}
-		most = next
+		parameters = next
 	}
-	return 1 + ports*c2 + slices.Max(most)
+	return 1 + ports*c2 + slices.Max(parameters)
 }
 
 // BoundMinCut is the least C2 of a schedule for every matrix that has the least C1, for K = (p+1)^T: Σ_t

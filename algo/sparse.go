@@ -8,11 +8,24 @@ import (
 // sparse reports whether more than half of the entries are zero whose row and column are of two processors: plans are then
 // pruned, see [plan.Prune]. It is false where that takes more time than it may save.
 func (p *Problem) sparse() bool {
-	if p.Traffic != nil || p.Matrix.Rows()*p.Matrix.Cols() > mostPruned {
+	if p.Traffic != nil || p.Matrix.Rows()*p.Matrix.Cols() > mostPruned || !p.seemsSparse() {
 		return false
 	}
 	s := p.support()
 	return s.looked > 0 && 2*s.zeros > s.looked
+}
+
+// seemsSparse reports whether more than a quarter of four columns are zeros, so that no other matrix is looked at whole.
+func (p *Problem) seemsSparse() bool {
+	k, r, zeros := p.Matrix.Rows(), p.Matrix.Cols(), 0
+	for _, j := range []int{0, r / 3, 2 * r / 3, r - 1} {
+		for i := range k {
+			if p.Matrix.At(i, j).IsZero() {
+				zeros++
+			}
+		}
+	}
+	return zeros > k
 }
 
 // mostPruned is how many entries a matrix may have whose plans are pruned: each processor makes the programs of all.

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"volley/algo"
 	"volley/internal/cli"
 )
 
@@ -325,7 +327,7 @@ func table(t *testing.T, d *datadriven.TestData, out string) []map[string]string
 	return list
 }
 
-// means returns, from the table of volley cost, the mean of C2 over its lower bound of each algorithm, over all K that have both, and of
+// means returns, from the table of volley cost, the mean of C2 over the universal bound of each algorithm, over all K that have both, and of
 // the least of them at each K: a line each, with a number for each number of rounds above the fewest.
 func means(rows []map[string]string) string {
 	var overs []string
@@ -341,10 +343,12 @@ func means(rows []map[string]string) string {
 		if !slices.Contains(overs, over) {
 			overs = append(overs, over)
 		}
-		bound, err := strconv.ParseFloat(row["bound_C2"], 64)
-		if err != nil || bound == 0 {
-			continue
+		k, err := strconv.Atoi(row["K"])
+		ports, err2 := strconv.Atoi(row["p"])
+		if err := cmp.Or(err, err2); err != nil {
+			return err.Error()
 		}
+		bound := float64(algo.BoundC2(k, ports))
 		least := math.Inf(1)
 		for column, cell := range row {
 			name, counted := strings.CutSuffix(column, "_C2")

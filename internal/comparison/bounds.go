@@ -20,8 +20,8 @@ type Bounds struct {
 	Universal *float64 `json:"universal_c2,omitempty"`
 }
 
-// Beside returns the bounds beside a plan of a cost; p is nil where it is not known which matrix the plan computes.
-func Beside(p *algo.Problem, i plan.Info, cost sim.Cost) (b Bounds) {
+// BoundsOf returns the bounds beside a plan of a cost; p is nil where it is not known which matrix the plan computes.
+func BoundsOf(p *algo.Problem, i plan.Info, cost sim.Cost) (b Bounds) {
 	inPackets := func(elements int) float64 { return sim.Cost{C2: elements, Pieces: i.PieceCount()}.PacketC2() }
 	if p != nil {
 		least := p.Bound(i.Ports, i.PieceCount())

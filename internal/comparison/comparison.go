@@ -251,23 +251,30 @@ func (c *Comparison) problem(ctx context.Context, s PortSetting, a matrix.Matrix
 
 // bound fills in the bounds of a row whose costs are counted.
 func (c *Comparison) bound(r *CostRow, p *algo.Problem) {
+	k, columns := p.Matrix.Rows(), p.Matrix.Cols()
+	universal := func(rounds int) algo.Bound {
+		return algo.UniversalBound(plan.Info{Processors: p.Processors(), Rows: k, Columns: columns, Ports: p.MostPorts()}, rounds)
+	}
+	whole := p.Ports > 0 && !slices.ContainsFunc(r.Plans, func(x PlanCost) bool { return x.Cost.Pieces > 1 })
+	if !c.HasMatrix { // it stands for all of its shape
+		b := universal(0)
+		r.C2 = algo.BoundCut(k, columns, p.Separate, max(1, p.Ports))
+		if r.C1, r.Cut = b.C1, r.C2; whole {
+			r.C2, r.fewest = float64(b.C2), universal(r.C1).C2
+		}
+		return
+	}
 	cut, dense := p.BoundCut()
 	if r.C2 = cut; dense {
 		r.Cut = cut
 	}
-	k, columns := p.Matrix.Rows(), p.Matrix.Cols()
-	r.C1 = p.Bound(p.MostPorts(), 1).C1
-	if p.Ports == 0 || slices.ContainsFunc(r.Plans, func(x PlanCost) bool { return x.Cost.Pieces > 1 }) {
+	b := p.Bound(p.MostPorts(), 1)
+	r.C1 = b.C1
+	if !whole {
 		return
 	}
-	r.C2 = float64(p.Bound(p.Ports, 1).C2)
-	universal := func(rounds int) algo.Bound {
-		return algo.UniversalBound(plan.Info{Processors: p.Processors(), Rows: k, Columns: columns, Ports: p.Ports}, rounds)
-	}
-	switch {
-	case !c.HasMatrix:
-		r.C2, r.fewest = float64(universal(0).C2), universal(r.C1).C2
-	case p.Square() && matrix.StructureOf(p.Matrix).Superregular():
+	r.C2 = float64(b.C2)
+	if p.Square() && matrix.StructureOf(p.Matrix).Superregular() {
 		r.fewest, _ = algo.BoundMinCut(k, p.Ports)
 	}
 }

@@ -49,7 +49,7 @@ func modelOf(rounds []plan.RoundTraffic, pieces int, m sim.Model) []roundModel {
 func ownPlan(ctx context.Context, m *plan.Materialized, s *selection.Selection, model sim.Model) (*planAnswer, error) {
 	i, n := m.Info(), m.Info().PieceCount()
 	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, OwnMatrix: s == nil, Cost: costOf(sim.Count(m), model)}
-	a.Cost.Bounds = comparison.Beside(nil, i, sim.Count(m))
+	a.Cost.Bounds = comparison.BoundsOf(nil, i, sim.Count(m))
 	build := func() (matrix.Matrix, error) { return computedBy(ctx, m) }
 	if s != nil {
 		s.Processors, s.Sinks, s.Field, build = i.Rows/n, i.Columns/n, i.Field.Name(), s.Build

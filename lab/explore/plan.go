@@ -224,7 +224,7 @@ func (q *question) cost(ctx context.Context, p plan.Plan) (planCost, error) {
 	counted := sim.Count(p)
 	c := costOf(counted, q.model)
 	c.Bytes, c.C3, c.Seconds = q.bytes, r.C3, r.Seconds // fused sums count
-	c.Bounds = comparison.Beside(q.encoder.Problem(), p.Info(), counted)
+	c.Bounds = comparison.BoundsOf(q.encoder.Problem(), p.Info(), counted)
 	if n := q.model.Network; !q.model.Paper() {
 		c.Network = &planNetwork{n.Latency.Seconds(), n.Overhead.Seconds(), n.Gap, counted.Messages(), counted.NodePackets()}
 	}

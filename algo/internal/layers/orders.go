@@ -64,10 +64,10 @@ func BetterOrders(name string, t schedule.Task, natural *matrix.Factorisation) (
 		return nil
 	}
 	k, degree, costOf := natural.Layers[0].K, natural.Degree(), stepCosts(t.Context, t.Ports)
-	outside, within := 1, 1
+	outerTimes, innerTimes := 1, 1
 	if natural.Half > 0 {
-		if outside = 2; name == "lagrange" {
-			within = 2
+		if outerTimes = 2; name == "lagrange" {
+			innerTimes = 2
 		}
 	}
 	var ways []grouping
@@ -94,7 +94,7 @@ func BetterOrders(name string, t schedule.Task, natural *matrix.Factorisation) (
 		rest := k / divisor
 		for _, g := range outer[divisor] {
 			if rest < k || k <= t.Ports+1 {
-				ways = append(ways, grouping{sizes: g.sizes}.plus(g.Cost, outside).plus(costOf(rest), within))
+				ways = append(ways, grouping{sizes: g.sizes}.plus(g.Cost, outerTimes).plus(costOf(rest), innerTimes))
 			}
 		}
 	}

@@ -214,19 +214,19 @@ func (s *Step) EncodeUnit(b *schedule.Builder, g schedule.Group, inputs []plan.S
 // OnComponents returns the plan that runs the step on each component of the processors, which have to do with nobody
 // outside: component[k] is the same number for all of one.
 func OnComponents(t schedule.Task, component []int) plan.Plan {
-	members, largest := map[int][]int{}, 0
+	processors, largest := map[int][]int{}, 0
 	index := make([]int, len(component))
 	for k, c := range component {
-		index[k] = len(members[c])
-		members[c] = append(members[c], k)
-		largest = max(largest, len(members[c]))
+		index[k] = len(processors[c])
+		processors[c] = append(processors[c], k)
+		largest = max(largest, len(processors[c]))
 	}
 	step := Tuned(largest, t.Ports)
 	text, arguments := step.Parameters()
-	return schedule.Compile(t.Info("universal", 0, fmt.Sprintf("%s in each of %d components", text, len(members)), arguments), schedule.Grouping{
+	return schedule.Compile(t.Info("universal", 0, fmt.Sprintf("%s in each of %d components", text, len(processors)), arguments), schedule.Grouping{
 		Step: step,
 		Group: func(proc int) schedule.Group {
-			group := members[component[proc]]
+			group := processors[component[proc]]
 			return schedule.Group{
 				Size: len(group), Index: index[proc], Processor: func(i int) int { return group[i] },
 				At: func(i, j int) field.Element { return t.Matrix.At(group[i], group[j]) },

@@ -116,7 +116,7 @@ func (r *planReport) cost(p *plan.Materialized) {
 	r.Sources, r.Sinks = info.Rows/pieces, info.Columns/pieces
 	r.C1, r.C2, r.C3 = cost.C1, cost.PacketC2(), cost.PacketC3()
 	r.Memory = float64(plan.MemorySlots(p)) / float64(pieces)
-	r.Bounds = comparison.Beside(nil, info, cost)
+	r.Bounds = comparison.BoundsOf(nil, info, cost)
 }
 
 // compare compares the plan with the selected matrix. The error names the first wrong entry, with exit code exit.Wrong.
@@ -137,7 +137,7 @@ func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *plan
 	if !errors.As(err, &wrong) {
 		if r.Computed = err == nil; r.Computed {
 			problem := &algo.Problem{Matrix: a, Separate: r.Processors > max(r.Sources, r.Sinks), Order: algo.AnyOrder}
-			r.Bounds = comparison.Beside(problem, p.Info(), sim.Count(p))
+			r.Bounds = comparison.BoundsOf(problem, p.Info(), sim.Count(p))
 		}
 		return exit.AsUsage(err)
 	}

@@ -140,7 +140,7 @@ func writeCost(w io.Writer, r *volley.Report, problem *algo.Problem, p plan.Plan
 	if len(largest) > 1 && len(largest) <= mostShown {
 		sum = " = " + strings.Join(largest, " + ")
 	}
-	leastC1, leastC2 := comparison.Beside(problem, p.Info(), sim.Cost{C1: r.C1, C2: r.C2}).Text(r.C1)
+	leastC1, leastC2 := comparison.BoundsOf(problem, p.Info(), sim.Cost{C1: r.C1, C2: r.C2}).Text(r.C1)
 	return printable.Fprintf(w, `C1 = %s%s
 C2 = %s%s%s
 C3 = %s per symbol
