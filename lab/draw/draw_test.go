@@ -216,12 +216,18 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// TestFormats has the size of an image, and a full disk. TestFigureFiles has the bytes of the other formats.
+// TestFormats has the size of an image, texts for LaTeX, and a full disk. TestFigureFiles has the bytes of formats.
 func TestFormats(t *testing.T) {
 	p := schedulePicture(t, algotest.Compile(t, "universal:2,4", "2^8", "cauchy", 8, 1))
 	img := must(png.Decode(bytes.NewReader(bytesOf(t, p, "png"))))(t)
 	if size := img.Bounds().Size(); math.Abs(float64(size.X)-2*p.width) > 1 || math.Abs(float64(size.Y)-2*p.height) > 1 {
 		t.Errorf("an image of %v, want twice %v × %v", size, p.width, p.height)
+	}
+	picture := string(bytesOf(t, p, "tex"))
+	for _, text := range []string{"y2(x0,x3,x4,x7)", "{k \\ensuremath{\\to} k+4}", `field 2\textasciicircum{}8, 3 rounds`} {
+		if !strings.Contains(picture, text) {
+			t.Errorf("no %s in the picture for LaTeX", text)
+		}
 	}
 	for _, format := range Formats {
 		if err := p.Write(broken{}, format); !errors.Is(err, errBroken) {
