@@ -154,24 +154,3 @@ func TestBlockOutOfRange(t *testing.T) {
 	wantPanic(t, "point 3 of 3", func() { p.At(3) })
 	wantPanic(t, "point -1 of 3", func() { p.At(-1) })
 }
-
-// TestBlockPoints: a block of a Cauchy matrix says which points it is on.
-func TestBlockPoints(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	m := must(Spec{Family: "cauchy", Omega: "coset", Alpha: "powers"}.Build(f, 12, 4))(t)
-	for _, c := range []struct {
-		m    matrix.Matrix
-		id   string
-		sets int
-	}{
-		{matrix.Block(must(matrix.Cauchy(f, 12, 12))(t), 4, 4), "cauchy(codes:4, codes:12)", 2},
-		{matrix.Block(must(matrix.FTI(f, 12))(t), 4, 4), "cauchy(-codes:16, -codes:0)", 2},
-		{matrix.Block(m, 4, 4), "cauchy(coset[4:8 of 12], powers+12)", 2},
-		{matrix.Block(must(matrix.ReedSolomonVandermonde(f, 12, 12))(t), 4, 4), "rows(lagrange(codes:0, codes:12); 4:8 of 12)", 0},
-		{matrix.Block(matrix.Block(must(matrix.DFT(f, 16))(t), 4, 8), 2, 3), "rows(dft; 6:9 of 16)", 0},
-	} {
-		if c.m.ID() != c.id || len(matrix.StructureOf(c.m).Points) != c.sets {
-			t.Errorf("%s with %d sets of points, want %s with %d", c.m.ID(), len(matrix.StructureOf(c.m).Points), c.id, c.sets)
-		}
-	}
-}
