@@ -7,46 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"volley/collective"
 	"volley/sim"
 	"volley/transport"
 	"volley/transport/local"
 )
-
-// TestControl checks that all choose by the β and τ of processor 0, and counts
-// the bytes that are not of the run.
-func TestControl(t *testing.T) {
-	const k = 8
-	a := mustBuild(t, "2^8", "random:1", k, k)
-	var encoders [k]*Encoder
-	for i := range encoders {
-		encoders[i] = newEncoder(t, a, WithPaperModel(1, time.Duration(i+1), sim.PerByte(i+2)), WithGamma(sim.PerByte(i+3)), WithCheck(false))
-	}
-	err := local.Run(t.Context(), k, func(ctx context.Context, tr transport.Transport) error {
-		b, err := encoders[tr.Rank()].Bind(ctx, tr, []Packet{{Result: new([]byte)}})
-		if err != nil {
-			return err
-		}
-		defer b.Close()
-		if by := b.carrier.(*messages).model; by.Beta != 1 || by.Tau != 2 || by.Gamma != 3 {
-			t.Errorf("processor %d chose by %+v", tr.Rank(), by)
-		}
-		if err := b.Run(); err != nil {
-			return err
-		}
-		r := b.Report()
-		// A greeting goes to all other ranks, and a header of 32 bytes to each of three partners.
-		if want := int64((k-1)*152 + 3*32); r.ControlBytes != want {
-			t.Errorf("processor %d: %d bytes of control, want %d", tr.Rank(), r.ControlBytes, want)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // FuzzOwn lets words be anything: they are what is said, and what cannot be is noticed.
 func FuzzOwn(f *testing.F) {

@@ -3,7 +3,6 @@ package volley
 import (
 	"bytes"
 	"fmt"
-	"sync"
 	"testing"
 
 	"volley/algo"
@@ -141,28 +140,4 @@ func TestCacheKeepsNothingUncertain(t *testing.T) {
 			t.Errorf("%s of type %T is said to be fixed", a.ID(), a)
 		}
 	}
-}
-
-// TestCacheTogether has encoders of several goroutines plan, run and drop at the same time.
-func TestCacheTogether(t *testing.T) {
-	defer SetCacheBytes(DefaultCacheBytes)
-	var all sync.WaitGroup
-	for n := range 8 {
-		a := mustBuild(t, "2^8", "cauchy", 8+n%2*8, 8+n%2*8)
-		all.Go(func() {
-			for range 5 {
-				e, err := NewEncoder(t.Context(), a)
-				if err == nil {
-					err = runZeros(t.Context(), e, 100)
-				}
-				if err != nil {
-					t.Error(err)
-				}
-				if n == 0 {
-					SetCacheBytes(10 << 10)
-				}
-			}
-		})
-	}
-	all.Wait()
 }

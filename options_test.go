@@ -1,7 +1,6 @@
 package volley_test
 
 import (
-	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -57,38 +56,12 @@ func effect(t *testing.T, opts ...volley.Option) *volley.Report {
 	return report
 }
 
-// TestDefaults names what is the default of all options, and what the check costs: that it finds something is shown by
-// TestFlipped.
+// TestDefaults names what is the default of all options.
 func TestDefaults(t *testing.T) {
 	got := effect(t)
 	want := effect(t, volley.WithAlgorithm(algo.Auto), volley.WithNetwork(volley.DefaultNetwork()),
 		volley.WithMemory(volley.DefaultMemory), volley.WithTimeout(volley.DefaultTimeout), volley.WithCheck(true))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
-	}
-	off := effect(t, volley.WithCheck(false))
-	const fingerprints = 2 * 3 * 2 // of a packet and its result, of three symbols
-	if off.Verified || off.ControlRounds != 2 || got.ControlRounds != 4 || got.ControlBytes-off.ControlBytes != 15*fingerprints {
-		t.Errorf("with the check %+v, without %+v", got, off)
-	}
-}
-
-// TestTooLittleMemory checks that every processor says how much would do, and that it does. A byte less does not.
-func TestTooLittleMemory(t *testing.T) {
-	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 5, 1)
-	packets := randomPackets(a.Field(), 1000, 1000, 1000, 1000, 1000)
-	with := func(memory int64) []result { return encode(t.Context(), alike(a, packets, volley.WithMemory(memory))) }
-	least := new(volley.MemoryError)
-	if errors.As(with(300)[0].err, &least); least.Least <= 300 {
-		t.Fatalf("%+v", least)
-	}
-	for _, memory := range []int64{300, least.Least - 1, least.Least} {
-		results := with(memory)
-		for k, r := range results {
-			low := new(volley.MemoryError)
-			if refused := errors.As(r.err, &low); refused != (memory < least.Least) || refused && low.Least != least.Least || !refused && wrong(results, product(a, packets))[k] {
-				t.Errorf("%d bytes: processor %d: %v", memory, k, r.err)
-			}
-		}
 	}
 }

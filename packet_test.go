@@ -1,7 +1,6 @@
 package volley
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
@@ -24,32 +23,6 @@ func bindAndRun(t *testing.T, e *Encoder, size int) *chosenPlan {
 		t.Fatal(err)
 	}
 	return b.carrier.(*messages).chosenPlan
-}
-
-// TestPacketInPlace checks that a packet in memory is computed from where it lies to where
-// it is to lie: then one rank needs no segments. A reader or writer around the memory does.
-func TestPacketInPlace(t *testing.T) {
-	const k, size = 4, 3 * maxSegment
-	e := newEncoder(t, mustBuild(t, "2^8", "random:1", k, k), WithCheck(false), WithWholePackets())
-	for _, wrapped := range []bool{false, true} {
-		packets, out := make([]Packet, k), make([][]byte, k)
-		for i := range packets {
-			data := bytes.Repeat([]byte{byte(i + 1)}, size)
-			out[i] = make([]byte, 1, size)
-			packets[i] = Packet{Data: data, Result: &out[i]}
-			if wrapped {
-				packets[i] = Packet{Source: bytes.NewReader(data), Size: size, Result: &out[i]}
-			}
-		}
-		before := &out[0][0]
-		r, err := e.Run(t.Context(), local.New(1)[0], packets...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if (r.Segments == 1) == wrapped || &out[0][0] != before || len(out[0]) != size {
-			t.Errorf("wrapped %v: %d segments, result of %d bytes at another place: %v", wrapped, r.Segments, len(out[0]), &out[0][0] != before)
-		}
-	}
 }
 
 // TestPacketsApart has coded packets that would lie in the memory of packets, or of each other: nothing is sent.

@@ -5,16 +5,13 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"volley"
-	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/delay"
-	"volley/matrix"
 	"volley/matrix/matrixtest"
 	"volley/transport"
 	"volley/transport/local"
@@ -104,31 +101,4 @@ func TestManyTransports(t *testing.T) {
 		})
 	}
 	both.Wait()
-}
-
-// A countedMatrix counts how often it is asked for an entry.
-type countedMatrix struct {
-	matrix.Matrix
-	asked *atomic.Int64
-}
-
-func (m countedMatrix) At(i, j int) field.Element {
-	m.asked.Add(1)
-	return m.Matrix.At(i, j)
-}
-
-// TestEntriesAreKept has later runs of an encoder ask for no entry of a matrix that is dear to evaluate.
-func TestEntriesAreKept(t *testing.T) {
-	a := countedMatrix{matrixtest.Random(t, fieldtest.Parse(t, "257"), 5, 1), new(atomic.Int64)}
-	e, group := mustEncoder(t, a), localGroup(5)
-	for run := range 3 {
-		before := a.asked.Load()
-		err := errors.Join(together(group, func(tr transport.Transport) error {
-			_, _, err := e.Encode(t.Context(), tr, make([]byte, 8))
-			return err
-		})...)
-		if asked := a.asked.Load() - before; (asked == 0) != (run > 0) || err != nil {
-			t.Errorf("run %d asks for %d entries: %v", run, asked, err)
-		}
-	}
 }

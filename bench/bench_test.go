@@ -105,19 +105,6 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestDerived works out bandwidths by hand.
-func TestDerived(t *testing.T) {
-	r := Result{K: 4, Size: 3e9, C2: 2, Seconds: 6, PeerSeconds: 3}
-	if a, b, x := r.AlgorithmBandwidth(), r.BusBandwidth(), r.Ratio(); a != 2e9 || b != 1e9 || x != 2 {
-		t.Errorf("%v %v %v", a, b, x)
-	}
-	for want, list := range map[float64][]float64{3: {5, 3, 1}, 2.5: {4, 1, 3, 2}, 7: {7}} {
-		if m := Median(list); m != want {
-			t.Errorf("the median of %v is %v", list, m)
-		}
-	}
-}
-
 // TestCheck refuses what cannot be measured.
 func TestCheck(t *testing.T) {
 	for _, x := range []struct {

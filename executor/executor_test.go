@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -326,84 +325,6 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// memory is an output that may be written any number of times.
-type memory []byte
-
-func (m memory) WriteAt(p []byte, offset int64) (int, error) { return copy(m[offset:], p), nil }
-
-// TestRunsAgain runs a job of the only rank again and again. Between runs packets change where they lie, or others lie
-// elsewhere and are of another length; the caller changes the traffic of a run; an observer refuses a run, and a context ends.
-func TestRunsAgain(t *testing.T) {
-	const k, most = 4, 1000
-	f := fieldtest.Parse(t, "257")
-	a := randomMatrix(t, f, k)
-	enough := errors.New("enough")
-	for _, algorithm := range []string{"universal", "exchange", "bruck-allgather"} {
-		x, err := executor.Prepare(t.Context(), compile(t, algorithm, a, 1), 0, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, lies := range []string{"in memory", "observed", "behind a reader", "for a writer"} {
-			refuses := false
-			job := executor.Job{Executable: x, Bytes: 2 * most, Segment: 2 * most, Inputs: make([]executor.Input, k), Outputs: make([]executor.Output, k)}
-			if lies == "observed" {
-				job.ObserveAll = func([][]byte, [][]byte) error {
-					if refuses {
-						return enough
-					}
-					return nil
-				}
-			}
-			packets, results := make([][]byte, k), make([][]byte, k)
-			move := func(symbols int) {
-				for i := range k {
-					packets[i], results[i] = make([]byte, 2*symbols), make([]byte, 2*symbols)
-					job.Inputs[i].Memory, job.Outputs[i].Memory = packets[i], results[i]
-				}
-				switch lies {
-				case "behind a reader":
-					job.Inputs[1] = executor.Input{Reader: bytes.NewReader(packets[1])}
-				case "for a writer":
-					job.Outputs[2] = executor.Output{Writer: memory(results[2])}
-				}
-			}
-			move(most)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			b, err := executor.Bind(ctx, local.New(1)[0], job)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for turn, symbols := range []int{most, most, 3, 3, most - 1, most} {
-				if symbols != len(packets[0])/2 {
-					move(symbols)
-					b.SetBytes(int64(2 * symbols))
-				}
-				for i, p := range randomPackets(f, uint64(turn), equal(k, symbols)...) {
-					copy(packets[i], p)
-				}
-				if err := b.Run(); err != nil {
-					t.Fatal(err)
-				}
-				if want := product(a, packets, symbols); !slices.EqualFunc(results, want, bytes.Equal) {
-					t.Fatalf("%s, %s, run %d: another packet", algorithm, lies, turn)
-				}
-				if b.Traffic()[0].Rounds[0].Messages > k {
-					t.Fatalf("%+v", b.Traffic()[0])
-				}
-				b.Traffic()[0].Rounds[0].Messages = 99
-			}
-			if refuses = lies == "observed"; !refuses {
-				cancel(enough)
-			}
-			if err := b.Run(); !errors.Is(err, enough) {
-				t.Errorf("%s, %s: got %v, want %v", algorithm, lies, err, enough)
-			}
-			cancel(nil)
-			b.Close()
-		}
-	}
-}
-
 // TestSegmentBytes checks segments and what is wrong with memory, to the byte.
 func TestSegmentBytes(t *testing.T) {
 	whole := &plan.Materialized{Common: plan.Info{Algorithm: "whole"}, Programs: []*plan.Program{{}}}
@@ -570,28 +491,6 @@ func TestAllocations(t *testing.T) {
 			// The garbage collector may take what is pooled; a message each would be 100 for each rank.
 			if few, many := allocations(3), allocations(103); many > few+float64(20*ranks) {
 				t.Errorf("%d ranks, ahead %v: %v allocations for 3 segments, %v for 103", ranks, ahead, few, many)
-			}
-		}
-	}
-}
-
-// TestHosted checks that processors are dealt out in order and evenly.
-func TestHosted(t *testing.T) {
-	for k := 1; k < 40; k++ {
-		for ranks := 1; ranks <= k; ranks++ {
-			next, sizes := 0, []int{}
-			for rank := range ranks {
-				first, end := executor.Hosted(k, rank, ranks)
-				for proc := first; proc < end; proc++ {
-					if host := executor.RankOf(proc, k, ranks); host != rank || proc != next {
-						t.Fatalf("K=%d: processor %d is at rank %d of %d, want %d", k, proc, host, ranks, rank)
-					}
-					next++
-				}
-				sizes = append(sizes, end-first)
-			}
-			if next != k || slices.Max(sizes) > slices.Min(sizes)+1 {
-				t.Fatalf("K=%d at %d ranks: %v", k, ranks, sizes)
 			}
 		}
 	}

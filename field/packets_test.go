@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -84,23 +83,6 @@ func (s *suite) maps(t *testing.T) {
 			for way, apply := range s.ways(rows) {
 				s.compareMap(t, fmt.Sprintf("%s of %v, coefficients %s", way, x, kind), apply, rows, x, rng)
 			}
-		}
-	}
-}
-
-// planes checks that a packet in planes is the same one again when it comes back.
-func (s *suite) planes(t *testing.T) {
-	p, ok := s.planar()
-	if !ok {
-		t.Skip("no planes")
-	}
-	for symbols := range 300 {
-		want := s.randomize(newRand(), make([]byte, symbols*s.SymbolBytes()))
-		planes, got := make([]byte, len(want)), make([]byte, len(want))
-		p.ToPlanes(planes, want)
-		p.FromPlanes(got, planes)
-		if !bytes.Equal(got, want) {
-			t.Fatalf("%d symbols: to planes and back is another packet", symbols)
 		}
 	}
 }
@@ -358,31 +340,6 @@ func (s *suite) invalid(t *testing.T) {
 			}
 		}
 	}
-}
-
-func (s *suite) concurrent(t *testing.T) {
-	const symbols = 3000
-	rng := newRand()
-	coef, src := make([]field.Element, 20), make([][]byte, 20)
-	for i := range src {
-		coef[i] = s.randomElement(rng)
-		src[i] = s.randomize(rng, make([]byte, symbols*s.SymbolBytes()))
-	}
-	want := make([]byte, symbols*s.SymbolBytes())
-	s.Combine(want, coef, src)
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			got := make([]byte, len(want))
-			for range 3 {
-				s.Combine(got, coef, src)
-				if !bytes.Equal(got, want) {
-					t.Error("Combine gives another result when run concurrently")
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // guard surrounds packets that must not be overrun.

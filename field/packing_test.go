@@ -59,21 +59,6 @@ func TestPackingOf(t *testing.T) {
 	}
 }
 
-// TestPack has a packing by hand, from the lowest bits on, and symbols of zeros after it.
-func TestPack(t *testing.T) {
-	for name, want := range map[string][]byte{
-		"7":    {0b10, 0b00, 0b11, 0b10, 3, 3, 3, 3, 0, 0},
-		"251":  {0b0110010, 0b1111111, 0b0000011, 0, 0},
-		"2^12": {0b1011_0010, 0xf, 0xf, 0, 0, 0, 0, 0},
-	} {
-		got := bytes.Repeat([]byte{0x77}, len(want))
-		field.PackingOf(fieldtest.Parse(t, name)).Pack(got, []byte{0b1011_0010, 0xff})
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s: packed % x, want % x", name, got, want)
-		}
-	}
-}
-
 // bitwise is Pack one bit at a time.
 func bitwise(f field.Field, data []byte) []byte {
 	p := field.PackingOf(f)

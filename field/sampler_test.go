@@ -29,25 +29,3 @@ func TestSampler(t *testing.T) {
 		}
 	}
 }
-
-// TestSamplerWords checks what Draw promises of the words that it takes.
-func TestSamplerWords(t *testing.T) {
-	f := fieldtest.Parse(t, "bls12-381")
-	last := field.Last(f)
-	words := []uint64{
-		1, 2, 3, ^uint64(0), // too large, as 2^255-1 is above q
-		last[0], last[1], last[2], last[3] | 1<<63, // q-1, as the bit is cut off
-		5, 6, 7, 8,
-	}
-	s := field.NewSampler(f)
-	next := func() uint64 {
-		w := words[0]
-		words = words[1:]
-		return w
-	}
-	for _, want := range []field.Element{last, {5, 6, 7, 8}} {
-		if got := s.Draw(next); got != want {
-			t.Errorf("drew %v, want %v", got, want)
-		}
-	}
-}

@@ -29,10 +29,8 @@ func (s *suite) laws(t *testing.T) {
 func (s *suite) packets(t *testing.T) {
 	t.Run("Combine", s.combine)
 	t.Run("Map", s.maps)
-	t.Run("Planes", s.planes)
 	t.Run("Largest", s.largest)
 	t.Run("Invalid", s.invalid)
-	t.Run("Concurrent", s.concurrent)
 }
 
 // pooled is how many symbols there are to choose random packets from: more than the longest packet has.

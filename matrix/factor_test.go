@@ -222,23 +222,6 @@ func TestFactorNatural(t *testing.T) {
 	}
 }
 
-// TestFactorOne: a 1×1 matrix that is the identity has a factorisation without layers,
-// and no other 1×1 matrix has one.
-func TestFactorOne(t *testing.T) {
-	f := fieldtest.Parse(t, "2^8")
-	five := pointset.Codes(f, 5, 1)
-	for _, m := range []Matrix{
-		must(DFT(f, 1))(t), must(Inverse(t.Context(), must(DFT(f, 1))(t)))(t), must(LCH(f, 1, 1))(t), Vandermonde(five, 0), Vandermonde(must(CosetPoints(f, 1))(t), 0),
-		must(Lagrange(five, pointset.Codes(f, 7, 1)))(t),
-		must(CauchyOn(five, pointset.Codes(f, 7, 1)))(t),
-	} {
-		fact := must(Factor(t.Context(), m, nil))(t)
-		if want := m.At(0, 0) == field.One; (fact != nil) != want || fact != nil && len(fact.Layers) > 0 {
-			t.Errorf("%s = %v: %+v", m.ID(), m.At(0, 0), fact)
-		}
-	}
-}
-
 // TestFactorLayers has the layers by name, and what is said of the structure.
 func TestFactorLayers(t *testing.T) {
 	f := fieldtest.Parse(t, "257")
@@ -283,26 +266,6 @@ func layerNames(layers []Layer) []string {
 		names = append(names, l.Name)
 	}
 	return names
-}
-
-// TestPartition has what partitions of the indexes look like.
-func TestPartition(t *testing.T) {
-	for _, c := range []struct {
-		of   Partition
-		want string
-	}{
-		{Partition{4, []digit{{1, 4}}}, "1 group of 4: {0 1 2 3}"},
-		{Partition{8, []digit{{4, 2}}}, "4 groups of 2: {0 4} {1 5} {2 6} {3 7}"},
-		{Partition{10, []digit{{5, 2}}}, "5 groups of 2: {0 5} {1 6} {2 7} {3 8} …"},
-		{Partition{2, nil}, "2 groups of 1: {0} {1}"},
-		// As one number, the digits are in ascending order whatever came first.
-		{Partition{12, []digit{{4, 3}}}.join(Partition{12, []digit{{1, 2}}}), "2 groups of 6: {0 1 4 5 …} {2 3 6 7 …}"},
-		{Partition{12, []digit{{4, 3}}}.join(Partition{12, []digit{{4, 3}}}), "4 groups of 3: {0 4 8} {1 5 9} {2 6 10} {3 7 11}"},
-	} {
-		if got := c.of.String(); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.of, got, c.want)
-		}
-	}
 }
 
 // TestFactorMany: points are searched for structure up to 2^17 of them.

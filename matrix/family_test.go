@@ -3,7 +3,6 @@ package matrix
 import (
 	"fmt"
 	"math/big"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -19,110 +18,10 @@ func modExp(base, e, p int64) int64 {
 	return new(big.Int).Exp(big.NewInt(base), big.NewInt(e), big.NewInt(p)).Int64()
 }
 
-// wantEntries compares every entry of m with the one that want gives.
-func wantEntries(t *testing.T, m Matrix, rows, cols int, want func(i, j int64) int64) {
-	t.Helper()
-	if m.Rows() != rows || m.Cols() != cols {
-		t.Fatalf("%s is %d×%d, want %d×%d", m.ID(), m.Rows(), m.Cols(), rows, cols)
-	}
-	for i := range rows {
-		for j := range cols {
-			if got, want := m.At(i, j), want(int64(i), int64(j)); got != field.Code(uint64(want)) {
-				t.Fatalf("%s over %s: A[%d][%d] = %v, want %d", m.ID(), m.Field().Name(), i, j, got, want)
-			}
-		}
-	}
-}
-
-// TestPrimeFormulas has the families over F_257, whose generator is 3, against
-// their formulas in integers mod 257. K runs past and across the structure of
-// 256 = 2^8.
-func TestPrimeFormulas(t *testing.T) {
-	const p, g = 257, 3
-	f := fieldtest.Parse(t, "257")
-	if f.Generator() != field.Code(g) {
-		t.Fatalf("generator %v of F_257", f.Generator())
-	}
-	for _, k := range []int64{1, 2, 8, 32, 256} {
-		wantEntries(t, must(DFT(f, int(k)))(t), int(k), int(k), func(i, j int64) int64 {
-			return modExp(g, (p-1)/k*i*j, p)
-		})
-	}
-	for _, k := range []int64{1, 2, 7, 12, 128} {
-		wantEntries(t, must(Cauchy(f, int(k), int(k)))(t), int(k), int(k), func(i, j int64) int64 {
-			return modExp(i-(k+j), p-2, p)
-		})
-		wantEntries(t, Vandermonde(pointset.PowersFrom(f, 0, int(k)), 0), int(k), int(k), func(i, j int64) int64 {
-			return modExp(g, i*j, p)
-		})
-	}
-	wantEntries(t, must(CauchyOn(pointset.Codes(f, 5, 3), pointset.Codes(f, 100, 9)))(t), 3, 9,
-		func(i, j int64) int64 { return modExp(5+i-100-j, p-2, p) })
-	wantEntries(t, Vandermonde(pointset.Codes(f, 0, 5), 0), 5, 5, func(i, j int64) int64 { return modExp(j, i, p) }) // 0^0 is 1
-	// Cosets of K = 12 points: Z = 4, M = 3 and β = 3^64, of order 4; the bits of j are reversed.
-	wantEntries(t, Vandermonde(must(CosetPoints(f, 12))(t), 0), 12, 12, func(i, j int64) int64 {
-		return modExp(g, i*(j/4+64*[]int64{0, 2, 1, 3}[j%4]), p)
-	})
-	wantEntries(t, must(Random(f, 40, 50, 11))(t), 40, 50, func(i, j int64) int64 {
-		source := rand.NewPCG(11, uint64(i)<<32+uint64(j))
-		for { // numbers of 9 bits
-			if v := source.Uint64() % 512; v < p {
-				return int64(v)
-			}
-		}
-	})
-}
-
-// TestReverseDigits: over the radices 2, 3 the number j = j_0 + 2·j_1 becomes
-// j_1 + 3·j_0.
-func TestReverseDigits(t *testing.T) {
-	var got []int
-	for j := range 6 {
-		got = append(got, pointset.ReverseDigits(j, []int{2, 3}))
-	}
-	if want := []int{0, 3, 1, 4, 2, 5}; !slices.Equal(got, want) {
-		t.Errorf("digits over 2, 3 reversed: %v, want %v", got, want)
-	}
+func TestPrimeFactors(t *testing.T) {
 	for n, want := range map[int][]int{1: nil, 2: {2}, 12: {2, 2, 3}, 97: {97}, 255: {3, 5, 17}, 2147483646: {2, 3, 3, 7, 11, 31, 151, 331}} {
 		if got := pointset.PrimeFactors(n); !slices.Equal(got, want) {
 			t.Errorf("prime factors of %d: %v, want %v", n, got, want)
-		}
-	}
-}
-
-// TestCosetStructure has, for every K over several fields, distinct points of
-// which each run of Z is closed under multiplication by β: a coset.
-func TestCosetStructure(t *testing.T) {
-	for _, name := range []string{"2", "5", "3^4", "257", "2^8"} {
-		f := fieldtest.Parse(t, name)
-		units := pointset.UnitCount(f)
-		for k := 1; int64(k) <= units.Int64(); k++ {
-			p := must(CosetPoints(f, k))(t)
-			z := int(new(big.Int).GCD(nil, nil, units, big.NewInt(int64(k))).Int64())
-			beta := field.Exp(f, f.Generator(), units.Uint64()/uint64(z))
-			all := map[field.Element]int{} // coset of each point
-			for i := range k {
-				all[p.At(i)] = i / z
-			}
-			if len(all) != k {
-				t.Fatalf("%s: %d distinct points of %d", name, len(all), k)
-			}
-			for e, coset := range all {
-				if c, ok := all[f.Mul(e, beta)]; !ok || c != coset {
-					t.Fatalf("%s, K = %d: %v and β·%v are in different cosets", name, k, e, e)
-				}
-			}
-		}
-	}
-}
-
-// TestPowers has powers beyond those of a table.
-func TestPowers(t *testing.T) {
-	f := fieldtest.Parse(t, "2^16")
-	p := pointset.PowersFrom(f, 7, 40_000)
-	for _, k := range []int{0, 1, 255, 1023, 1024, 1025, 39_999} {
-		if want := field.Exp(f, f.Generator(), uint64(7+k)); p.At(k) != want {
-			t.Errorf("power %d is %v, want %v", 7+k, p.At(k), want)
 		}
 	}
 }
@@ -156,17 +55,10 @@ func TestFamilyErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"cauchy too large", errorOf(Cauchy(f8, 129, 129)),
-			"matrix: cauchy over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
-		{"no K", errorOf(Cauchy(f8, 0, 0)), "matrix: K = 0: want 1 to 2147483647"},
-		{"cauchy's points meet", errorOf(CauchyOn(pointset.Codes(f8, 0, 4), pointset.Codes(f8, 3, 4))),
-			"matrix: cauchy: the points x_3 and y_0 are both 3: want distinct points"},
 		{"cauchy's points repeat", errorOf(CauchyOn(pointset.Codes(f8, 9, 1), repeat{pointset.Codes(f8, 1, 3)})),
 			"matrix: cauchy: the points y_0 and y_1 are both 1: want distinct points"},
 		{"cauchy's fields differ", errorOf(CauchyOn(pointset.Codes(f8, 0, 4), pointset.Codes(f257, 3, 4))),
 			"matrix: cauchy: points x over 2^8 and y over 257: want one field"},
-		{"cauchy too large by a factor", errorOf(Cauchy(fieldtest.Parse(t, "2^4"), 128, 128)),
-			"matrix: cauchy over 2^4: K + R = 256 needs 256 elements and there are 16: want K + R <= 16, or a field such as 2^8"},
 		{"dft between divisors", errorOf(DFT(f8, 8)),
 			"matrix: dft over 2^8: K = 8 does not divide q-1 = 255: want K = 5 or 15, or a field such as 17"},
 		{"dft just below q-1", errorOf(DFT(f257, 200)),
@@ -215,60 +107,6 @@ func TestFamilyErrors(t *testing.T) {
 }
 
 func errorOf[T any](_ T, err error) error { return err }
-
-// TestIDs has matrices of one field and shape: those with equal IDs are equal.
-func TestIDs(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	const k = 8
-	codes := func(first int) Points { return pointset.Codes(f, first, k) }
-	var other []field.Element
-	for _, v := range []uint64{1, 2, 3, 4, 5, 6, 8, 7} {
-		other = append(other, field.Code(v))
-	}
-	var ms []Matrix
-	for range 2 {
-		ms = append(ms,
-			Identity(f, k),
-			must(DFT(f, k))(t),
-			must(Cauchy(f, k, k))(t),
-			must(CauchyOn(codes(0), codes(k)))(t),
-			must(CauchyOn(codes(k), codes(0)))(t),
-			must(CauchyOn(pointset.PowersFrom(f, 0, k), codes(50)))(t),
-			Vandermonde(codes(0), 0),
-			Vandermonde(codes(1), 0),
-			Vandermonde(must(CosetPoints(f, k))(t), 0),
-			Vandermonde(pointset.PowersFrom(f, 0, k), 0),
-			Vandermonde(must(NewPoints(f, pointset.Elements(nil, codes(1))))(t), 0),
-			Vandermonde(must(NewPoints(f, other))(t), 0),
-			must(Random(f, k, k, 1))(t),
-			must(Random(f, k, k, 2))(t),
-			DenseOf(must(Random(f, k, k, 2))(t)),
-		)
-	}
-	for _, m := range ms {
-		ms = append(ms, Transpose(m), Transpose(DenseOf(m)))
-		if inv, err := Inverse(t.Context(), m); err == nil {
-			ms = append(ms, inv, Transpose(inv))
-		}
-	}
-	same := 0
-	for i, a := range ms {
-		for _, b := range ms[:i] {
-			if a.ID() == b.ID() {
-				same++
-				if !Equal(a, b) {
-					t.Errorf("two matrices with the ID %s", a.ID())
-				}
-			}
-		}
-	}
-	if same < len(ms)/2 { // each was made twice
-		t.Errorf("%d pairs of %d matrices have equal IDs", same, len(ms))
-	}
-	if got, want := ms[3].ID(), "cauchy(codes:0, codes:8)"; got != want {
-		t.Errorf("ID %s, want %s", got, want)
-	}
-}
 
 // repeat breaks the promise of [Points] to be distinct.
 type repeat struct{ Points }

@@ -8,25 +8,6 @@ import (
 	"volley/internal/pointset"
 )
 
-// TestPointsOf rebuilds matrices from their points.
-func TestPointsOf(t *testing.T) {
-	f := fieldtest.Parse(t, "257")
-	cauchy, v := must(Cauchy(f, 9, 9))(t), Vandermonde(must(CosetPoints(f, 12))(t), 0)
-	sets := StructureOf(cauchy).Points
-	if len(sets) != 2 || sets[0].Name != "x" || sets[1].Name != "y" || !Equal(cauchy, must(CauchyOn(sets[0].Points, sets[1].Points))(t)) {
-		t.Errorf("points of a Cauchy matrix: %v, want x and y", sets)
-	}
-	sets = StructureOf(v).Points
-	if len(sets) != 1 || sets[0].Name != "alpha" || !Equal(v, Vandermonde(sets[0].Points, 0)) {
-		t.Errorf("points of a Vandermonde matrix: %v", sets)
-	}
-	for _, m := range []Matrix{must(Inverse(t.Context(), v))(t), DenseOf(v), Identity(f, 3)} {
-		if sets := StructureOf(m).Points; sets != nil {
-			t.Errorf("points of %s: %v, want none", m.ID(), sets)
-		}
-	}
-}
-
 // TestSuperregular: what is said to be superregular has no singular part.
 func TestSuperregular(t *testing.T) {
 	f := fieldtest.Parse(t, "2^4")

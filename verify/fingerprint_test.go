@@ -121,25 +121,6 @@ func symbolsOf(f field.Field, packet []byte) (list []field.Element) {
 	return list
 }
 
-func TestFingerprintLinear(t *testing.T) {
-	for _, name := range fingerprintFields {
-		f := fieldtest.Parse(t, name)
-		rng := rand.New(rand.NewPCG(3, 4))
-		for _, n := range []int{1, 63, 64, 65, 1000, 64 * 70} {
-			x, y, sum := symbols(f, rng, n), symbols(f, rng, n), make([]byte, n*f.SymbolBytes())
-			coefs := []field.Element{element(f, rng), element(f, rng)}
-			f.Combine(sum, coefs, [][]byte{x, y})
-			seed := verify.Seed{byte(n)}
-			want := fingerprint(f, seed, sum)
-			got := make([]byte, len(want))
-			f.Combine(got, coefs, [][]byte{fingerprint(f, seed, x), fingerprint(f, seed, y)})
-			if !bytes.Equal(got, want) {
-				t.Errorf("%s, %d symbols: the fingerprint of a combination is not that of the fingerprints", name, n)
-			}
-		}
-	}
-}
-
 // TestFingerprintPieces checks that it does not matter how packets are cut, nor which are added side by side, and
 // that a seed always gives the same coefficients.
 func TestFingerprintPieces(t *testing.T) {
@@ -214,30 +195,6 @@ func TestFingerprintSize(t *testing.T) {
 		if b&(b-1) != 0 || b > 2048 || float64(b) < least || float64(b) > most {
 			t.Errorf("W = %d: blocks of %d symbols, want a power of two from %.0f to %.0f", w, b, least, most)
 		}
-	}
-}
-
-// TestFingerprintRandom counts the symbols of fingerprints of packets with one symbol that is not zero. A symbol is
-// zero as often as the bound says, at most, and else every other element equally often.
-func TestFingerprintRandom(t *testing.T) {
-	for _, name := range []string{"2", "3", "2^4", "3^4", "257"} {
-		f := fieldtest.Parse(t, name)
-		q := int(f.Order().Int64())
-		count := make([]float64, q)
-		total := 0.0
-		for seed := range 300 {
-			unit := make([]byte, 64*40*f.SymbolBytes())
-			field.PutSymbol(f, unit[seed%(64*40)*f.SymbolBytes():], field.One)
-			for _, e := range symbolsOf(f, fingerprint(f, verify.Seed{byte(seed), byte(seed >> 8), 3}, unit)) {
-				count[e[0]]++
-				total++
-			}
-		}
-		most := total * (1 - math.Pow(1-1/float64(q), 3))
-		if zeros := count[0]; zeros > most+6*math.Sqrt(most) {
-			t.Errorf("%s: %v of %v symbols are zero, want at most %.0f", name, zeros, total, most)
-		}
-		checkUniform(t, name, count[1:])
 	}
 }
 

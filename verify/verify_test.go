@@ -61,17 +61,6 @@ func TestCheckFindsWrongCoefficient(t *testing.T) {
 	}
 }
 
-// TestCheckFindsWrongWiring swaps what two messages of a round carry.
-func TestCheckFindsWrongWiring(t *testing.T) {
-	m, a := materialize(t, "universal")
-	last := m.Programs[3].Rounds[len(m.Programs[3].Rounds)-1].Sends
-	last[0].Slots, last[1].Slots = last[1].Slots, last[0].Slots
-	var wrong *verify.MismatchError
-	if err := verify.Check(t.Context(), m, a); !errors.As(err, &wrong) {
-		t.Fatalf("error %v, want mismatches", err)
-	}
-}
-
 // TestCheckRejects checks that rules, shapes and fields are checked too.
 func TestCheckRejects(t *testing.T) {
 	m, a := materialize(t, "bruck-allgather")
@@ -99,45 +88,6 @@ func TestCheckRejects(t *testing.T) {
 type outside struct{ matrix.Matrix }
 
 func (m outside) At(i, j int) field.Element { return field.Code(m.Matrix.At(i, j)[0] + 1<<16) }
-
-// TestTransferMatrix compares the transfer matrix of a plan made by hand with the
-// same computed on packets of random symbols.
-func TestTransferMatrix(t *testing.T) {
-	f := fieldtest.Parse(t, "3^4")
-	// Processor 0 holds two packets, 1 helps, 2 obtains x0 + 5·(7·x0 + x1).
-	term := func(slot int, coef uint64) plan.Term { return plan.Term{Slot: slot, Coef: field.Code(coef)} }
-	m := &plan.Materialized{
-		Common: plan.Info{
-			Algorithm: "by hand", Field: f, Processors: 3, Ports: 2, Rows: 2, Columns: 1,
-			Phases: []plan.Phase{{Name: "out", Rounds: 1}, {Name: "in", Rounds: 1}},
-		},
-		Programs: []*plan.Program{
-			{Proc: 0, Inputs: 2, Rounds: []plan.Round{
-				{Compute: []plan.Combination{{term(0, 7), term(1, 1)}}, Sends: []plan.Send{{Port: 0, Dst: 1, Slots: []int{2}}, {Port: 1, Dst: 2, Slots: []int{0}}}},
-				{},
-			}},
-			{Proc: 1, Rounds: []plan.Round{
-				{Recvs: []plan.Recv{{Port: 0, Src: 0, Count: 1}}},
-				{Compute: []plan.Combination{{term(0, 5)}, {}}, Sends: []plan.Send{{Port: 0, Dst: 2, Slots: []int{1, 2}}}},
-			}},
-			{Proc: 2, Rounds: []plan.Round{
-				{Recvs: []plan.Recv{{Port: 1, Src: 0, Count: 1}}},
-				{Recvs: []plan.Recv{{Port: 0, Src: 1, Count: 2}}},
-			}, Compute: []plan.Combination{{term(0, 1), term(1, 1), term(2, 1)}}, Outputs: []int{3}},
-		},
-		Rows: [][]int{{0, 1}, {}, {}}, Columns: [][]int{{}, {}, {0}},
-	}
-	memories, err := verify.Trace(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []field.Element{f.Add(field.One, f.Mul(field.Code(5), field.Code(7))), field.Code(5)}
-	for i, w := range want {
-		if got := memories[2].Coefficient(3, i); got != w {
-			t.Errorf("coefficient of x%d is %v, want %v", i, got, w)
-		}
-	}
-}
 
 func TestMismatchErrorText(t *testing.T) {
 	list := []verify.Mismatch{{Proc: 1, Slot: 2, Row: 3, Column: 4, Got: field.Code(5), Want: field.Code(6)}, {Proc: 9}}

@@ -136,37 +136,6 @@ func run(t *testing.T, k int, rank func(*thread) error) error {
 	})
 }
 
-// TestMeasure measures with ranks of this process, and finds that all results are right.
-func TestMeasure(t *testing.T) {
-	output := filepath.Join(t.TempDir(), "cells")
-	args := []string{
-		"--sizes", "1536,24KiB", "--matrices", "random:1 dft/babybear/reversed cauchy", "--plans", "auto exchange", "--peers",
-		strings.Join(slices.Concat(peers, uncoded, []string{codingAlone}), ","), "--pauses", "0,1ms", "--runs", "3",
-		"--json", output, "--rate", "100", "--delay", "1ms", "--raw", "127.0.0.0/8", "--drops", "echo 7",
-	}
-	if err := measureHere(t, 4, args, false); err != nil {
-		t.Fatal(err)
-	}
-	data := must(os.ReadFile(output))(t)
-	cells, err := readCells(data)
-	if err != nil || len(cells) != 2*3*2 { // sizes, matrices, pauses
-		t.Fatalf("%d cells, %v; want 12", len(cells), err)
-	}
-	for _, c := range cells {
-		if c.K != 4 || c.Network != "100 Mbit/s, 1 ms" || c.Bound < 2e-3 {
-			t.Errorf("%+v: want 4 ranks on links of 100 Mbit/s and a bound of 2 ms or more", c)
-		}
-		for _, name := range slices.Concat([]string{bare, bare + "-exchange", asDefault, raw, codingAlone}, peers, uncoded) {
-			if w, ok := c.way(name); !ok || w.Runs != 3 || w.Least <= 0 || w.Least > w.Seconds || w.Seconds > w.Most || w.Wrong > 0 || w.Dropped != 0 {
-				t.Errorf("%s, %d bytes: %+v", name, c.Size, w)
-			}
-		}
-		if w, _ := c.way(asDefault); w.First <= 0 || w.Check <= 0 || w.First+w.Check > 10 {
-			t.Errorf("%d bytes: first agreement %v s, check %v s", c.Size, w.First, w.Check)
-		}
-	}
-}
-
 // TestWrong has a rank that sends other bytes than it should. Only the peers that send them
 // are wrong, and the exit code is 3.
 func TestWrong(t *testing.T) {

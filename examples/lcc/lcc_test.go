@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -89,21 +88,6 @@ func (c *computation) lies() map[string]func([]byte) {
 		},
 		"zeros":  func(result []byte) { clear(result) },
 		"random": func(result []byte) { copy(result, other) },
-	}
-}
-
-func TestNoFaults(t *testing.T) {
-	for _, test := range []struct{ shards, groups, degree int }{
-		{4, 4, 2},  // more processors than are needed
-		{5, 2, 1},  // linear; 5 divides q-1
-		{7, 4, 2},  // 7 does not
-		{16, 3, 2}, // three groups
-	} {
-		for _, ports := range []int{1, 3} {
-			t.Run(fmt.Sprintf("K=%d/groups=%d/d=%d/p=%d", test.shards, test.groups, test.degree, ports), func(t *testing.T) {
-				newComputation(t, test.shards, test.groups, test.degree, volley.WithPaperModel(ports, volley.DefaultBeta, volley.DefaultTau)).run(t, nil, -1, nil)
-			})
-		}
 	}
 }
 

@@ -15,23 +15,6 @@ import (
 	"volley/matrix"
 )
 
-// TestCSVRoundTrip reads back what was written, for dense and on-demand
-// matrices over every kind of field.
-func TestCSVRoundTrip(t *testing.T) {
-	for _, name := range []string{"2", "257", "2^8", "2^16", "3^4", "bls12-381"} {
-		for _, shape := range [][2]int{{1, 1}, {1, 5}, {5, 1}, {9, 7}} {
-			m := must(matrix.Random(fieldtest.Parse(t, name), shape[0], shape[1], 2))(t)
-			var text bytes.Buffer
-			if err := WriteCSV(&text, m); err != nil {
-				t.Fatal(err)
-			}
-			if got := must(FromCSV(m.Field(), iotest.OneByteReader(&text), "A.csv"))(t); !equal(got, m) || got.ID() != matrix.DenseOf(m).ID() {
-				t.Errorf("%s: %d×%d comes back as another matrix, or under another ID", name, shape[0], shape[1])
-			}
-		}
-	}
-}
-
 func TestWriteCSV(t *testing.T) {
 	var text strings.Builder
 	if err := WriteCSV(&text, must(matrix.Cauchy(fieldtest.Parse(t, "257"), 2, 2))(t)); err != nil {

@@ -236,63 +236,6 @@ func TestRandomOrders(t *testing.T) {
 	}
 }
 
-// TestEnough has all but one of the messages that a machine wants arrive: it has nothing to do until the last, at the
-// earliest, and the missing one is the oldest.
-func TestEnough(t *testing.T) {
-	for _, c := range plans {
-		p := algotest.Compile(t, c.algorithm, c.field, c.matrix, c.k, c.ports)
-		for _, ranks := range c.ranks {
-			if ranks == 1 {
-				continue
-			}
-			g := newGroup(t, p, ranks)
-			m, x := g.ranks[0].m, g.ranks[0].x
-			for range 2 { // segments
-				m.Begin()
-				var asked []int
-				next := func() (did bool) {
-					for do := m.Next(); do.Action != run.Wait; do = m.Next() {
-						if do.Action == run.Receive {
-							asked = append(asked, do.Number)
-						}
-						did = did || do.Action != run.Receive
-					}
-					return did
-				}
-				for next(); !m.Complete(); {
-					enough := m.Enough()
-					if enough < 1 || enough > len(asked) || m.Receiving() != len(asked) {
-						t.Fatalf("%s at %d ranks: %d messages are enough, of %d that are asked for", c.algorithm, ranks, enough, len(asked))
-					}
-					if got := m.Missing(); got != (run.Activity{Action: run.Receive, Number: slices.Min(asked)}) {
-						t.Fatalf("%s at %d ranks: it waits for %+v, and %v are asked for", c.algorithm, ranks, got, asked)
-					}
-					for n := range enough {
-						last := asked[len(asked)-1]
-						asked = asked[:len(asked)-1]
-						m.Received(last)
-						if did := next(); did && n < enough-1 {
-							t.Errorf("%s at %d ranks: something follows after %d of %d messages", c.algorithm, ranks, n+1, enough)
-						}
-					}
-				}
-				for k := range x.Sends {
-					if m.Settled() {
-						t.Errorf("%s at %d ranks: settled with %d sends under way", c.algorithm, ranks, len(x.Sends)-k)
-					}
-					if got := m.Missing(); got != (run.Activity{Action: run.Send, Number: k}) {
-						t.Errorf("%s at %d ranks: it waits for %+v, want send %d", c.algorithm, ranks, got, k)
-					}
-					m.Sent(k)
-				}
-				if !m.Settled() {
-					t.Errorf("%s at %d ranks: not settled when all is over", c.algorithm, ranks)
-				}
-			}
-		}
-	}
-}
-
 // TestAhead has processor 0 send in 30 rounds and receive in rounds 0, 1 and 12. Processor 1 asks for the messages of 8 rounds,
 // from the oldest one that is missing on. What processor 0 sends waits for the last message that it was to have 8 rounds ago,
 // also where that came in an earlier round.
