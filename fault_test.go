@@ -378,8 +378,11 @@ func TestInvalidData(t *testing.T) {
 	} {
 		f := fieldtest.Parse(t, name)
 		for _, check := range []bool{false, true} {
-			// All packets coded are zero.
-			members := alike(matrix.NewDense(f, 2, 2), randomPackets(f, 5, 5), volley.WithAlgorithm("exchange"), volley.WithCheck(check))
+			// All packets are zero, and so are the coded ones.
+			packets := randomPackets(f, 5, 5)
+			clear(packets[0])
+			clear(packets[1])
+			members := alike(matrix.DenseFunc(f, 2, 2, func(_, _ int) field.Element { return field.One }), packets, volley.WithAlgorithm("exchange"), volley.WithCheck(check))
 			data, _ := sends(t, members, 0)
 			for _, bit := range bits {
 				members[0].faults = append(members[0].faults, faulty.Flip(data[len(data)-1], 0, bit[0], bit[1]))

@@ -153,7 +153,7 @@ func TestStops(t *testing.T) {
 		}
 	}
 	for _, x := range algo.Parts() {
-		if !seen[x.Name] && !x.Traffic {
+		if !seen[x.Name] && !x.Traffic && x.Name != "sparse" { // whose matrices are small
 			t.Errorf("no plan of %s", x.Name)
 		}
 	}

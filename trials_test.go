@@ -19,6 +19,9 @@ func trialOf(t *testing.T, matrix string) *trial {
 	c.fieldChoice, c.style = fieldNamed(words[0]), "any"
 	c.o = c.oracle()
 	c.family, c.inverse = strings.CutPrefix(words[1], "inverse:")
+	if style, styled := strings.CutPrefix(c.family, "dense:"); styled {
+		c.family, c.style = "dense", style
+	}
 	if n, err := fmt.Sscanf(words[2], "%dx%d", &c.k, &c.r); n != 2 {
 		t.Fatal(err)
 	}
@@ -56,6 +59,7 @@ func TestAlgorithms(t *testing.T) {
 		{"2^16 fti 16x16", "cauchy"},
 		{"2^8 lch 20x20", "additive-fft auto"},
 		{"2^8 inverse:lch 20x20", "additive-fft"},
+		{"2^8 dense:blocks 16x16", "sparse auto"},
 		{"257 random 7x3", "sinks helpers exchange auto"},
 		{"2^8 cauchy 16x8", "sinks sinks-structured helpers exchange auto"},
 		{"3^4 random 3x8", "sinks exchange auto"},

@@ -255,12 +255,14 @@ func (c *Comparison) bound(r *CostRow, p *algo.Problem) {
 	universal := func(rounds int) algo.Bound {
 		return algo.UniversalBound(plan.Info{Processors: p.Processors(), Rows: k, Columns: columns, Ports: p.MostPorts()}, rounds)
 	}
-	whole := p.Ports > 0 && !slices.ContainsFunc(r.Plans, func(x PlanCost) bool { return x.Cost.Pieces > 1 })
+	uncut := p.Ports > 0 && !slices.ContainsFunc(r.Plans, func(x PlanCost) bool { return x.Cost.Pieces > 1 })
 	if !c.HasMatrix { // it stands for all of its shape
 		b := universal(0)
 		r.C2 = algo.BoundCut(k, columns, p.Separate, max(1, p.Ports))
-		if r.C1, r.Cut = b.C1, r.C2; whole {
-			r.C2, r.fewest = float64(b.C2), universal(r.C1).C2
+		if r.C1, r.Cut = b.C1, r.C2; uncut {
+			if r.C2 = float64(b.C2); p.Square() {
+				r.fewest = universal(r.C1).C2
+			}
 		}
 		return
 	}
@@ -270,7 +272,7 @@ func (c *Comparison) bound(r *CostRow, p *algo.Problem) {
 	}
 	b := p.Bound(p.MostPorts(), 1)
 	r.C1 = b.C1
-	if !whole {
+	if !uncut {
 		return
 	}
 	r.C2 = float64(b.C2)
