@@ -58,9 +58,7 @@ func TestTransportWithSecret(t *testing.T) {
 		all := make([]transport.Transport, n)
 		for r, p := range listeners {
 			e, err := p.Join(t.Context(), table, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all[r] = joined{e, p}
 		}
 		return all
@@ -238,14 +236,10 @@ func TestOnePort(t *testing.T) {
 	meet := transporttest.Free(t)
 	_, text, _ := net.SplitHostPort(meet)
 	ports, err := portsOf(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run := Run{Rank: 1, Size: 2, Meet: meet, Bind: "127.0.0.1", Ports: ports}
 	p, err := Listen(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	if p.Address() != meet {
 		t.Errorf("listens at %s, want %s", p.Address(), meet)
@@ -262,9 +256,7 @@ func TestAnyPort(t *testing.T) {
 	joined := make(chan error, 2)
 	for r := range 2 {
 		p, err := Listen(Run{Rank: r, Size: 2, Meet: meet, Secret: secret})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer p.Close()
 		if r == 0 {
 			meet = p.Address()
@@ -365,4 +357,11 @@ func TestPlaceSets(t *testing.T) {
 func portsOf(text string) (p Ports, err error) {
 	err = p.UnmarshalText([]byte(text))
 	return p, err
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

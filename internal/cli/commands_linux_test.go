@@ -29,9 +29,7 @@ func (g *commandedGroup) file(t *testing.T, pre, post func(n int) string, option
 		text += fmt.Sprintf("  - dir: %s\n    pre: |-\n      %s\n    post: |-\n      %s\n", g.at(n)+dir, log+pre(n), log+post(n))
 	}
 	name := filepath.Join(t.TempDir(), "group.yaml")
-	if err := cmp.Or(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmp.Or(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)))
 	return name
 }
 
@@ -141,9 +139,7 @@ func TestCommandsInterrupted(t *testing.T) {
 			began := filepath.Join(g.log, "began.")
 			file := g.file(t, func(n int) string { return fmt.Sprintf("sleep 1000 & touch %s%d; wait", began, n) }, nothing)
 			p := f.command(t, append([]string{"protect", "--group", file}, f.flags...)...)
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Start())
 			var list []string
 			for ; len(list) < 3; time.Sleep(5 * time.Millisecond) {
 				list, _ = filepath.Glob(began + "*")
@@ -183,9 +179,7 @@ func TestCommandsOfDead(t *testing.T) {
 	g := &commandedGroup{dirs: writeNodes(t, 3, 2_000_000), log: t.TempDir(), at: func(n int) string { return fmt.Sprintf("host%d:", n) }}
 	file := g.file(t, func(n int) string { return fmt.Sprintf("echo $PPID >%s/rank.%d", g.log, n) }, nothing)
 	p := f.command(t, append([]string{"protect", "--limit-rate", "1MiB", "--group", file}, f.flags...)...)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	for pending := ""; pending == ""; time.Sleep(5 * time.Millisecond) {
 		if list, _ := filepath.Glob(filepath.Join(g.dirs[1], ".volley/pending.*")); list != nil {
 			pending = list[0]

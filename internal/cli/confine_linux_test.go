@@ -147,9 +147,7 @@ func TestConfinedStandIn(t *testing.T) {
 	base, out := t.TempDir(), t.TempDir()
 	f.env = append(f.env, onlyVariable+"="+dirs[0]+","+dirs[1]+","+out)
 	f.flags[3] = filepath.Join(base, "only")
-	if err := os.Symlink(thisProgram(t), f.flags[3]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(thisProgram(t), f.flags[3]))
 	line := func(args ...string) []string {
 		return slices.Concat(args, f.flags, []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]})
 	}

@@ -27,14 +27,10 @@ import (
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata/conversations", func(t *testing.T, path string) {
 		path, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Chdir(t.TempDir())
 		put := func(name, text string) {
-			if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Dir(name), 0o777))
 			write(t, name, text+"\n")
 		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) (text string) {

@@ -47,31 +47,23 @@ func editManifest(t *testing.T, dir string, edit func(m *manifest.Manifest)) {
 	t.Helper()
 	path := filepath.Join(dir, manifest.FileName)
 	m, err := codedpkg.ReadManifest(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	edit(m)
 	m.SHA256 = "" // as manifests were once
 	os.Remove(filepath.Join(dir, manifest.CopyName))
 	data, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, path, string(data))
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 func remove(t *testing.T, path ...string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(path...)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(path...)))
 }
 
 // refused runs decode into a directory that must not come to be and returns what
@@ -225,9 +217,7 @@ func TestDecodeByRank(t *testing.T) {
 		t.Errorf("%s", r.stderr)
 	}
 	remove(t, coded, "coded.0")
-	if err := os.Mkdir(filepath.Join(coded, "coded.0"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(coded, "coded.0"), 0o777))
 	_, r = backFrom(t, packets, coded, name(0), name(1))
 	wants(t, r.stderr, "coded.0 is left out: not a regular file")
 
@@ -241,9 +231,7 @@ func TestDecodeSwapped(t *testing.T) {
 	t.Parallel()
 	coded, _, _ := encoded(t, []int{50, 60, 70})
 	zero, one := filepath.Join(coded, "coded.0"), filepath.Join(coded, "coded.1")
-	if err := errors.Join(os.Rename(zero, zero+"x"), os.Rename(one, zero), os.Rename(zero+"x", one)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Rename(zero, zero+"x"), os.Rename(one, zero), os.Rename(zero+"x", one)))
 	wants(t, refused(t, exit.Usage, coded), "2 more", "coded.0 (it is coded.1: give it that name), coded.1 (it is coded.0: give it that name)")
 }
 
@@ -318,9 +306,7 @@ func TestDecodeOutput(t *testing.T) {
 
 	// What is decoded from is not replaced, nor is a directory.
 	editManifest(t, coded, func(m *manifest.Manifest) { m.Inputs[1].Name = "coded.2" })
-	if err := os.Mkdir(filepath.Join(back, "coded.2"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(back, "coded.2"), 0o777))
 	for out, want := range map[string]string{coded: "is an input", back: "coded.2 is a directory", filepath.Join(in, "packet.00"): "packet.00"} {
 		expect(t, exit.Usage, "decode --force -o "+out, []string{coded}, want)
 	}

@@ -66,9 +66,7 @@ func writePackets(t *testing.T, sizes ...int) (string, [][]byte) {
 	for k, n := range sizes {
 		packets[k] = make([]byte, n)
 		rng.Read(packets[k])
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("packet.%02d", k)), packets[k], 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("packet.%02d", k)), packets[k], 0o666))
 	}
 	return dir, packets
 }
@@ -76,18 +74,14 @@ func writePackets(t *testing.T, sizes ...int) (string, [][]byte) {
 func readFile(t *testing.T, path ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
 func listDir(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -109,9 +103,7 @@ func readCoded(t *testing.T, dir string, k int) [][]byte {
 func decodePackets(t *testing.T, a matrix.Matrix, coded [][]byte) [][]byte {
 	t.Helper()
 	inverse, err := matrix.Inverse(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := a.Field()
 	out := make([][]byte, len(coded))
 	for j := range coded {
@@ -135,13 +127,9 @@ func TestEncodeBytesOverFields(t *testing.T) {
 		for _, spec := range []string{"random:5", "vandermonde"} { // another seed may be singular
 			f := fieldtest.Parse(t, name)
 			s, err := matrices.ParseSpec(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			a, err := s.Build(f, k, k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			out := filepath.Join(t.TempDir(), "coded")
 			mustRun(t, "encode", "--field", name, "--matrix", spec, "-o", out, in)
 			p := field.PackingOf(f)
@@ -164,14 +152,10 @@ func TestEncodeFlags(t *testing.T) {
 	t.Parallel()
 	in, _ := writePackets(t, slices.Repeat([]int{200_000}, 9)...)
 	write(t, filepath.Join(in, ".hidden"), "x")
-	if err := os.Mkdir(filepath.Join(in, "sub"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(in, "sub"), 0o777))
 	encode := func(flags string, packets ...string) (r volley.Report) {
 		args := append(strings.Fields("encode --json "+flags), "-o", filepath.Join(t.TempDir(), "out"))
-		if err := json.Unmarshal([]byte(mustRun(t, append(args, packets...)...)), &r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(mustRun(t, append(args, packets...)...)), &r))
 		return r
 	}
 	whole := encode("", in)

@@ -85,14 +85,10 @@ func TestBadInput(t *testing.T) {
 		"odd": "abc", "symbols": "\x01\x00\x02\x01\xff\xff", // 1, 258, 65535
 		"points": "5 6\n5\n", ".volley-x": "",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o777))
 		write(t, name, text)
 	}
-	if err := os.Mkdir("empty", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir("empty", 0o777))
 	for _, c := range badInput {
 		if strings.Contains(c.args, "/proc/") && runtime.GOOS != "linux" {
 			continue

@@ -19,9 +19,7 @@ func TestExclude(t *testing.T) {
 	file := writeGroup(t, dirs, nil, "tolerate: 2", "exclude:", "- '*.tmp'", "- /cache/", "- '!keep.tmp'")
 	for _, name := range []string{"a.tmp", "cache/x", "sub/b.tmp", "keep.tmp", "sub/cache/in"} {
 		path := filepath.Join(dirs[1], name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		rewrite(t, path, []byte(name))
 	}
 	expect(t, exit.OK, "protect --dry-run -v --group "+file, nil, "excluded   *.tmp, /cache/, !keep.tmp",

@@ -42,9 +42,7 @@ func FuzzArguments(f *testing.F) {
 			return
 		}
 		t.Chdir(t.TempDir())
-		if err := os.Mkdir("packets", 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir("packets", 0o777))
 		write(t, filepath.Join("packets", "a"), "some bytes")
 		write(t, filepath.Join("packets", "b"), "other bytes")
 		write(t, filepath.Join("packets", "c"), "")

@@ -38,9 +38,7 @@ var killings = []killing{
 	}},
 	{name: "recover lost", args: []string{"recover"}, own: []int{0, 3}, changed: []int{0, 3}, prepare: func(t *testing.T, dirs []string) {
 		for _, n := range []int{0, 3} {
-			if err := os.RemoveAll(dirs[n]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(dirs[n]))
 		}
 	}},
 	{name: "recover damaged", args: []string{"recover", "--revert", "deleted"}, own: []int{2, 4}, changed: []int{2, 4}, prepare: func(t *testing.T, dirs []string) {
@@ -51,9 +49,7 @@ var killings = []killing{
 			t.Fatal(parity, err)
 		}
 		damage(t, parity[0])
-		if err := os.RemoveAll(filepath.Join(dirs[2], "sub")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(filepath.Join(dirs[2], "sub")))
 	}},
 	{name: "verify", args: []string{"verify"}},
 }
@@ -148,9 +144,7 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 	lose := func(nodes []int) {
 		t.Helper()
 		for _, n := range nodes {
-			if err := os.RemoveAll(g.dirs[n]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(g.dirs[n]))
 		}
 		when += fmt.Sprintf(", nodes %v lost", nodes)
 	}
@@ -196,9 +190,7 @@ func TestGroupKilled(t *testing.T) {
 	t.Parallel()
 	testKilled(t, *groupKills, 60_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
 		p := newProgram(t, args...)
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		if limit > 0 {
 			time.Sleep(time.Duration(rng.Int64N(int64(limit))))
 			p.Process.Kill()

@@ -126,9 +126,7 @@ func (g *pairGroup) data(t *testing.T) (list []string) {
 // restore brings the group back to how it was at first.
 func (g *pairGroup) restore(t *testing.T) {
 	t.Helper()
-	if err := os.RemoveAll(g.base); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(g.base))
 	copyTree(t, g.saved, g.base)
 }
 
@@ -138,9 +136,7 @@ func (g *pairGroup) befall(t *testing.T, names string) []string {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	want := slices.Clone(g.whole)
 	if strings.Contains(names, toChange) {
@@ -197,9 +193,7 @@ func (g *pairGroup) complete(t *testing.T, when string, rng *rand.Rand, want []s
 	}
 	lost := rng.Perm(len(g.dirs))[:2]
 	for _, n := range lost {
-		if err := os.RemoveAll(g.dirs[n]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(g.dirs[n]))
 	}
 	run("recover")
 	g.check(t, fmt.Sprintf("%s, nodes %v lost", when, lost), want)
@@ -214,9 +208,7 @@ func (g *pairGroup) complete(t *testing.T, when string, rng *rand.Rand, want []s
 func checkLeft(t *testing.T, when, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, ".volley"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, e := range entries {
 		if !slices.Contains([]string{"replaced", "lock", "scrub"}, e.Name()) {
@@ -269,9 +261,7 @@ func TestGroupBusy(t *testing.T) {
 				continue
 			}
 			other := newProgram(t, g.with(b.args...)...)
-			if err := other.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, other.Start())
 			r := other.end(t)
 			ok := slices.Contains(b.codes, r.code)
 			switch {
@@ -286,9 +276,7 @@ func TestGroupBusy(t *testing.T) {
 				t.Errorf("%s: %+v", when, r)
 			}
 		}
-		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Process.Signal(syscall.SIGCONT))
 		r := p.end(t)
 		if !slices.Contains(a.codes, r.code) {
 			t.Fatalf("%s, stopped and continued: %+v", a.name, r)
@@ -302,13 +290,9 @@ func (g *pairGroup) stopped(t *testing.T, v pairVerb) *program {
 	t.Helper()
 	lock := filepath.Join(g.dirs[3], ".volley/lock")
 	for range 100 {
-		if err := os.Truncate(lock, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Truncate(lock, 0))
 		p := newProgram(t, g.with(v.args...)...)
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		pid := []byte(fmt.Sprintf(`"pid":%d,`, p.Process.Pid))
 		for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
 			if text, _ := os.ReadFile(lock); bytes.Contains(text, pid) {
@@ -323,9 +307,7 @@ func (g *pairGroup) stopped(t *testing.T, v pairVerb) *program {
 			}
 		}
 		f, err := os.Open(lock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		f.Close()
 		if err != nil {

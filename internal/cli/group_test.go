@@ -29,12 +29,8 @@ func writeNodes(t *testing.T, k, size int) []string {
 			content := make([]byte, max(0, size-i*size/3-n*7))
 			rng.Read(content)
 			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, content, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			must(t, os.WriteFile(path, content, 0o644))
 		}
 	}
 	return dirs
@@ -42,9 +38,7 @@ func writeNodes(t *testing.T, k, size int) []string {
 
 func rewrite(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o644))
 }
 
 // dataOf describes everything below a directory but for .volley.
@@ -74,9 +68,7 @@ func dataOf(t *testing.T, dir string) string {
 		b.WriteByte('\n')
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b.String()
 }
 
@@ -101,9 +93,7 @@ func TestGroup(t *testing.T) {
 	}
 	expect(t, exit.Usage, "protect --tolerate 2", dirs, "no such directory")
 	expect(t, exit.OK, "recover --dry-run", dirs)
-	if err := os.Mkdir(dirs[2], 0o755); err != nil { // as the dry run has made none
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dirs[2], 0o755)) // as the dry run has made none
 	expect(t, exit.Usage, "protect --tolerate 2", dirs, dirs[2]+" is missing what was protected: recover it first")
 	expect(t, exit.OK, "recover", dirs)
 	if after := dataOf(t, dirs[2]); after != before {
@@ -207,9 +197,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		list[rel] = fmt.Sprintf("%x", sha256.Sum256(content))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list
 }
 
@@ -221,24 +209,16 @@ func vanish(t *testing.T, path string) {
 	if err == nil {
 		err = errors.Join(os.RemoveAll(path), os.Chtimes(dir, info.ModTime(), info.ModTime()))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // damage changes some bytes in the middle of a file and leaves its time.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = f.WriteAt([]byte("rot"), info.Size()/2)
-	if err := errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())))
 }

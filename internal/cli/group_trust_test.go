@@ -98,9 +98,7 @@ func TestGroupSpecialFiles(t *testing.T) {
 		p, status := &program{Cmd: exec.Command(thisProgram(t), "-test.run", "^TestGroupSpecialFiles$")}, filepath.Join(t.TempDir(), "status")
 		p.Stdout, p.Stderr = &p.stdout, &p.stderr
 		p.Env = append(p.Environ(), "GOMEMLIMIT=512MiB", statusFile+"="+status)
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		r := p.end(t)
 		if most := statusBytes(t, status, "VmHWM"); r.code != exit.OK || most > 1<<30 { // Maxrss begins with that of this process
 			t.Errorf("%d MiB: %+v", most>>20, r)
@@ -283,9 +281,7 @@ func metaOf(t testing.TB, dir string) string {
 		text.WriteByte('\n')
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text.String()
 }
 

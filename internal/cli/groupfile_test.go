@@ -25,9 +25,7 @@ func writeGroup(t *testing.T, dirs, domains []string, options ...string) string 
 		}
 	}
 	name := filepath.Join(t.TempDir(), "group.yaml")
-	if err := errors.Join(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)))
 	return name
 }
 
@@ -63,9 +61,7 @@ func TestGroupFileOfOthers(t *testing.T) {
 			err = errors.Join(err, os.Chmod(filepath.Dir(link), 0o700), os.Symlink(name, link))
 			name = link
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := volleyRun("status", "--group", name)
 		_, err = os.Stat(mark)
 		if ran := err == nil; ran != (c.want == "") || c.want != "" && (r.code != exit.Usage || !strings.Contains(r.stderr, c.want)) {

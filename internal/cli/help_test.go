@@ -106,15 +106,11 @@ func checkWidth(t *testing.T, name, help string) {
 // they name. What mpirun starts, and a page that is served until Ctrl-C, are not run.
 func TestExamples(t *testing.T) {
 	packets, err := filepath.Abs("../../examples/packets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, verb := range verbs() {
 		t.Run(verb.Name(), func(t *testing.T) {
 			t.Chdir(filepath.Dir(writeNodes(t, 5, 1000)[0]))
-			if err := os.CopyFS("examples/packets", os.DirFS(packets)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.CopyFS("examples/packets", os.DirFS(packets)))
 			switch verb.Name() {
 			case "decode":
 				mustRun(t, "encode", "-o", "encoded", "examples/packets")
@@ -163,9 +159,7 @@ func TestVersion(t *testing.T) {
 		Version, Commit, Go, System, Kernels string
 		Comm                                 []string
 	}
-	if err := json.Unmarshal([]byte(mustRun(t, "version", "--json")), &v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(mustRun(t, "version", "--json")), &v))
 	if again := fmt.Sprintf("volley %s\ncommit   %s\ngo       %s, %s\nkernels  %s\ncomm     %s\n",
 		v.Version, v.Commit, v.Go, v.System, v.Kernels, strings.Join(v.Comm, ", ")); again != text {
 		t.Errorf("--json has %+v, want what is in\n%s", v, text)

@@ -280,9 +280,7 @@ func (x *trial) strike(t *testing.T, fault hostFault, command string, limit time
 	x.run, x.done = x.in(ctx, "admin", "bash", "-c", command), make(chan struct{})
 	var text bytes.Buffer
 	x.run.Stdout, x.run.Stderr = &text, &text
-	if err := x.run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.run.Start())
 	go func() { x.run.Wait(); close(x.done) }()
 	if !fault.before {
 		if x.rng.IntN(2) == 0 { // not while ssh logs in

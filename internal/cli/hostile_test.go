@@ -92,9 +92,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		all[rel] = text
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 

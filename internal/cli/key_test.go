@@ -30,9 +30,7 @@ func renumber(t *testing.T, meta string, from, to int64) {
 	path := filepath.Join(dir(from), "manifest.json")
 	line, _, _ := bytes.Cut(readFile(t, path), []byte("\n"))
 	line = bytes.Replace(line, fmt.Appendf(nil, `"generation":%d`, from), fmt.Appendf(nil, `"generation":%d`, to), 1)
-	if err := errors.Join(os.WriteFile(path, sealed(line), 0o600), os.Rename(dir(from), dir(to))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(path, sealed(line), 0o600), os.Rename(dir(from), dir(to))))
 }
 
 // madeUp makes copies of the nodes with other files, setuid ones among them, in evil beside them.

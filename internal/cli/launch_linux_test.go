@@ -125,15 +125,11 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "ssh")
-	if err := os.Symlink(thisProgram(t), name); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(thisProgram(t), name))
 	f := &fleet{mark: fmt.Sprint("VOLLEY_TEST_FLEET=", os.Getpid(), "-", rand.Uint64())}
 	f.flags = []string{"--ssh", name + " -F /dev/null", "--remote-path", thisProgram(t)}
 	f.env, f.program = []string{f.mark}, filepath.Join(filepath.Dir(name), "volley")
-	if err := testprogram.Write(f.program, []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testprogram.Write(f.program, []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n")))
 	return f
 }
 
@@ -325,18 +321,12 @@ func TestLaunchErrors(t *testing.T) {
 	rewrite(t, "here:1", nil)
 	all := f.of("protect", dirs[0], dirs[1], dirs[2])
 	with := func(args ...string) []string { return append(slices.Clone(all), args...) }
-	if err := os.Mkdir(filepath.Join(dirs[1], ".volley"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dirs[1], ".volley"), 0o700))
 	lock, err := disk.OS.Open(dirs[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer lock.Close()
 	unlock, err := lock.Lock(".volley/lock", false, disk.HolderOf("verify", "another"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer unlock(true)
 	for _, c := range []struct {
 		args []string
@@ -464,9 +454,7 @@ func TestLaunchStopped(t *testing.T) {
 		if try == 20 {
 			t.Fatal("protect always ends before it is stopped")
 		}
-		if err := os.WriteFile(filepath.Join(dirs[0], "more"), make([]byte, 30<<20), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dirs[0], "more"), make([]byte, 30<<20), 0o600))
 		s := starting(f.env...)
 		s.Program, s.Limits.End = f.program, 3*time.Second
 		done := make(chan result, 1)
@@ -529,9 +517,7 @@ func TestLaunchKilled(t *testing.T) {
 		}
 		p := f.command(t, f.of(args...)...)
 		p.WaitDelay = time.Minute
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		if limit > 0 {
 			time.Sleep(time.Duration(rng.Int64N(int64(limit))))
 			switch ids := f.processes(); {

@@ -16,9 +16,7 @@ import (
 func metricsOf(t *testing.T, path, verb string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]float64{}
 	lines := strings.Split(string(text), "\n")
 	for i := 0; i+2 < len(lines); i += 3 {
@@ -79,9 +77,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	success := metricsOf(t, at, "protect")[gauges.LastSuccess]
-	if err := os.RemoveAll(dirs[1]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(dirs[1]))
 	vanish(t, filepath.Join(dirs[2], "ckpt"))
 	check("protect", exit.Usage, map[string]float64{gauges.LastSuccess: success}, "--tolerate", "2") // it failed, and says when it did not
 	check("protect", exit.Usage, map[string]float64{gauges.LastSuccess: success}, "--tolerant")

@@ -35,9 +35,7 @@ type job struct {
 func newJob(t *testing.T, n int, args ...string) *job {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	line := []string{"--oversubscribe", "-n", fmt.Sprint(n), path}
 	for _, arg := range args {
 		line = append(line, arg)
@@ -48,9 +46,7 @@ func newJob(t *testing.T, n int, args ...string) *job {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*transporttest.Limit)
 	t.Cleanup(cancel)
 	own, err := os.MkdirTemp("", "volley") // or Open MPI fails, as two jobs make a directory
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(own) })
 	j := &job{Cmd: exec.CommandContext(ctx, "mpirun", line...)}
 	j.Env = append(os.Environ(), asCommand+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "TMPDIR="+own)
@@ -173,9 +169,7 @@ func strike(t *testing.T, n, victim int, there string, after time.Duration, sig 
 	t.Helper()
 	j := newJob(t, n, args...)
 	j.id()
-	if err := j.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Start())
 	var ids []int
 	for begun := time.Now(); time.Since(begun) < transporttest.Limit; time.Sleep(5 * time.Millisecond) {
 		if ids = j.processesOf(n); !slices.Contains(ids, 0) {
@@ -300,9 +294,7 @@ func TestGroupJobKilled(t *testing.T) {
 		begun := time.Now()
 		j := newJob(t, n, append(slices.Clone(args), "--comm", "mpi", "--timeout", "1m")...)
 		j.id()
-		if err := j.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Start())
 		if limit > 0 {
 			moment := time.Duration(rng.Int64N(int64(limit)))
 			for slices.Contains(j.processesOf(n), 0) && time.Since(begun) < limit {

@@ -88,13 +88,9 @@ func TestRiskSince(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 3, 1000)
 	mustRun(t, append([]string{"protect", "--tolerate", "1"}, dirs...)...)
-	if err := os.WriteFile(filepath.Join(dirs[1], "ckpt"), []byte("other"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dirs[1], "ckpt"), []byte("other"), 0o644))
 	info, err := os.Stat(filepath.Join(dirs[1], "ckpt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := filepath.Join(t.TempDir(), "volley.prom")
 	for _, verb := range []string{"verify", "status"} {
 		out := mustRun(t, append([]string{verb, "--metrics", at}, dirs...)...)
@@ -133,9 +129,7 @@ func TestUnread(t *testing.T) {
 		}
 		r.Nodes = append(r.Nodes, group.NodeReport{Node: len(c.read), Status: group.Lost})
 		var out strings.Builder
-		if err := grouptext.Status(&out, r, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, grouptext.Status(&out, r, false))
 		is := slices.Collect(strings.Lines(out.String()))
 		is = slices.DeleteFunc(is, func(s string) bool { return !strings.Contains(s, "read whole") && !strings.Contains(s, "last read") })
 		if c.want == "" && len(is) > 0 || c.want != "" && (len(is) != 1 || !strings.HasPrefix(is[0], c.want)) {

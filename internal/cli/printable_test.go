@@ -51,9 +51,7 @@ func TestEvilNames(t *testing.T) {
 	var nodes []string
 	for n := range 4 {
 		dir := filepath.Join(root, fmt.Sprint("node", n, evil))
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o777))
 		file(filepath.Join(dir, "file"+evil), strings.Repeat("node", 1000+n))
 		nodes = append(nodes, dir)
 	}

@@ -173,9 +173,7 @@ func lay(t *testing.T, path string, text []byte, mode os.FileMode) {
 	if err == nil {
 		err = os.WriteFile(path, text, mode)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // writeNumbered writes n packets of about size bytes and returns the pattern of their names.
@@ -286,9 +284,7 @@ func (c *filesRun) lose(t *testing.T, coded, pattern string) string {
 			rank = c.decoders - 1
 		}
 		dir := fmt.Sprint(coded, ".", rank)
-		if err := cmp.Or(os.MkdirAll(dir, 0o777), os.Rename(filepath.Join(coded, name), filepath.Join(dir, name))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmp.Or(os.MkdirAll(dir, 0o777), os.Rename(filepath.Join(coded, name), filepath.Join(dir, name))))
 	}
 	return coded + ".{rank}"
 }
@@ -298,9 +294,7 @@ func TestJobModes(t *testing.T) {
 	t.Parallel()
 	pattern, dir := writeNumbered(t, 4, 1000), filepath.Join(t.TempDir(), "coded")
 	for k, mode := range []os.FileMode{0o644, 0o644, 0o640, 0o604} {
-		if err := os.Chmod(numbered(pattern, k), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(numbered(pattern, k), mode))
 	}
 	if code, text := overTCP(t, 4, "encode", "-o", dir, pattern); code != exit.OK {
 		t.Fatalf("exit %d: %s", code, text)
@@ -390,9 +384,7 @@ func wrongDecodings(t *testing.T, pattern string) []wrongRun {
 	mustRun(t, "encode", "-o", other, "-k", "4", "--matrix", "random:1", pattern)
 	lost := func(names ...string) string { // a copy of coded without these
 		to := filepath.Join(t.TempDir(), "x")
-		if err := os.CopyFS(to, os.DirFS(coded)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(to, os.DirFS(coded)))
 		for _, name := range names {
 			remove(t, to, name)
 		}

@@ -15,9 +15,7 @@ import (
 func membersIn(t *testing.T, file string) []string {
 	t.Helper()
 	g, err := groupfile.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return g.Dirs
 }
 
@@ -26,9 +24,7 @@ func TestResize(t *testing.T) {
 	dirs := writeNodes(t, 6, 20_000)
 	before := contents(t, dirs)
 	file := writeGroup(t, dirs[:4], nil, "# disks of the rack", "digest: sha256")
-	if err := os.Chmod(file, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(file, 0o640))
 	by := " --group " + file
 	resize := func(code int, flags string, texts ...string) {
 		t.Helper()
@@ -122,18 +118,12 @@ func TestResizeFile(t *testing.T) {
 	expect(t, exit.Usage, "resize"+domains+" --add", dirs[3:], "its members have domains")
 	base := filepath.Dir(dirs[0])
 	file, link := writeGroup(t, []string{"./node.0", "./node.1", "./node.2"}, nil, "tolerate: 1"), filepath.Join(base, "link.yaml")
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(file, link))
 	by := " --group " + link
 	if os.Geteuid() != 0 { // who may write everywhere
-		if err := os.Chmod(filepath.Dir(file), 0o500); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Dir(file), 0o500))
 		r := volleyRun(append(strings.Fields("resize"+by+" --add"), dirs[3])...)
-		if err := os.Chmod(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Dir(file), 0o700))
 		if r.code == exit.OK || !strings.Contains(r.stderr, "the group is resized, and its file is as it was") {
 			t.Errorf("%+v", r)
 		}

@@ -55,9 +55,7 @@ func TestSameResults(t *testing.T) {
 	t.Parallel()
 	base := filepath.Dir(writeNodes(t, 4, 300_000)[0])
 	saved := base + ".saved"
-	if err := os.Rename(base, saved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(base, saved))
 	var dirs, files []string
 	for k := range 4 {
 		dirs = append(dirs, filepath.Join(base, fmt.Sprintf("node.%d", k)))
@@ -79,9 +77,7 @@ func TestSameResults(t *testing.T) {
 		do(exit.OK, dirs, "protect", "--tolerate", "2")
 		rewrite(t, files[0], []byte("other content"))
 		do(exit.OK, dirs, "protect", "--tolerate", "2")
-		if err := os.RemoveAll(dirs[1]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(dirs[1]))
 		vanish(t, files[2])
 		do(exit.Wrong, dirs, "verify")
 		do(exit.OK, dirs, "recover")
@@ -90,9 +86,7 @@ func TestSameResults(t *testing.T) {
 		made = filesOf(t, base)
 		for _, dir := range dirs {
 			parity, err := os.ReadFile(filepath.Join(dir, ".volley/generation.2/parity"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			made[dir+" parity"] = string(parity)
 		}
 		return reports, made

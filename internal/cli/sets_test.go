@@ -31,9 +31,7 @@ func setsOf(t *testing.T, text string) (list []setText) {
 func removeAll(t *testing.T, dirs ...string) {
 	t.Helper()
 	for _, dir := range dirs {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(dir))
 	}
 }
 
@@ -113,17 +111,13 @@ func TestSetsCutOff(t *testing.T) {
 			meta := filepath.Join(dir, ".volley")
 			pending := filepath.Join(meta, "pending.1")
 			if others == 0 && n == 1 { // of set 1 one node has said who it is
-				if err := errors.Join(os.Rename(filepath.Join(meta, "generation.1"), pending), os.Remove(filepath.Join(pending, "manifest.json"))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.Rename(filepath.Join(meta, "generation.1"), pending), os.Remove(filepath.Join(pending, "manifest.json"))))
 				continue
 			}
 			removeAll(t, meta)
 			if n < others {
 				text := fmt.Sprintf(`{"format":"volley-group","group":"of protect %d","node":%d,"nodes":3}`, n, n)
-				if err := errors.Join(os.MkdirAll(pending, 0o700), os.WriteFile(filepath.Join(pending, "node.json"), disk.Seal([]byte(text)), 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.MkdirAll(pending, 0o700), os.WriteFile(filepath.Join(pending, "node.json"), disk.Seal([]byte(text)), 0o600)))
 			}
 		}
 		slices.Reverse(dirs)
@@ -145,9 +139,7 @@ func TestSetsDomains(t *testing.T) {
 	good := " --group " + writeGroup(t, dirs, []string{"A", "A", "B", "B", "C", "C"})
 	full := " --group " + writeGroup(t, dirs, []string{"A", "A", "A", "B", "B", "C"})
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dirs[0], link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dirs[0], link))
 	const protect = "protect --tolerate 1 --dry-run --group-size 3"
 	expect(t, exit.OK, protect+good, nil, "set 0 of 2: "+dirs[0]+" (A), "+dirs[2]+" (B), "+dirs[4]+" (C)\n")
 	for _, c := range []struct {

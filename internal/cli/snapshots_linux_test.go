@@ -19,9 +19,7 @@ import (
 func saveSnapshot(t *testing.T, roots []string, step int) {
 	t.Helper()
 	for n, dir := range writeNodes(t, len(roots), 40_000+step) {
-		if err := os.MkdirAll(roots[n], 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(roots[n], 0o755))
 		copyTree(t, dir, filepath.Join(roots[n], fmt.Sprint("step-", step)))
 	}
 }
@@ -127,9 +125,7 @@ func TestSnapshotsMisuse(t *testing.T) {
 	saveSnapshot(t, roots, 2)
 	expect(t, exit.OK, "protect --step latest --tolerate 1", roots)
 	for _, root := range roots {
-		if err := os.Truncate(filepath.Join(root, "step-2/.volley/generation.1/manifest.json"), 20); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Truncate(filepath.Join(root, "step-2/.volley/generation.1/manifest.json"), 20))
 	}
 	expect(t, exit.Usage, "recover --step latest", roots, "step-2: ", "generation.1/manifest.json", "no older snapshot takes its place", "--step N")
 	expect(t, exit.OK, "snapshots", roots, "unclear: ", "in force")

@@ -64,16 +64,10 @@ func TestInterruptedCompute(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		if strings.Contains(args+" ", "- ") {
 			_, err = in.Write(bytes.Repeat([]byte("#\n"), 1<<17)) // more than a pipe holds: it is being read
 		} else {
@@ -105,12 +99,8 @@ func TestStandard(t *testing.T) {
 	csv = csv[strings.IndexByte(csv, '\n')+1:] // without points, which a file has not
 	packets := filepath.Join(dir, "in")
 	for _, name := range []string{"a", "b", "c", "d"} {
-		if err := os.MkdirAll(packets, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(packets, name), []byte("packet "+name), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(packets, 0o777))
+		must(t, os.WriteFile(filepath.Join(packets, name), []byte("packet "+name), 0o666))
 	}
 	for _, c := range []struct {
 		stdin, args string

@@ -29,13 +29,9 @@ import (
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	a, err := volley.MDS(2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dense, err := matrix.Random(fieldtest.Parse(t, "2^8"), 2, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dirs := writeNodes(t, 2, 100)
 	for name, wait := range map[string]func(ctx context.Context, tr transport.Transport, timeout time.Duration) error{
 		"Encode": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {

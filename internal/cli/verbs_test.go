@@ -29,13 +29,9 @@ func TestPlanJSON(t *testing.T) {
 		flags := "--field 257 " + c.matrix
 		text := mustRun(t, append([]string{"matrix"}, strings.Fields(flags)...)...)
 		a, err := matrices.FromCSV(fieldtest.Parse(t, "257"), strings.NewReader(text), "A")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := plan.Decode(strings.NewReader(mustRun(t, append([]string{"plan", "--json"}, strings.Fields(flags+" "+c.plan)...)...)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := verify.Check(t.Context(), p, a); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
