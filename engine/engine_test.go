@@ -249,31 +249,6 @@ func TestOnePort(t *testing.T) {
 	}
 }
 
-// TestAnyPort has rank 0 meet the others at any port, of which the parent of the ranks tells them.
-func TestAnyPort(t *testing.T) {
-	t.Parallel()
-	secret, meet := NewSecret(), "127.0.0.1:0"
-	joined := make(chan error, 2)
-	for r := range 2 {
-		p, err := Listen(Run{Rank: r, Size: 2, Meet: meet, Secret: secret})
-		must(t, err)
-		defer p.Close()
-		if r == 0 {
-			meet = p.Address()
-		}
-		go func() {
-			e, err := p.Join(t.Context(), nil, transporttest.Limit)
-			if err == nil {
-				defer e.Close()
-			}
-			joined <- err
-		}()
-	}
-	if err := errors.Join(<-joined, <-joined); err != nil {
-		t.Error(err)
-	}
-}
-
 // ring sends a byte to the next rank, and returns that of the one before.
 func ring(t *testing.T, e *tcp.Endpoint, round int, own byte) (theirs byte, err error) {
 	n, tag, q, got := e.Size(), transport.Tag{Round: round}, e.NewQueue(), []byte{0}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,11 +15,7 @@ import (
 	"volley/internal/cli/session"
 
 	"volley/coded/manifest"
-	"volley/field"
-	"volley/field/fieldtest"
 	"volley/internal/exit"
-	"volley/matrix"
-	"volley/matrix/matrices"
 )
 
 // result is what a run of the command line gave.
@@ -97,54 +92,6 @@ func readCoded(t *testing.T, dir string, k int) [][]byte {
 		coded[i] = readFile(t, dir, manifest.CodedName(i, k, 0))
 	}
 	return coded
-}
-
-// decodePackets undoes an encode by the inverse matrix, symbol by symbol.
-func decodePackets(t *testing.T, a matrix.Matrix, coded [][]byte) [][]byte {
-	t.Helper()
-	inverse, err := matrix.Inverse(t.Context(), a)
-	must(t, err)
-	f := a.Field()
-	out := make([][]byte, len(coded))
-	for j := range coded {
-		out[j] = make([]byte, len(coded[j]))
-		coefs := make([]field.Element, len(coded))
-		for i := range coded {
-			coefs[i] = inverse.At(i, j)
-		}
-		f.Combine(out[j], coefs, coded)
-	}
-	return out
-}
-
-// TestEncodeBytesOverFields encodes byte files over fields that pack bytes, and
-// decodes them by hand.
-func TestEncodeBytesOverFields(t *testing.T) {
-	t.Parallel()
-	const k = 4
-	in, packets := writePackets(t, 1000, 0, 1, 777)
-	for _, name := range []string{"2^8", "2^16", "2^4", "2^12", "257", "3^4", "5", "65537", "2147483647"} {
-		for _, spec := range []string{"random:5", "vandermonde"} { // another seed may be singular
-			f := fieldtest.Parse(t, name)
-			s, err := matrices.ParseSpec(spec)
-			must(t, err)
-			a, err := s.Build(f, k, k)
-			must(t, err)
-			out := filepath.Join(t.TempDir(), "coded")
-			mustRun(t, "encode", "--field", name, "--matrix", spec, "-o", out, in)
-			p := field.PackingOf(f)
-			for i, symbols := range decodePackets(t, a, readCoded(t, out, k)) {
-				if len(symbols) != int(p.Symbols(1000))*f.SymbolBytes() {
-					t.Fatalf("%s: coded files of %d bytes", name, len(symbols))
-				}
-				got := make([]byte, len(packets[i]))
-				err := p.Unpack(got, symbols[:int(p.Symbols(int64(len(got))))*f.SymbolBytes()])
-				if err != nil || !bytes.Equal(got, packets[i]) {
-					t.Errorf("%s, %s: input %d does not come back: %v", name, spec, i, err)
-				}
-			}
-		}
-	}
 }
 
 // TestEncodeFlags checks the effect of each flag. A directory stands for the files in it that do not begin with a dot.

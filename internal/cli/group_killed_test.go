@@ -74,7 +74,7 @@ func testKilled(t *testing.T, times int, size int, strike func(t *testing.T, rng
 			if k.name != "first protect" {
 				mustRun(t, g.with("protect", "--tolerate", "2")...)
 			}
-			whole := g.data(t)
+			whole := dataOfAll(t, g.dirs)
 			if k.prepare != nil {
 				k.prepare(t, g.dirs)
 			}
@@ -90,7 +90,7 @@ func testKilled(t *testing.T, times int, size int, strike func(t *testing.T, rng
 			begun := time.Now()
 			strike(t, rng, 0, g.with(k.args...))
 			limit := time.Since(begun)
-			g.whole = g.data(t)
+			g.whole = dataOfAll(t, g.dirs)
 			var after []map[string]string
 			for n, dir := range g.dirs {
 				if !slices.Contains(k.changed, n) && g.whole[n] != whole[n] {
@@ -167,18 +167,14 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 		}
 		lose(lost)
 		run("recover")
-		for n, is := range g.data(t) {
-			if is != g.whole[n] {
-				t.Fatalf("%s: node %d is\n%s\nwant\n%s", when, n, is, g.whole[n])
-			}
-		}
+		g.check(t, when)
 	}
 	run(k.args...)
 	run("verify")
-	g.check(t, when+", and run again", g.whole)
+	g.check(t, when+", and run again")
 	lose(rng.Perm(len(g.dirs))[:2])
 	run("recover")
-	g.check(t, when, g.whole)
+	g.check(t, when)
 	run("verify")
 	for _, dir := range g.dirs {
 		checkLeft(t, when, dir)

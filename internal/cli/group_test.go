@@ -222,3 +222,11 @@ func damage(t *testing.T, path string) {
 	_, err = f.WriteAt([]byte("rot"), info.Size()/2)
 	must(t, errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())))
 }
+
+func dataOfAll(t *testing.T, dirs []string) (list []string) {
+	t.Helper()
+	for _, dir := range dirs {
+		list = append(list, dataOf(t, dir))
+	}
+	return list
+}

@@ -17,6 +17,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/cli/session"
+	"volley/internal/exit"
 )
 
 // verbs returns the verbs that have help.
@@ -52,6 +53,11 @@ func TestHelp(t *testing.T) {
 			there, operators := verb.Flags().Lookup(name) != nil, strings.Contains(help, "volley help tuning") // who read of it there only
 			if strings.Contains(help, "--"+name+" ") != (there && !operators) || !strings.Contains(tuning, "--"+name) {
 				t.Errorf("%s --help: --%s is there %v: %s", verb.Name(), name, there, help)
+			}
+		}
+		for _, name := range []string{"timeout", "progress"} {
+			if verb.Flags().Lookup(name) != nil {
+				expect(t, exit.Usage, verb.Name()+" --"+name+" -1ns", nil, "want a duration such as 30s, 0 or more")
 			}
 		}
 		if paragraphs := strings.Count(verb.Long, "\n\n"); verb.Long != "" && paragraphs != 1 {

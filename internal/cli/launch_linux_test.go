@@ -240,13 +240,6 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-func dataOfAll(t *testing.T, dirs []string) (list []string) {
-	for _, dir := range dirs {
-		list = append(list, dataOf(t, dir))
-	}
-	return list
-}
-
 // TestLaunchMissing asks for the status where a host does not answer, and copies its files out to
 // this machine and to a host.
 func TestLaunchMissing(t *testing.T) {

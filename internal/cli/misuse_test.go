@@ -106,12 +106,7 @@ func (m *misused) protect(wants ...string) string {
 }
 
 // data is what is at the nodes.
-func (m *misused) data() (list []string) {
-	for _, dir := range m.dirs {
-		list = append(list, dataOf(m.T, dir))
-	}
-	return list
-}
+func (m *misused) data() []string { return dataOfAll(m.T, m.dirs) }
 
 // same fails where nodes have not what they had; others are not looked at.
 func (m *misused) same(want []string, nodes ...int) {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"volley/coded/manifest"
 	"volley/engine"
@@ -479,36 +478,5 @@ func TestRanksStrangers(t *testing.T) {
 				t.Errorf("exit codes %v, want %d: %s", codes, c.code, text)
 			}
 		})
-	}
-}
-
-// TestRanksKilled kills a rank where no time ends anything: the others end and name it. With sets the other set goes on.
-func TestRanksKilled(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		victim int
-		flags  []string
-	}{{1, nil}, {0, []string{"--group-size", "3"}}} {
-		dirs := writeNodes(t, 6, 600_000)
-		run := newRankProcesses(t, 6, nil, slices.Concat([]string{"protect", "--tolerate", "1", "--comm", "tcp", "--timeout", "0", "--limit-rate", "1MiB"}, c.flags, []string{strings.TrimSuffix(dirs[0], "0") + "{RANK}"})...)
-		run.start()
-		for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
-			if list, _ := filepath.Glob(filepath.Join(dirs[c.victim], ".volley/*")); list != nil {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		run.commands[c.victim].Process.Kill()
-		codes, text := run.wait()
-		if codes[c.victim] != -1 {
-			t.Logf("%+v: it had ended already", c)
-			continue
-		}
-		if slices.Contains(codes, exit.OK) || !strings.Contains(text, "is gone or cannot be reached") {
-			t.Errorf("%+v: exit codes %v: %s", c, codes, text)
-		}
-		if c.flags != nil && strings.Count(text, "protected, generation 1") != 1 {
-			t.Errorf("%+v: the other set does not go on: %s", c, text)
-		}
 	}
 }

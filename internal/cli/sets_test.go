@@ -36,13 +36,9 @@ func removeAll(t *testing.T, dirs ...string) {
 }
 
 // contents returns what directories hold, sorted: lost ones may come back in each other's place.
-func contents(t *testing.T, dirs []string) (list []string) {
+func contents(t *testing.T, dirs []string) []string {
 	t.Helper()
-	for _, dir := range dirs {
-		list = append(list, dataOf(t, dir))
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(slices.Values(dataOfAll(t, dirs)))
 }
 
 // hasOne fails unless a text says something of one set, which begins so.

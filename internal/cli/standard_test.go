@@ -14,23 +14,6 @@ import (
 	"volley/internal/exit"
 )
 
-// TestMatrixInverse prints the points of the matrix that is inverted.
-func TestMatrixInverse(t *testing.T) {
-	t.Parallel()
-	for args, want := range map[string]string{
-		"--matrix vandermonde --points powers -k 3":        "# inverse of vandermonde\n# alpha 1 2 4\n",
-		"--matrix lagrange --field 257 -k 2":               "# inverse of lagrange\n# omega 1 256\n# alpha 3 254\n",
-		"--matrix dft --order reversed --field 257 -k 4":   "# inverse of dft\n# order reversed\n",
-		"--matrix vandermonde --points powers -k 3 --json": `"alpha":["1","2","4"]`,
-	} {
-		var stdout, stderr bytes.Buffer
-		code := run(context.Background(), strings.Fields("matrix --inverse "+args), &stdout, &stderr)
-		if code != 0 || !strings.Contains(stdout.String(), want) {
-			t.Errorf("%s: exit %d, %s%s: want %q", args, code, stdout.String(), stderr.String(), want)
-		}
-	}
-}
-
 // TestStandardFull prints what does not fit: every verb fails, and names standard output.
 func TestStandardFull(t *testing.T) {
 	t.Parallel()
@@ -111,6 +94,8 @@ func TestStandard(t *testing.T) {
 		{csv, "matrix --matrix file:-", 0, csv},
 		{csv, "plan --matrix file:-", 0, "K = 4"},
 		{"1 2 3 4", "matrix --matrix vandermonde --points - -k 4", 0, "# alpha 1 2 3 4"},
+		{"", "matrix --inverse --matrix lagrange --field 257 -k 2", 0, "# inverse of lagrange\n# omega 1 256\n# alpha 3 254\n"},
+		{"", "matrix --inverse --matrix vandermonde --points powers -k 3 --json", 0, `"alpha":["1","2","4"]`},
 		{plan, "encode --plan - --dry-run " + packets, 0, "nothing written"},
 		{csv, "encode --matrix file:- -o " + dir + "/coded " + packets, 0, "verified"},
 		{plan, "check - --matrix file:-", 2, "standard input can be read once"},
