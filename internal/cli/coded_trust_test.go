@@ -61,9 +61,7 @@ func TestOutputLinks(t *testing.T) {
 	remove(t, dir, "real/x")
 	link("real", filepath.Join(dir, "link"))
 	link("other", filepath.Join(dir, "nowhere"))
-	if r := soon(t, "decode", coded, "-o", filepath.Join(dir, "link")); r.code != exit.OK {
-		t.Errorf("%+v", r)
-	}
+	soon(t, "decode", coded, "-o", filepath.Join(dir, "link")).is(t, exit.OK)
 	checkDecoded(t, filepath.Join(dir, "real"), packets)
 	if r := soon(t, "decode", coded, "-o", filepath.Join(dir, "nowhere")); r.code == exit.OK {
 		t.Errorf("a link to nothing became a directory")

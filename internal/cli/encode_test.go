@@ -43,9 +43,15 @@ func mustRun(t *testing.T, args ...string) string {
 // prints all of these texts, and returns what it prints.
 func expect(t *testing.T, code int, words string, dirs []string, texts ...string) string {
 	t.Helper()
-	r := volleyRun(append(strings.Fields(words), dirs...)...)
+	t.Logf("volley %s", words)
+	return volleyRun(append(strings.Fields(words), dirs...)...).is(t, code, texts...)
+}
+
+// is fails the test unless the run has exited with the code and printed all of these texts. It returns what it printed.
+func (r result) is(t *testing.T, code int, texts ...string) string {
+	t.Helper()
 	if r.code != code {
-		t.Fatalf("volley %s: %+v: want exit code %d", words, r, code)
+		t.Fatalf("%+v: want exit code %d", r, code)
 	}
 	wants(t, r.stdout+r.stderr, texts...)
 	return r.stdout + r.stderr

@@ -137,9 +137,7 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 	t.Helper()
 	run := func(args ...string) {
 		t.Helper()
-		if r := volleyRun(g.with(args...)...); r.code != exit.OK {
-			t.Fatalf("%s: then %s: %+v", when, args, r)
-		}
+		volleyRun(g.with(args...)...).is(t, exit.OK)
 	}
 	lose := func(nodes []int) {
 		t.Helper()

@@ -110,9 +110,7 @@ func TestGroupBusy(t *testing.T) {
 			}
 		}
 		must(t, p.Process.Signal(syscall.SIGCONT))
-		if r := p.end(t); r.code != exit.OK {
-			t.Fatalf("%s, stopped and continued: %+v", verb, r)
-		}
+		p.end(t).is(t, exit.OK)
 		mustRun(t, g.with("verify")...)
 		g.check(t, verb)
 	}

@@ -80,9 +80,7 @@ func TestGroup(t *testing.T) {
 	if err := json.Unmarshal([]byte(expect(t, exit.OK, "protect --tolerate 2 --dry-run --json", dirs)), &report); err != nil || report.Cost == nil || report.Cost.Rounds != 5 {
 		t.Errorf("%v: %+v", err, report)
 	}
-	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
-		t.Error("a dry run has written")
-	}
+	bare(t, dirs...)
 	expect(t, exit.OK, "protect --tolerate 2", dirs, "protected, generation 1")
 	before := dataOf(t, dirs[2])
 	removeAll(t, dirs[2])
@@ -165,11 +163,7 @@ func TestGroupErrors(t *testing.T) {
 	} {
 		expect(t, c.code, c.words, c.dirs, c.want)
 	}
-	for _, dir := range none {
-		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
-			t.Errorf("%s has a .volley", dir)
-		}
-	}
+	bare(t, none...)
 }
 
 // sealed adds the line with the SHA-256 that manifests end with.

@@ -218,9 +218,7 @@ func (x *trial) try(t *testing.T, fault hostFault, verb string, limit time.Durat
 		x.fill(k, "sub/b")
 		dirs = append(dirs, x.dir(k))
 	}
-	if r := x.farm.run(x.volley("protect", "--tolerate", "2")); r.code != exit.OK {
-		t.Fatalf("%+v", r)
-	}
+	x.farm.run(x.volley("protect", "--tolerate", "2")).is(t, exit.OK)
 	was := filesOf(t, dirs[x.host])
 	switch verb {
 	case "protect":

@@ -80,9 +80,7 @@ func TestCopies(t *testing.T) {
 			if _, err := os.Lstat(out); args[0] == "encode" && err == nil {
 				t.Errorf("%s: %s is there", c.variable, out)
 			}
-			if r := resultIn(t.Context(), s, append(args, "--comm", "local")...); r.code != exit.OK {
-				t.Errorf("%s: %v, on its own: %+v", c.variable, args, r)
-			}
+			resultIn(t.Context(), s, append(args, "--comm", "local")...).is(t, exit.OK)
 		}
 	}
 }

@@ -101,9 +101,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: %+v", bad, r)
 		}
 	}
-	if r := volleyRun(append([]string{"protect", "--tolerate=2", "--dry-run", "--metrics", at}, dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "a dry run has no metrics") {
-		t.Errorf("%+v", r)
-	}
+	volleyRun(append([]string{"protect", "--tolerate=2", "--dry-run", "--metrics", at}, dirs...)...).is(t, exit.Usage, "a dry run has no metrics")
 	metricsOf(t, at, "status") // as before
 	if _, err := os.Stat("/proc"); err != nil {
 		t.Log("no /proc, in which nobody can make a file")

@@ -331,9 +331,7 @@ func testOrder(t *testing.T, run several, other bool) {
 	do([4]int{1, 3, 2, 0}, exit.OK, "(?s)recovered node 1: .*recovered node 3: ", "recover")
 	do([4]int{3, 2, 1, 0}, exit.OK, "protected, generation", "protect", "--tolerate", "2")
 	mustRun(t, append([]string{"verify"}, dirs...)...) // as in one process
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	have(t, dirs, before)
 	removeAll(t, dirs[0], dirs[1], dirs[2])
 	do([4]int{0, 1, 2, 3}, exit.Usage, "too much is lost|3 nodes are lost", "recover")
 }

@@ -57,9 +57,7 @@ func TestResizeElsewhere(t *testing.T) {
 			removeAll(t, dirs[3])
 			do(exit.OK, "recover", "", []int{1, 2, 3})
 			do(exit.OK, "verify", "", []int{1, 2, 3}, "whole: 3 nodes")
-			if got := contents(t, dirs); !slices.Equal(got, before) {
-				t.Errorf("%q, want %q", got, before)
-			}
+			have(t, dirs, before)
 		})
 	}
 	dirs := writeNodes(t, 3, 100)

@@ -55,16 +55,10 @@ func TestResize(t *testing.T) {
 	if got, want := membersIn(t, file), []string{dirs[1], dirs[3], dirs[4], dirs[5]}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for _, dir := range []string{dirs[0], dirs[2]} {
-		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
-			t.Errorf("%s has a .volley", dir)
-		}
-	}
+	bare(t, dirs[0], dirs[2])
 	removeAll(t, dirs[3], dirs[4])
 	expect(t, exit.OK, "recover"+by, nil)
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	have(t, dirs, before)
 	now := []string{dirs[4], dirs[1], dirs[5], dirs[3]} // by node
 	expect(t, exit.Usage, "verify", dirs[:5], "the group was resized, ", "it has 4 nodes now, and 5 were given. Give those of all of them: "+strings.Join(now, ", "))
 	for flags, want := range map[string]string{

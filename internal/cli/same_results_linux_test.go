@@ -37,6 +37,7 @@ var ways = map[string]func(t *testing.T, verb []string, at []string) (int, strin
 			line = append(line, fmt.Sprintf("host%d:%s", i, name))
 		}
 		r := f.run(append(verb[:1], line...)...)
+		f.ended(t)
 		return r.code, r.stdout + welcomed.ReplaceAllString(r.stderr, "")
 	},
 }

@@ -63,9 +63,7 @@ func TestSetsElsewhere(t *testing.T) {
 			if list := setsOf(t, do(exit.OK, "verify --json", 0, 1, 2, 3, 4, 5).stdout); len(list) != 2 || len(list[0].Report) == 0 || list[1].Domains[2] != "C" {
 				t.Errorf("%+v", list)
 			}
-			if got := contents(t, dirs); !slices.Equal(got, before) {
-				t.Errorf("%q, want %q", got, before)
-			}
+			have(t, dirs, before)
 			hasOne(t, do(exit.Wrong, "verify", 3, 5, 1).stderr, "set 0: none of its directories is named, ")
 			removeAll(t, dirs[0], dirs[2], dirs[1])
 			r := do(exit.Usage, "recover", 3, 1, 0, 5, 4, 2)

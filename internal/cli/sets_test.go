@@ -41,6 +41,24 @@ func contents(t *testing.T, dirs []string) []string {
 	return slices.Sorted(slices.Values(dataOfAll(t, dirs)))
 }
 
+// have fails the test unless directories hold that.
+func have(t *testing.T, dirs, want []string) {
+	t.Helper()
+	if got := contents(t, dirs); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// bare fails the test where directories have something of Volley's.
+func bare(t *testing.T, dirs ...string) {
+	t.Helper()
+	for _, dir := range dirs {
+		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
+			t.Errorf("%s has a .volley", dir)
+		}
+	}
+}
+
 // hasOne fails unless a text says something of one set, which begins so.
 func hasOne(t *testing.T, text, begin string) {
 	t.Helper()
@@ -82,9 +100,7 @@ func TestSets(t *testing.T) {
 	base := t.TempDir()
 	dirs = []string{first[9], first[8], first[6], first[5], first[4], first[1], first[0], filepath.Join(base, "0"), filepath.Join(base, "1"), filepath.Join(base, "2")}
 	expect(t, exit.OK, "recover"+size, dirs)
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	have(t, dirs, before)
 	expect(t, exit.OK, "protect --tolerate 1"+size, dirs) // a generation more, in the same sets
 	all := setsOf(t, expect(t, exit.OK, "verify --json"+size, dirs))
 	removeAll(t, all[0].Dirs[0], all[1].Dirs[0], all[1].Dirs[1], all[2].Dirs[0])

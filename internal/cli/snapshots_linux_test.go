@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,29 +36,26 @@ func newRoots(t *testing.T, k int) (roots []string) {
 // TestSnapshots protects snapshots of several hosts, and of ranks, loses nodes, and gives their roots in other orders.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
 	protects := map[string]string{"group file": "protect"} // which has the flags
-	for name, run := range map[string]func(words, roots []string) result{
-		"group file": func(words, roots []string) result { // in which flags may be that some verbs have not
+	for name, run := range map[string]func(t *testing.T, words, roots []string) (int, string){
+		"group file": func(t *testing.T, words, roots []string) (int, string) { // in which flags may be that some verbs have not
 			file := writeGroup(t, roots, nil, "tolerate: 2", "step: latest", "retain: 2")
-			return volleyRun(append(words, "--group", file)...)
+			r := volleyRun(append(words, "--group", file)...)
+			return r.code, r.stdout + r.stderr
 		},
-		"ssh": func(words, roots []string) result { return f.run(f.of(slices.Concat(words, roots)...)...) },
-		"tcp": func(words, roots []string) result {
-			codes, text := newRanks(t, len(roots), func(r int, c *exec.Cmd) { c.Args = append(c.Args, roots[r]) }, words...).do()
-			return result{code: slices.Max(codes), stdout: text, stderr: text}
-		},
+		"ssh": ways["ssh"],
+		"tcp": ways["tcp"],
 	} {
 		t.Run(name, func(t *testing.T) {
 			roots := newRoots(t, 4)
-			do := func(code int, words string, texts ...string) string {
+			do := func(want int, words string, texts ...string) string {
 				t.Helper()
-				r := run(strings.Fields(words), roots)
-				if r.code != code {
-					t.Fatalf("%s: %+v", words, r)
+				code, text := run(t, strings.Fields(words), roots)
+				if code != want {
+					t.Fatalf("%s: exit code %d: %s", words, code, text)
 				}
-				wants(t, r.stdout+r.stderr, texts...)
-				return r.stdout
+				wants(t, text, texts...)
+				return text
 			}
 			for step := 9; step <= 11; step++ {
 				saveSnapshot(t, roots, step)
@@ -94,7 +90,6 @@ func TestSnapshots(t *testing.T) {
 			do(exit.Usage, "protect --step 12 --tolerate 2", "step-12 is not at every node: ")
 		})
 	}
-	f.ended(t)
 }
 
 // TestSnapshotsMisuse gives flags that make no sense. Where all that says that the newest snapshot is protected is

@@ -36,9 +36,7 @@ func TestStep(t *testing.T) {
 	removeAll(t, dirs[1])
 	run(exit.Wrong, "volley: ", "verify")
 	run(exit.OK, "recovered ", "recover")
-	if got := contents(t, dirs); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	have(t, dirs, want)
 }
 
 // TestLogJSON reads the log of launches and ranks as records.
@@ -81,8 +79,6 @@ func TestLogJSON(t *testing.T) {
 			}
 		}
 	}
-	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "want text or json") {
-		t.Errorf("%+v", r)
-	}
+	f.run("verify", "--log-format", "xml", dirs[0], dirs[1]).is(t, exit.Usage, "want text or json")
 	f.ended(t)
 }
