@@ -24,6 +24,8 @@ import (
 func encoded(t *testing.T, sizes []int, flags ...string) (dir, in string, packets [][]byte) {
 	t.Helper()
 	in, packets = writePackets(t, sizes...)
+	write(t, filepath.Join(in, ".hidden"), "x") // which is no packet, nor is a directory
+	must(t, os.MkdirAll(filepath.Join(in, "sub"), 0o777))
 	dir = filepath.Join(t.TempDir(), "coded")
 	mustRun(t, append(append([]string{"encode", "-o", dir}, flags...), in)...)
 	return dir, in, packets

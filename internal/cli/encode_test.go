@@ -2,16 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"volley"
 	"volley/internal/cli/session"
 
 	"volley/coded/manifest"
@@ -98,38 +95,4 @@ func readCoded(t *testing.T, dir string, k int) [][]byte {
 		coded[i] = readFile(t, dir, manifest.CodedName(i, k, 0))
 	}
 	return coded
-}
-
-// TestEncodeFlags checks the effect of each flag. A directory stands for the files in it that do not begin with a dot.
-func TestEncodeFlags(t *testing.T) {
-	t.Parallel()
-	in, _ := writePackets(t, slices.Repeat([]int{200_000}, 9)...)
-	write(t, filepath.Join(in, ".hidden"), "x")
-	must(t, os.Mkdir(filepath.Join(in, "sub"), 0o777))
-	encode := func(flags string, packets ...string) (r volley.Report) {
-		args := append(strings.Fields("encode --json "+flags), "-o", filepath.Join(t.TempDir(), "out"))
-		must(t, json.Unmarshal([]byte(mustRun(t, append(args, packets...)...)), &r))
-		return r
-	}
-	whole := encode("", in)
-	for flags, as := range map[string]func(r volley.Report) bool{
-		"--model paper -p 2":             func(r volley.Report) bool { return r.Ports == 2 && r.C1 == 2 },
-		"--model paper -p 100":           func(r volley.Report) bool { return r.Ports == 8 && r.C1 == 1 },
-		"--check off":                    func(r volley.Report) bool { return !r.Verified && r.CheckSeconds == 0 && whole.CheckSeconds > 0 },
-		"--field 2^16":                   func(r volley.Report) bool { return r.Field == "2^16" && r.SymbolsPerPacket == 100_000 },
-		"--matrix random:3 --inverse":    func(r volley.Report) bool { return r.Matrix == "inverse(random:3)" },
-		"--model paper --beta 1s":        func(r volley.Report) bool { return r.C1 == 4 }, // the fewest rounds
-		"--model paper --beta 0":         func(r volley.Report) bool { return r.C2 <= 5 }, // the least volume
-		"--model paper --tau 1us":        func(r volley.Report) bool { return r.C2 <= 5 },
-		"--algorithm bruck-allgather":    func(r volley.Report) bool { return r.Algorithm == "bruck-allgather" },
-		"--memory 256KiB --timeout 1m":   func(r volley.Report) bool { return r.Segments >= 5 && r.BytesSentMax == whole.BytesSentMax },
-		"-k 9 --rounds-over 0 --sinks 2": func(r volley.Report) bool { return r.K == 9 },
-	} {
-		if r := encode(flags, in); !as(r) {
-			t.Errorf("%s: %+v", flags, r)
-		}
-	}
-	if r := encode("-k 3", filepath.Join(in, "packet.0{rank}")); whole.Segments != 1 || whole.K != 9 || r.K != 3 {
-		t.Errorf("%+v, and of a pattern: %+v", whole, r)
-	}
 }

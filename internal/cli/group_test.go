@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,35 +43,64 @@ func rewrite(t *testing.T, path string, content []byte) {
 	must(t, os.WriteFile(path, content, 0o644))
 }
 
-// dataOf describes everything below a directory but for .volley.
-func dataOf(t *testing.T, dir string) string {
+// described tells of everything below a directory but for a name, and but for what there is nothing to tell of.
+func described(t testing.TB, dir, but string, tell func(path string, info fs.FileInfo) string) map[string]string {
 	t.Helper()
-	var b strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+	all := map[string]string{}
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
 			return err
-		}
-		if d.Name() == ".volley" {
+		case d.Name() == but && d.IsDir():
 			return fs.SkipDir
+		case d.Name() == but:
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
 		rel, _ := filepath.Rel(dir, path)
-		fmt.Fprintf(&b, "%s %v", rel, info.Mode())
-		if info.Mode().IsRegular() {
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&b, " %v %x", info.ModTime().UnixNano(), sha256.Sum256(content))
+		if text := tell(path, info); text != "" {
+			all[rel] = text
 		}
-		b.WriteByte('\n')
 		return nil
-	})
-	must(t, err)
+	}))
+	return all
+}
+
+// sumOf is the digest of a regular file.
+func sumOf(path string, info fs.FileInfo) string {
+	if !info.Mode().IsRegular() {
+		return ""
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(content))
+}
+
+// inLines has a line for each name.
+func inLines(all map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintln(&b, name, all[name])
+	}
 	return b.String()
+}
+
+// dataOf describes everything below a directory but for .volley.
+func dataOf(t *testing.T, dir string) string {
+	t.Helper()
+	return inLines(described(t, dir, ".volley", func(path string, info fs.FileInfo) string {
+		if sum := sumOf(path, info); sum != "" {
+			return fmt.Sprint(info.Mode(), info.ModTime().UnixNano(), sum)
+		}
+		return info.Mode().String()
+	}))
 }
 
 // TestGroup protects, loses, verifies and recovers by the command line.
@@ -152,13 +183,10 @@ func TestGroupErrors(t *testing.T) {
 		{"verify", []string{dirs[0], dirs[1], dirs[2], other[3]}, exit.Usage, "belongs to another group"},
 		{"verify", none, exit.Wrong, "the group is not protected"},
 		{"recover", none, exit.Absent, "not protected"},
-		{"verify --memory x", dirs, exit.Usage, "--memory"},
-		{"verify --progress -1s", dirs, exit.Usage, "--progress"},
 		{"verify --limit-rate 100MB", dirs, exit.Usage, "--limit-rate: all is in this process"},
 		{"verify --limit-rate 1kB", dirs, exit.Usage, "1MiB or more"},
 		{"verify --limit-read x", dirs, exit.Usage, `--limit-read "x"`},
 		{"protect --limit-read 20M", dirs, exit.OK, ""},
-		{"recover --comm smoke", dirs, exit.Usage, "--comm"},
 		{"group init", dirs, exit.Usage, "-o FILE"},
 	} {
 		expect(t, c.code, c.words, c.dirs, c.want)
@@ -174,25 +202,7 @@ func sealed(line []byte) []byte {
 // filesOf returns the digests of the files below a directory but for .volley.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	list := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case d.Name() == ".volley":
-			return fs.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(dir, path)
-		list[rel] = fmt.Sprintf("%x", sha256.Sum256(content))
-		return err
-	})
-	must(t, err)
-	return list
+	return described(t, dir, ".volley", sumOf)
 }
 
 // vanish removes a file, and its directory keeps its time: the disk has lost it, and nobody has deleted it.

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -246,43 +245,27 @@ func TestGroupPrivate(t *testing.T) {
 // metaOf tells everything of the files of a node but what is in them.
 func metaOf(t testing.TB, dir string) string {
 	t.Helper()
-	var text bytes.Buffer
 	first := map[disk.FileID]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, _ := filepath.Rel(dir, path)
-		if name == ".volley" {
-			return filepath.SkipDir
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
+	return inLines(described(t, dir, ".volley", func(path string, info os.FileInfo) string {
 		uid, gid, _ := disk.Owner(info)
 		id := disk.Linked(info)
 		if first[id] == "" {
-			first[id] = name
+			first[id] = path
 		}
-		fmt.Fprintf(&text, "%s %v %d:%d %v sparse %v", name, info.Mode(), uid, gid, info.ModTime(), info.Size() > 1<<20 && disk.Sparse(info))
+		text := fmt.Sprintf("%v %d:%d %v sparse %v", info.Mode(), uid, gid, info.ModTime(), info.Size() > 1<<20 && disk.Sparse(info))
 		if id != (disk.FileID{}) {
-			fmt.Fprintf(&text, " is %s", first[id])
+			text += " is " + first[id]
 		}
 		if info.Mode()&os.ModeSymlink == 0 {
-			names := make([]byte, 4096)
+			names, value := make([]byte, 4096), make([]byte, 4096)
 			n, _ := unix.Listxattr(path, names)
 			for _, attribute := range slices.Sorted(strings.SplitSeq(strings.TrimSuffix(string(names[:max(n, 0)]), "\x00"), "\x00")) {
-				value := make([]byte, 4096)
 				n, _ := unix.Getxattr(path, attribute, value)
-				fmt.Fprintf(&text, " %s=%x", attribute, value[:max(n, 0)])
+				text += fmt.Sprintf(" %s=%x", attribute, value[:max(n, 0)])
 			}
 		}
-		text.WriteByte('\n')
-		return nil
-	})
-	must(t, err)
-	return text.String()
+		return text
+	}))
 }
 
 // accessList is a list for a user beside the owner, who may read and write.

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -71,29 +70,10 @@ func mustEnd(t *testing.T, args ...string) result {
 // snapshot describes everything below a directory, but for the file of a lock.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() == codedpkg.LockName {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		text := info.Mode().String()
-		switch {
-		case info.Mode().IsRegular():
-			text += fmt.Sprintf(" %x", sha256.Sum256(readFile(t, path)))
-		case info.Mode()&fs.ModeSymlink != 0:
-			target, _ := os.Readlink(path)
-			text += " " + target
-		}
-		rel, _ := filepath.Rel(dir, path)
-		all[rel] = text
-		return nil
+	return described(t, dir, codedpkg.LockName, func(path string, info fs.FileInfo) string {
+		target, _ := os.Readlink(path)
+		return fmt.Sprint(info.Mode(), sumOf(path, info), target)
 	})
-	must(t, err)
-	return all
 }
 
 // A hostile is someone who may do anything in a directory.

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"volley/files"
-	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/launch"
 	"volley/internal/testprogram"
@@ -126,7 +125,7 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "ssh")
 	must(t, os.Symlink(thisProgram(t), name))
-	f := &fleet{mark: fmt.Sprint("VOLLEY_TEST_FLEET=", os.Getpid(), "-", rand.Uint64())}
+	f := &fleet{mark: newMark()}
 	f.flags = []string{"--ssh", name + " -F /dev/null", "--remote-path", thisProgram(t)}
 	f.env, f.program = []string{f.mark}, filepath.Join(filepath.Dir(name), "volley")
 	must(t, testprogram.Write(f.program, []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n")))
@@ -144,9 +143,7 @@ func (f *fleet) run(args ...string) result {
 func (f *fleet) must(t *testing.T, args ...string) string {
 	t.Helper()
 	r := f.run(args...)
-	if r.code != exit.OK {
-		t.Fatalf("volley %s: %+v", strings.Join(args, " "), r)
-	}
+	r.is(t, exit.OK)
 	return r.stdout
 }
 
@@ -172,15 +169,24 @@ func (f *fleet) of(args ...string) []string {
 
 // processes returns those of the fleet but this one.
 func (f *fleet) processes() (ids []int) {
+	return slices.Collect(maps.Keys(marked(f.mark)))
+}
+
+// newMark returns a variable of an environment that tells processes from others.
+func newMark() string { return fmt.Sprint("VOLLEY_TEST_MARK=", os.Getpid(), "-", rand.Uint64()) }
+
+// marked returns the environments of other processes that have that variable.
+func marked(mark string) map[int]string {
+	list := map[int]string{}
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, name := range all {
 		var pid int
 		fmt.Sscanf(name, "/proc/%d/", &pid)
-		if data, err := os.ReadFile(name); err == nil && pid != os.Getpid() && bytes.Contains(data, []byte(f.mark)) {
-			ids = append(ids, pid)
+		if data, err := os.ReadFile(name); err == nil && pid != os.Getpid() && bytes.Contains(data, []byte(mark)) {
+			list[pid] = string(data)
 		}
 	}
-	return ids
+	return list
 }
 
 // ended waits until no process is left.
@@ -294,9 +300,7 @@ func TestLaunchFiles(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	r = f.run(line("decode", "-o", "{host}:"+at("back"), "{host}:"+at("coded"), "host9:"+at("none"), "host1:"+at("b/two words $x"), at("c'"))...)
-	if r.code != exit.OK {
-		t.Fatalf("%+v", r)
-	}
+	r.is(t, exit.OK)
 	if got, err := os.ReadFile(at("back/a")); err != nil || !bytes.Equal(got, bytes.Repeat([]byte("a"), 5000)) {
 		t.Errorf("%v, %d bytes", err, len(got))
 	}
@@ -314,19 +318,11 @@ func TestLaunchErrors(t *testing.T) {
 	rewrite(t, "here:1", nil)
 	all := f.of("protect", dirs[0], dirs[1], dirs[2])
 	with := func(args ...string) []string { return append(slices.Clone(all), args...) }
-	must(t, os.Mkdir(filepath.Join(dirs[1], ".volley"), 0o700))
-	lock, err := disk.OS.Open(dirs[1])
-	must(t, err)
-	defer lock.Close()
-	unlock, err := lock.Lock(".volley/lock", false, disk.HolderOf("verify", "another"))
-	must(t, err)
-	defer unlock(true)
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{with("--tolerate", "1"), exit.Failed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify has used it since", dirs[1])},
 		{with("--tolerate", "1", "dead:/x", t.TempDir()), exit.Failed, "no connection to dead"},
 		{with("--tolerate", "1", "mute:/x"), exit.Failed, "the connection to mute has ended"},
 		{with("--tolerate", "1", "-x:/x"), exit.Usage, "unknown shorthand flag"},
@@ -348,9 +344,6 @@ func TestLaunchErrors(t *testing.T) {
 		r := f.run(c.args...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) || len(volleySays.FindAllString(r.stderr, -1)) != 1 {
 			t.Errorf("volley %s: %+v: want exit %d and one error, %q", strings.Join(c.args, " "), r, c.code, c.want)
-		}
-		if strings.Contains(c.want, "busy") {
-			unlock(true)
 		}
 	}
 	f.ended(t)
@@ -470,9 +463,7 @@ func TestLaunchStopped(t *testing.T) {
 			pid = 0
 			continue
 		}
-		if r.code != exit.Failed {
-			t.Fatalf("%+v", r)
-		}
+		r.is(t, exit.Failed)
 		end := regexp.MustCompile(fmt.Sprintf(`volley at apart does not end: process %d there holds the lock of apart:%s .*To end it: (.* apart kill -KILL %d)`, pid, regexp.QuoteMeta(dirs[1]), pid)).FindStringSubmatch(r.stderr)
 		if end == nil {
 			syscall.Kill(pid, syscall.SIGKILL)

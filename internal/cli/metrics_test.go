@@ -52,9 +52,7 @@ func TestMetrics(t *testing.T) {
 	check := func(verb string, code int, want map[string]float64, flags ...string) {
 		t.Helper()
 		r := volleyRun(append(append([]string{verb, "--metrics", at}, flags...), dirs...)...)
-		if r.code != code {
-			t.Fatalf("%s: %+v", verb, r)
-		}
+		r.is(t, code)
 		got := metricsOf(t, at, verb)
 		want["exit_code"] = float64(code)
 		want["success"] = 0

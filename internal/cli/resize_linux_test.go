@@ -43,11 +43,7 @@ func TestResizeElsewhere(t *testing.T) {
 				for _, n := range nodes {
 					list = append(list, dirs[n])
 				}
-				r := run(verb, add, list)
-				if r.code != code {
-					t.Fatalf("%s: %+v", verb, r)
-				}
-				wants(t, r.stdout+r.stderr, texts...)
+				run(verb, add, list).is(t, code, texts...)
 			}
 			do(exit.OK, "protect --tolerate 1", "", []int{0, 1, 2})
 			do(exit.OK, "resize", dirs[3], []int{2, 0, 1}, "added      ", dirs[3], "4 nodes, any 1 may be lost", "protected, generation 2")
@@ -66,10 +62,7 @@ func TestResizeElsewhere(t *testing.T) {
 	text := f.must(t, slices.Concat([]string{"resize", "--add", hosts[2]}, f.flags, hosts)...)
 	wants(t, text, "note: "+hosts[2]+" is a node of the group already, and is not added")
 	hosts[2] = "/none" // its host does not answer
-	r := f.run(slices.Concat([]string{"resize", "--remove", "/none"}, f.flags, hosts)...)
-	if r.code != exit.Usage || !strings.Contains(r.stderr, "/none is missing what was protected: recover it first; --force gives it up") {
-		t.Errorf("%+v", r)
-	}
+	f.run(slices.Concat([]string{"resize", "--remove", "/none"}, f.flags, hosts)...).is(t, exit.Usage, "/none is missing what was protected: recover it first; --force gives it up")
 	f.must(t, slices.Concat([]string{"resize", "--force", "--remove", "/none"}, f.flags, hosts)...)
 	f.ended(t)
 }

@@ -44,9 +44,7 @@ func TestSetsElsewhere(t *testing.T) {
 					list, racks = append(list, dirs[n]), append(racks, string("AABBCC"[n]))
 				}
 				r := run(append(strings.Fields(words), "--group-size", "3"), list, racks)
-				if r.code != code {
-					t.Fatalf("%s: %+v", words, r)
-				}
+				r.is(t, code)
 				return r
 			}
 			metrics := filepath.Join(t.TempDir(), "volley.prom")
@@ -78,9 +76,6 @@ func TestSetsElsewhere(t *testing.T) {
 	if r.code != exit.Failed || strings.Count(r.stdout, "protected, generation 1") != 1 || strings.Count("\n"+r.stderr, "\nvolley: set 1: dead:") != 1 {
 		t.Errorf("%+v", r)
 	}
-	r = f.run(slices.Concat([]string{"recover", "--group-size", "2", "--group", file, "--to", t.TempDir()}, f.flags)...)
-	if r.code != exit.Usage || !strings.Contains(r.stderr, "--to is for one group") {
-		t.Errorf("%+v", r)
-	}
+	f.run(slices.Concat([]string{"recover", "--group-size", "2", "--group", file, "--to", t.TempDir()}, f.flags)...).is(t, exit.Usage, "--to is for one group")
 	f.ended(t)
 }
