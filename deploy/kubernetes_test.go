@@ -106,8 +106,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// pods returns the processes of a Job's pods, with nothing but its environment, on loopback; pod i has the
-// directory i.
+// pods returns the processes of a Job's pods, with nothing but its environment, on loopback; pod i has the directory i.
 func (c *cluster) pods(t *testing.T, bin, name string, dirs []string) []*exec.Cmd {
 	t.Helper()
 	meet := transporttest.Free(t)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -29,10 +28,7 @@ func TestConversations(t *testing.T) {
 		path, err := filepath.Abs(path)
 		must(t, err)
 		t.Chdir(t.TempDir())
-		put := func(name, text string) {
-			must(t, os.MkdirAll(filepath.Dir(name), 0o777))
-			write(t, name, text+"\n")
-		}
+		put := func(name, text string) { lay(t, name, []byte(text+"\n"), 0o666) }
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) (text string) {
 			name := func() string { return d.CmdArgs[0].Key }
 			switch d.Cmd {
@@ -61,8 +57,7 @@ func TestConversations(t *testing.T) {
 	})
 }
 
-// changing matches what differs from run to run, or with what processors say to
-// each other before and after one.
+// changing matches what differs from run to run, or with what processors say to each other before and after one.
 var changing = regexp.MustCompile(`(?m)(^time {7} *|^  "(?:\w*seconds|plan_hash|control_bytes)": |^traffic .* and ).*$`)
 
 // converse runs a command line and returns all that comes back.

@@ -272,8 +272,7 @@ func TestDecodeSurvivors(t *testing.T) {
 	wants(t, refused(t, exit.Usage, coded, t.TempDir()), "no packets")
 }
 
-// TestDecodeNames encodes inputs whose names cannot be those of the files of one
-// directory.
+// TestDecodeNames encodes inputs whose names cannot be those of the files of one directory.
 func TestDecodeNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 255)
@@ -341,8 +340,7 @@ func TestDecodeWrong(t *testing.T) {
 
 var cauchyPoints = []manifest.PointList{{Name: "x", Values: []string{"0", "1", "2"}}, {Name: "y", Values: []string{"3", "4", "5"}}}
 
-// TestDecodeManifest decodes with manifests that cannot be right: the message
-// names the key.
+// TestDecodeManifest decodes with manifests that cannot be right: the message names the key.
 func TestDecodeManifest(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(m *manifest.Manifest){

@@ -54,8 +54,7 @@ func (r result) is(t *testing.T, code int, texts ...string) string {
 	return r.stdout + r.stderr
 }
 
-// writePackets writes a file of random bytes for each size and returns their
-// directory and contents.
+// writePackets writes a file of random bytes for each size and returns their directory and contents.
 func writePackets(t *testing.T, sizes ...int) (string, [][]byte) {
 	t.Helper()
 	dir := t.TempDir()

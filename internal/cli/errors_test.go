@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -77,8 +76,7 @@ func TestBadInput(t *testing.T) {
 		"odd": "abc", "symbols": "\x01\x00\x02\x01\xff\xff", // 1, 258, 65535
 		"points": "5 6\n5\n", ".volley-x": "",
 	} {
-		must(t, os.MkdirAll(filepath.Dir(name), 0o777))
-		write(t, name, text)
+		lay(t, name, []byte(text), 0o666)
 	}
 	must(t, os.Mkdir("empty", 0o777))
 	for _, c := range badInput {

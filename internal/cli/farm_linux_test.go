@@ -172,10 +172,8 @@ func copyFile(t *testing.T, from, to string, mode os.FileMode) {
 func kill(t *testing.T, pid int) {
 	t.Helper()
 	p, err := os.FindProcess(pid)
-	if err == nil {
-		err = p.Kill()
-	}
 	must(t, err)
+	must(t, p.Kill())
 }
 
 func parentOf(t *testing.T, pid int) (parent int) {

@@ -73,8 +73,7 @@ func (g *pairGroup) check(t *testing.T, when string) {
 	}
 }
 
-// checkLeft fails where a run that was interrupted has left something at a node after another
-// one that was not.
+// checkLeft fails where a run that was interrupted has left something at a node after another one that was not.
 func checkLeft(t *testing.T, when, dir string) {
 	t.Helper()
 	names := slices.DeleteFunc(listDir(t, filepath.Join(dir, ".volley")), func(name string) bool {

@@ -30,9 +30,7 @@ func writeNodes(t *testing.T, k, size int) []string {
 		for i, name := range []string{"ckpt", "sub/b", "sub/c", "empty"} {
 			content := make([]byte, max(0, size-i*size/3-n*7))
 			rng.Read(content)
-			path := filepath.Join(dir, name)
-			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-			must(t, os.WriteFile(path, content, 0o644))
+			lay(t, filepath.Join(dir, name), content, 0o644)
 		}
 	}
 	return dirs

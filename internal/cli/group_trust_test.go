@@ -19,8 +19,7 @@ import (
 	"volley/internal/exit"
 )
 
-// outside makes a directory that belongs to no node, and returns a check that nothing in it
-// has changed.
+// outside makes a directory that belongs to no node, and returns a check that nothing in it has changed.
 func (m *misused) outside() (dir string, same func()) {
 	m.Helper()
 	dir = m.TempDir()
@@ -384,8 +383,7 @@ func TestGroupMountedTwice(t *testing.T) {
 	}
 }
 
-// TestGroupDeep has directories in directories without an end: protect names them, and the other verbs
-// do their work.
+// TestGroupDeep has directories in directories without an end: protect names them, and the other verbs do their work.
 func TestGroupDeep(t *testing.T) {
 	t.Parallel()
 	m := misuse(t, 4, 20_000)

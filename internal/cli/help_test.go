@@ -94,8 +94,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// checkWidth checks that a help text fits a terminal, and that its first line is one of
-// purpose.
+// checkWidth checks that a help text fits a terminal, and that its first line is one of purpose.
 func checkWidth(t *testing.T, name, help string) {
 	t.Helper()
 	for line := range strings.Lines(help) {

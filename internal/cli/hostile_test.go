@@ -241,9 +241,8 @@ func (h *hostile) change(node any) bool {
 	}
 }
 
-// TestHostile damages directories of coded files in all ways there are, as somebody would who
-// may write there, and decodes them: that ends, in little memory, with all inputs or none,
-// and nothing else is touched.
+// TestHostile damages directories of coded files in all ways there are, as somebody would who may write there, and
+// decodes them: that ends, in little memory, with all inputs or none, and nothing else is touched.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

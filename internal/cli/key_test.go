@@ -43,10 +43,9 @@ func (m *misused) madeUp() (evil []string) {
 	return evil
 }
 
-// TestForged gives one node of four what it would have in a group of other files, with setuid
-// ones among them, and runs all verbs. Without a key they stop, or go by the others; with one they
-// go by the others. No file at another node is other than it was, none of the others' parity goes,
-// and with an empty directory in its place everything comes back.
+// TestForged gives one node of four what it would have in a group of other files, with setuid ones among them, and runs
+// all verbs. Without a key they stop, or go by the others; with one they go by the others. No file at another node is
+// other than it was, none of the others' parity goes, and with an empty directory in its place everything comes back.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	const huge = 1<<53 - 1
@@ -114,8 +113,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestHugeNames makes names of generations without end at one node: the group is protected again
-// and again.
+// TestHugeNames makes names of generations without end at one node: the group is protected again and again.
 func TestHugeNames(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 3, 1000)

@@ -54,12 +54,9 @@ func TestMemory(t *testing.T) {
 	}
 	measure := func(args ...string) {
 		status := filepath.Join(t.TempDir(), "status")
-		codes, text := newRankProcesses(t, nodes, func(rank int, c *exec.Cmd) {
+		newRankProcesses(t, nodes, func(rank int, c *exec.Cmd) {
 			c.Env = append(c.Env, fmt.Sprint(statusFile, "=", status, rank))
-		}, append(args, filepath.Join(base, "n{RANK}"))...).do()
-		if !allAre(codes, exit.OK) {
-			t.Fatalf("%s: %v: %s", args, codes, text)
-		}
+		}, append(args, filepath.Join(base, "n{RANK}"))...).alike().is(t, exit.OK)
 		for n := range nodes {
 			kept := fmt.Sprint(status, n)
 			extra := statusBytes(t, kept, "VmHWM") - statusBytes(t, kept, "RssFile") - statusBytes(t, kept, "RssShmem")

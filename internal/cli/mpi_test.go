@@ -31,8 +31,7 @@ type job struct {
 	mark string // in the environment of every process of it
 }
 
-// newJob returns a job of n processes, each with the arguments, and more such groups
-// after ":".
+// newJob returns a job of n processes, each with the arguments, and more such groups after ":".
 func newJob(t *testing.T, n int, args ...string) *job {
 	t.Helper()
 	path, err := os.Executable()

@@ -30,8 +30,7 @@ func checkPrinted(t *testing.T, args []string, text string) {
 	}
 }
 
-// TestEvilNames runs all verbs on files and directories with such names, where they succeed and
-// where they fail.
+// TestEvilNames runs all verbs on files and directories with such names, where they succeed and where they fail.
 func TestEvilNames(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), evil)
@@ -114,8 +113,7 @@ func TestEvilNames(t *testing.T) {
 // raw matches calls that print as they are what may be names of others.
 var raw = regexp.MustCompile(`\b(fmt\.F?[Pp]rint\w*|io\.WriteString)\(.*`)
 
-// TestPrinted keeps the command line from writing but by package printable. The
-// texts of help are the program's.
+// TestPrinted keeps the command line from writing but by package printable. The texts of help are the program's.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*/*.go")

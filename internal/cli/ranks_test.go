@@ -122,6 +122,16 @@ func (x *rankRun) wait() (codes []int, text string) {
 	return codes, text
 }
 
+// alike runs the ranks, and fails the test unless they end alike.
+func (x *rankRun) alike() result {
+	x.t.Helper()
+	codes, text := x.do()
+	if !allAre(codes, codes[0]) {
+		x.t.Errorf("exit codes %v: %s", codes, text)
+	}
+	return result{codes[0], text, text}
+}
+
 func allAre(codes []int, code int) bool {
 	return !slices.ContainsFunc(codes, func(c int) bool { return c != code })
 }
@@ -141,17 +151,14 @@ func overTCP(t *testing.T, n int, args ...string) (code int, text string) {
 		}
 		lists[len(lists)-1] = append(lists[len(lists)-1], arg)
 	}
-	codes, text := newRanks(t, n+len(lists)-1, func(r int, c *exec.Cmd) {
+	r := newRanks(t, n+len(lists)-1, func(r int, c *exec.Cmd) {
 		if r >= n {
 			own := lists[r-n+1]
 			c.Args = slices.Concat(c.Args[:len(c.Args)-len(lists[0])+1], own[1:])
 			c.Args[1] = own[0]
 		}
-	}, lists[0]...).do()
-	if !allAre(codes, codes[0]) {
-		return -1, fmt.Sprintf("exit codes %v: %s", codes, text)
-	}
-	return codes[0], text
+	}, lists[0]...).alike()
+	return r.code, r.stdout
 }
 
 // each returns the arguments with which each process has a directory of its own.
@@ -168,11 +175,8 @@ func each(dirs []string, args ...string) (list []string) {
 // lay writes a file, and makes the folders in which it lies.
 func lay(t *testing.T, path string, text []byte, mode os.FileMode) {
 	t.Helper()
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = os.WriteFile(path, text, mode)
-	}
-	must(t, err)
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, text, mode))
 }
 
 // writeNumbered writes n packets of about size bytes and returns the pattern of their names.

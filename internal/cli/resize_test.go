@@ -51,7 +51,7 @@ func TestResize(t *testing.T) {
 	resize(exit.Usage, " --remove "+dirs[0], dirs[0]+" is missing what was protected: recover it first; --force gives it up")
 	resize(exit.Usage, " --remove "+dirs[1], dirs[0]+" is missing, with what was protected: recover it first, or remove the node")
 	expect(t, exit.OK, "recover"+by, nil)
-	resize(exit.OK, " --json --add "+dirs[5]+" --remove "+dirs[0]+" --remove "+dirs[2], `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
+	resize(exit.OK, " --json --add "+dirs[5]+" --remove "+dirs[0]+" --remove 2", `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
 	if got, want := membersIn(t, file), []string{dirs[1], dirs[3], dirs[4], dirs[5]}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -82,8 +82,7 @@ func TestStandard(t *testing.T) {
 	csv = csv[strings.IndexByte(csv, '\n')+1:] // without points, which a file has not
 	packets := filepath.Join(dir, "in")
 	for _, name := range []string{"a", "b", "c", "d"} {
-		must(t, os.MkdirAll(packets, 0o777))
-		must(t, os.WriteFile(filepath.Join(packets, name), []byte("packet "+name), 0o666))
+		lay(t, filepath.Join(packets, name), []byte("packet "+name), 0o666)
 	}
 	for _, c := range []struct {
 		stdin, args string

@@ -13,8 +13,7 @@ import (
 	"volley/matrix/matrices"
 )
 
-// TestMatrixIsThatOfEncode encodes with the printed matrix, which is printed again, and with the flags
-// that printed it.
+// TestMatrixIsThatOfEncode encodes with the printed matrix, which is printed again, and with the flags that printed it.
 func TestMatrixIsThatOfEncode(t *testing.T) {
 	t.Parallel()
 	in, _ := writePackets(t, 100, 200, 300, 400, 50, 60)
