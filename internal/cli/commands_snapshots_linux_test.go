@@ -127,9 +127,7 @@ func (c *snapshotCase) test(t *testing.T) {
 	want := dataOf(t, now)
 	removeAll(t, c.dir(1))
 	c.run(t, exit.OK, "", "recover")
-	if got := dataOf(t, c.dir(1)); got != want {
-		t.Errorf("recovered %q, want %q", got, want)
-	}
+	equal(t, dataOf(t, c.dir(1)), want)
 	c.run(t, exit.Failed, "is no symbolic link: move it away", "protect")
 	removeAll(t, c.dir(1))
 	c.run(t, exit.OK, "", "protect")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -113,9 +112,7 @@ func TestForcedCommand(t *testing.T) {
 			t.Errorf("%s: %+v: want %q", line, r, want)
 		}
 	}
-	if got := dataOf(t, others); got != before {
-		t.Errorf("%q, want %q", got, before)
-	}
+	equal(t, dataOf(t, others), before)
 	permit("--only /data --allow-commands")
 	r := f.run("volley protect --group group.yaml")
 	if _, err := os.Stat(f.path("a", "data/pre")); r.code != exit.OK || err != nil {
@@ -147,9 +144,7 @@ func TestConfinedStandIn(t *testing.T) {
 	}
 	f.run(line("status")...).is(t, exit.Wrong, "unreachable  dead:", "no more nodes may be lost now")
 	f.must(t, line("recover", "--to", "host0:"+out)...)
-	if got, want := filesOf(t, filepath.Join(out, "node.2")), filesOf(t, dirs[2]); !maps.Equal(got, want) {
-		t.Errorf("copied out %s, want %s", got, want)
-	}
+	equal(t, filesOf(t, filepath.Join(out, "node.2")), filesOf(t, dirs[2]))
 	if r := f.run(line("recover", "--to", "host0:"+base)...); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
 		t.Errorf("%+v", r)
 	}

@@ -302,9 +302,7 @@ func TestDecodeOutput(t *testing.T) {
 		write(t, filepath.Join(back, name), "old")
 	}
 	wants(t, mustRun(t, "decode", "--force", "-o", back, coded), "\n3 inputs in "+back+"\n")
-	if got := strings.Join(listDir(t, back), " "); got != "packet.00 packet.01 packet.02 theirs" {
-		t.Errorf("with --force: %s", got)
-	}
+	equal(t, strings.Join(listDir(t, back), " "), "packet.00 packet.01 packet.02 theirs")
 	remove(t, back, "theirs")
 	checkDecoded(t, back, packets)
 

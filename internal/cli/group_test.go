@@ -123,9 +123,7 @@ func TestGroup(t *testing.T) {
 	must(t, os.Mkdir(dirs[2], 0o755)) // as the dry run has made none
 	expect(t, exit.Usage, "protect --tolerate 2", dirs, dirs[2]+" is missing what was protected: recover it first")
 	expect(t, exit.OK, "recover", dirs)
-	if after := dataOf(t, dirs[2]); after != before {
-		t.Errorf("recovered\n%s\nof\n%s", after, before)
-	}
+	equal(t, dataOf(t, dirs[2]), before)
 
 	// What a disk has lost stays protected. What gets other content and its old time is protected, and named.
 	path := filepath.Join(dirs[3], "sub", "b")

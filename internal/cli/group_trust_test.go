@@ -29,9 +29,7 @@ func (m *misused) outside() (dir string, same func()) {
 	before := dataOf(m.T, dir)
 	return dir, func() {
 		m.Helper()
-		if now := dataOf(m.T, dir); now != before {
-			m.Fatalf("outside the nodes is\n%s\nand was\n%s", now, before)
-		}
+		equal(m.T, dataOf(m.T, dir), before)
 	}
 }
 
@@ -158,12 +156,8 @@ func TestGroupMetadata(t *testing.T) {
 	before, data := metaOf(t, dir), dataOf(t, dir)
 	again := func(what string) {
 		t.Helper()
-		if now := dataOf(t, dir); now != data {
-			t.Fatalf("%s:\n%s\nwant\n%s", what, now, data)
-		}
-		if now := metaOf(t, dir); now != before {
-			t.Fatalf("%s:\n%s\nwant\n%s", what, now, before)
-		}
+		equal(t, dataOf(t, dir), data)
+		equal(t, metaOf(t, dir), before)
 		if m.volley(exit.OK, []string{"verify"}); t.Failed() {
 			t.FailNow()
 		}
@@ -299,9 +293,7 @@ func TestGroupDefaultACL(t *testing.T) {
 	for _, dir := range []string{"", "sub", ".volley"} {
 		m.must(unix.Removexattr(filepath.Join(m.dirs[1], dir), "system.posix_acl_default"))
 	}
-	if now := metaOf(t, m.dirs[1]); now != before {
-		t.Fatalf("%s\nwant\n%s", now, before)
-	}
+	equal(t, metaOf(t, m.dirs[1]), before)
 }
 
 // TestGroupMovedIntoMeta has the user of a node move a directory in which others have files to names in

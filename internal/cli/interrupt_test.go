@@ -41,9 +41,7 @@ func TestBusy(t *testing.T) {
 		}
 		wants(t, r.stderr, coded+" is busy: volley encode has used it since ", fmt.Sprintf("(process %d on ", os.Getpid()), fmt.Sprintf(", or end it: kill %d on ", os.Getpid()))
 	}
-	if now := strings.Join(listDir(t, coded), " "); now != before {
-		t.Errorf("then there are %s, before %s", now, before)
-	}
+	equal(t, strings.Join(listDir(t, coded), " "), before)
 	unlock(true)
 	dir.Close()
 	mustRun(t, "decode", "--force", coded, "-o", coded) // its own lock is not in its way

@@ -223,9 +223,7 @@ func TestLaunch(t *testing.T) {
 		if text := f.must(t, again...); !strings.Contains(text, "recovered node 2: 4 files, ") || !strings.Contains(text, "  host1:"+dirs[2]) {
 			t.Fatal(text)
 		}
-		if got := dataOfAll(t, dirs); !slices.Equal(got, want) {
-			t.Fatalf("recovered\n%s\nwant\n%s", got, want)
-		}
+		equal(t, dataOfAll(t, dirs), want)
 		again[0] = "verify"
 		if r := f.run(again...); r.code != exit.OK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
 			t.Fatalf("%+v", r)
@@ -272,13 +270,9 @@ func TestLaunchMissing(t *testing.T) {
 	for _, host := range []string{"", "host5:"} {
 		out := filepath.Join(t.TempDir(), "out")
 		run([]string{"recover", "--to", host + out}, exit.OK, "")
-		if got := filesOf(t, filepath.Join(out, "node.1")); !maps.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
+		equal(t, filesOf(t, filepath.Join(out, "node.1")), want)
 	}
-	if after := dataOfAll(t, dirs); !slices.Equal(after, before) {
-		t.Errorf("%s, and was %s", after, before)
-	}
+	equal(t, dataOfAll(t, dirs), before)
 	run([]string{"resize", "--remove", "dead:" + dirs[1]}, exit.Usage, "--force gives it up")
 	run([]string{"resize", "--force", "--remove", "dead:" + dirs[1]}, exit.OK, "") // the way that protect has named
 	f.must(t, f.of("verify", dirs[0], dirs[2], dirs[3])...)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -235,9 +234,7 @@ func testFiles(t *testing.T, run several) {
 			if code != exit.OK || strings.Count(text, "verified by") != 1 {
 				t.Fatalf("exit code %d: %s", code, text)
 			}
-			if got := filesOf(t, back); !maps.Equal(got, want) {
-				t.Errorf("files %v, want %v", got, want)
-			}
+			equal(t, filesOf(t, back), want)
 		})
 	}
 }
@@ -263,9 +260,7 @@ func (c *filesRun) encode(t *testing.T, run several, pattern string) string {
 		args = slices.Delete(args, i, i+2)
 	}
 	mustRun(t, slices.Concat([]string{"encode", "-o", alone}, k, args, []string{pattern})...)
-	if got, want := filesOf(t, together), filesOf(t, alone); !maps.Equal(got, want) {
-		t.Errorf("files %v, want %v", got, want)
-	}
+	equal(t, filesOf(t, together), filesOf(t, alone))
 	return together
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,9 +39,7 @@ func TestResize(t *testing.T) {
 	t.Chdir(filepath.Dir(dirs[4]))
 	resize(exit.OK, " --tolerate 2 --add "+filepath.Base(dirs[4]), "added      "+dirs[4], "5 nodes, any 2 may be lost", "protected, generation 2")
 	t.Chdir(t.TempDir())
-	if got := membersIn(t, file); !slices.Equal(got, dirs[:5]) {
-		t.Errorf("%q", got)
-	}
+	equal(t, membersIn(t, file), dirs[:5])
 	wants(t, string(readFile(t, file)), "# disks of the rack", "tolerate: 2")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
@@ -52,9 +49,7 @@ func TestResize(t *testing.T) {
 	resize(exit.Usage, " --remove "+dirs[1], dirs[0]+" is missing, with what was protected: recover it first, or remove the node")
 	expect(t, exit.OK, "recover"+by, nil)
 	resize(exit.OK, " --json --add "+dirs[5]+" --remove "+dirs[0]+" --remove 2", `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
-	if got, want := membersIn(t, file), []string{dirs[1], dirs[3], dirs[4], dirs[5]}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	equal(t, membersIn(t, file), []string{dirs[1], dirs[3], dirs[4], dirs[5]})
 	bare(t, dirs[0], dirs[2])
 	removeAll(t, dirs[3], dirs[4])
 	expect(t, exit.OK, "recover"+by, nil)
@@ -91,9 +86,7 @@ func TestResizeRemoved(t *testing.T) {
 	for range 2 {
 		rewrite(t, file, old)
 		expect(t, exit.OK, "resize --force --remove 0 --remove 1 --json"+by, nil, `"removed"`, dirs[0], `"lost"`, dirs[1])
-		if got := membersIn(t, file); !slices.Equal(got, dirs[2:]) {
-			t.Fatalf("%s", got)
-		}
+		equal(t, membersIn(t, file), dirs[2:])
 		expect(t, exit.OK, "verify"+by, nil)
 	}
 	removeAll(t, dirs[2])

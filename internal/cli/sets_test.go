@@ -44,9 +44,7 @@ func contents(t *testing.T, dirs []string) []string {
 // have fails the test unless directories hold that.
 func have(t *testing.T, dirs, want []string) {
 	t.Helper()
-	if got := contents(t, dirs); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	equal(t, contents(t, dirs), want)
 }
 
 // bare fails the test where directories have something of Volley's.
@@ -93,9 +91,7 @@ func TestSets(t *testing.T) {
 		t.Error(text)
 	}
 	expect(t, exit.OK, "recover"+size, dirs)
-	if got := dataOf(t, dirs[7]); got != was {
-		t.Errorf("%s is %s, was %s", dirs[7], got, was)
-	}
+	equal(t, dataOf(t, dirs[7]), was)
 	removeAll(t, dirs[2], dirs[3], dirs[7])
 	base := t.TempDir()
 	dirs = []string{first[9], first[8], first[6], first[5], first[4], first[1], first[0], filepath.Join(base, "0"), filepath.Join(base, "1"), filepath.Join(base, "2")}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -77,9 +76,7 @@ func TestSnapshots(t *testing.T) {
 				t.Error(text)
 			}
 			do(exit.OK, "recover --step latest --json", `"step": 11,`, "step-12 is passed over")
-			if got := dataOfAll(t, steps); !slices.Equal(got, want) {
-				t.Fatalf("%q: want %q", got, want)
-			}
+			equal(t, dataOfAll(t, steps), want)
 			for _, verb := range []string{"verify --step latest", "verify --step 11", "status --step latest", "status --step 11"} {
 				do(exit.OK, verb, "step-11")
 			}
