@@ -282,26 +282,6 @@ func TestFailedCommit(t *testing.T) {
 	}
 }
 
-// TestFilesThere writes files without a manifest where one is already, and something of another user.
-func TestFilesThere(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir()
-	put(t, "old", path, "a")
-	put(t, "theirs", path, "theirs")
-	names := []string{"a", strings.Repeat("b", disk.LongestName)}
-	if _, err := open(disk.OS, path, names, false); !errors.Is(err, ErrFileExists) || !strings.HasPrefix(err.Error(), filepath.Join(path, "a")) {
-		t.Errorf("%v, want an ErrFileExists that names a", err)
-	}
-	d, err := open(disk.OS, path, names, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Discard()
-	if got := listing(t, path); got != "a theirs" {
-		t.Errorf("%s", got)
-	}
-}
-
 func TestValidName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
@@ -333,25 +313,6 @@ func TestCreateErrors(t *testing.T) {
 	}
 	if got := listing(t, root); got != before {
 		t.Errorf("then there are %s, before %s", got, before)
-	}
-}
-
-func TestFileWritesInOrder(t *testing.T) {
-	t.Parallel()
-	d := mustCreate(t, t.TempDir(), false)
-	defer d.Discard()
-	f, err := d.Create("coded.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, offset := range []int64{1, -1, 0, 0, 3, 2} {
-		_, err := f.WriteAt([]byte("ab"), offset)
-		if size, _ := f.Sum(); err != nil && offset == size {
-			t.Errorf("write at %d: %v", offset, err)
-		}
-	}
-	if size, _ := f.Sum(); size != 4 {
-		t.Errorf("%d bytes, want those written at 0 and 2", size)
 	}
 }
 

@@ -1,9 +1,7 @@
 package disktest
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -216,79 +214,5 @@ func TestDiskPowerCutModes(t *testing.T) {
 		if err != nil || i.Mode() != mode || name != "/d" && !i.ModTime().Equal(at) {
 			t.Errorf("%s: %v, %v, %v", name, i.Mode(), i.ModTime(), err)
 		}
-	}
-}
-
-// TestDiskUserLasts checks that what the user does lasts, and what it needs.
-func TestDiskUserLasts(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d", 0o755)
-	m.WriteFile("/d/x", []byte("X"), 0o644)
-	d := open(t, m.Process(), "/d")
-	must(t, d.Mkdir("new", 0o750), d.Rename("x", "new/x"))
-	m.AppendFile("/d/new/x", []byte("Y"))
-	m.MkdirAll("/d/e/f", 0o700)
-	m.Symlink("../new", "/d/e/link")
-	m.WriteFile("/d/e/link/z", []byte("Z"), 0o755|fs.ModeSetuid)
-	m.Link("/d/new/z", "/d/e/f/z")
-	m.Overwrite("/d/e/f/z", 2, []byte("!"), true)
-	m.CopyTree("/d/e", "/d/copy")
-	m.Rename("/d/copy", "/d/c")
-	m.WriteFile("/d/c/gone", nil, 0o600)
-	m.Chmod("/d/c/gone", 0o400)
-	m.Remove("/d/c/gone")
-	m.MkdirAll("/d/h/i", 0o700)
-	m.RemoveAll("/d/h")
-	before := m.Tree("/")
-	m.PowerCut(nil)
-	if after := m.Tree("/"); after != before {
-		t.Errorf("%s\nwas %s", after, before)
-	}
-	if got, want := tree(m, "/d"), "c c/f c/f/z=Z\x00! c/link e e/f e/f/z=Z\x00! e/link new new/x=XY new/z=Z\x00!"; got != want {
-		t.Errorf("%q", got)
-	}
-	a, err := m.Lstat("/d/e/f/z")
-	must(t, err)
-	b, err := m.Lstat("/d/c/f/z")
-	must(t, err)
-	if a.Mode() != b.Mode() || !a.ModTime().Equal(b.ModTime()) {
-		t.Errorf("the copy: %v %v, of %v %v", b.Mode(), b.ModTime(), a.Mode(), a.ModTime())
-	}
-	if text := m.Tree("/d", "c", "e"); !strings.Contains(text, "new/z u") || strings.Contains(text, "link") {
-		t.Error(text)
-	}
-}
-
-// TestDiskAppend checks that clones and what was made last share no bytes that change.
-func TestDiskAppend(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	d := open(t, m.Process(), "/")
-	f, err := d.OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
-	must(t, err, d.SyncDir("."))
-	for range 5 {
-		_, err := f.Write([]byte("0123456789"))
-		must(t, err, f.Sync())
-		_, err = f.Write([]byte("tail"))
-		must(t, err)
-		want, err := m.ReadFile("/f")
-		must(t, err)
-		c := m.Clone()
-		cut := m.Clone()
-		cut.PowerCut(nil)
-		cut.AppendFile("/f", []byte("XXXX"))
-		c.AppendFile("/f", []byte("YYYYYYYY"))
-		c.Overwrite("/f", 0, []byte("Z"), false)
-		if got, err := m.ReadFile("/f"); err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%q, want %q", got, want)
-		}
-		if got, _ := cut.ReadFile("/f"); string(got) != string(want[:len(want)-4])+"XXXX" {
-			t.Fatalf("%q", got)
-		}
-		must(t, f.Truncate(int64(len(want)-4)))
-	}
-	if _, err := f.ReadAt(make([]byte, 60), 0); err != io.EOF {
-		t.Error(err)
 	}
 }

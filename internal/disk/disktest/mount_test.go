@@ -189,60 +189,6 @@ func TestMountCase(t *testing.T) {
 	}
 }
 
-// TestMountRoom fills a file system, and makes room again.
-func TestMountRoom(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/m", 0o755)
-	m.Mount("/m", Mount{Bytes: 3 * block})
-	p := m.Process()
-	d := open(t, p, "/m")
-	fill := func(name string, bytes int) (disk.File, int, error) {
-		f, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
-		must(t, err)
-		n, err := f.Write(make([]byte, bytes))
-		return f, n, err
-	}
-	f, n, err := fill("a", block+1)
-	must(t, is("two blocks", err, 0))
-	if n != block+1 {
-		t.Error(n)
-	}
-	_, n, err = fill("b", block+1)
-	must(t, is("two more", err, syscall.ENOSPC))
-	if n != block {
-		t.Errorf("%d bytes fit: want a block", n)
-	}
-	_, err = f.WriteAt(make([]byte, block), 0)
-	must(t, is("where it has been written", err, 0), is("a hole", f.Truncate(100*block), 0))
-	n, err = f.WriteAt([]byte("x"), 50*block)
-	must(t, is("in the hole", err, syscall.ENOSPC))
-	if info, err := d.Lstat("a"); err != nil || info.Size() != 100*block || n != 0 {
-		t.Errorf("%+v, %v, %d", info, err, n)
-	}
-	must(t, d.Remove("b")) // still open
-	_, _, err = fill("c", 1)
-	must(t, is("while what was removed is open", err, syscall.ENOSPC), f.Truncate(0))
-	_, _, err = fill("c", 1)
-	must(t, is("after another was cut", err, 0))
-	if _, _, err = fill("c", 3*block); !errors.Is(err, syscall.ENOSPC) {
-		t.Error(err)
-	}
-	p.Kill()
-	d = open(t, m.Process(), "/m")
-	_, n, err = fill("c", 3*block)
-	must(t, is("after the process has ended", err, 0))
-	if n != 3*block {
-		t.Error(n)
-	}
-	m.WriteFile("/m/user", make([]byte, 9*block), 0o644) // needs none
-	c := m.Clone()
-	c.PowerCut(nil)
-	d = open(t, c.Process(), "/m")
-	_, _, err = fill("c", 1)
-	must(t, is("the user's", err, syscall.ENOSPC))
-}
-
 // TestDeny has a path give errors until that is lifted.
 func TestDeny(t *testing.T) {
 	t.Parallel()
