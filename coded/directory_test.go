@@ -96,25 +96,6 @@ func put(t *testing.T, text string, path ...string) {
 	}
 }
 
-func TestDiscard(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	d := mustCreate(t, filepath.Join(root, "a", "b", "c")+"/", false)
-	write(t, d, 3, "x")
-	d.Discard()
-	if got := listing(t, root); got != "" {
-		t.Errorf("after Discard: %s, want nothing", got)
-	}
-
-	put(t, "theirs", root, "theirs")
-	d = mustCreate(t, root, false)
-	write(t, d, 3, "x")
-	d.Discard()
-	if got := listing(t, root); got != "theirs" {
-		t.Errorf("after Discard: %s, want theirs", got)
-	}
-}
-
 // TestReplace replaces a result by a smaller one.
 func TestReplace(t *testing.T) {
 	t.Parallel()
@@ -244,40 +225,6 @@ func TestSharedDirectory(t *testing.T) {
 			if on == disk.OS && err != nil || on != disk.OS && (err == nil || !strings.Contains(err.Error(), "ranks 0 and 1 have one directory, "+path)) {
 				t.Errorf("%s: rank %d: %v", name, r, err)
 			}
-		}
-	}
-}
-
-// TestFailedCommit lets commits fail half-way, of a result and of files: what has got its name stays, and nothing else.
-func TestFailedCommit(t *testing.T) {
-	t.Parallel()
-	for blocked, names := range map[string][]string{"coded.1": nil, "d": {"c", "d"}} {
-		path := filepath.Join(t.TempDir(), "out")
-		d, err := open(disk.OS, path, names, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m *manifest.Manifest
-		if names == nil {
-			m = write(t, d, 3, "x")
-		}
-		for _, name := range names {
-			if _, err := d.Create(name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.Mkdir(filepath.Join(path, blocked), 0o777); err != nil { // too late for another name
-			t.Fatal(err)
-		}
-		if err := d.Commit(m, 0o666); err == nil || !strings.Contains(err.Error(), blocked) {
-			t.Errorf("%v, want an error that names %s", err, blocked)
-		}
-		d.Discard()
-		if got := listing(t, path); got != blocked {
-			t.Errorf("left: %s, want the directory %s alone", got, blocked)
-		}
-		if _, err := open(disk.OS, path, []string{"x", blocked}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
-			t.Errorf("a directory in the way: %v", err)
 		}
 	}
 }

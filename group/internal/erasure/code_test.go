@@ -1,11 +1,9 @@
 package erasure
 
 import (
-	"slices"
 	"testing"
 
 	"volley/group/internal/content"
-	"volley/group/internal/store"
 )
 
 // TestRepairing checks how the relay that brings packets back is cut.
@@ -29,22 +27,5 @@ func TestRepairing(t *testing.T) {
 	r, beyond, err := c.Repairing(t.Context(), lost, map[content.Symbol]bool{{Node: 0, Parity: false, Index: 0}: true, {Node: 1, Parity: true, Index: 0}: true})
 	if err != nil || len(beyond)+len(r.Outputs[0])+len(r.Outputs[1]) != 2 || len(beyond) == 0 {
 		t.Errorf("%v beyond, %+v, %v", beyond, r, err)
-	}
-}
-
-// TestCodewords compares the codewords of a code with what symbols say of theirs.
-func TestCodewords(t *testing.T) {
-	t.Parallel()
-	for _, x := range [][2]int{{2, 1}, {5, 2}, {5, 4}, {7, 1}} {
-		m := &store.Manifest{Nodes: x[0], Tolerate: x[1]}
-		c, err := CodeOf(m)
-		must(t, err)
-		for codeword, w := range c.Words {
-			for _, s := range slices.Concat(w.Data, w.Parity) {
-				if got := s.Codeword(m); got != codeword {
-					t.Errorf("%v: %+v says codeword %d: want %d", x, s, got, codeword)
-				}
-			}
-		}
 	}
 }

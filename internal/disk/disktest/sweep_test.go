@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"volley/files"
@@ -196,5 +197,30 @@ func TestInterruptions(t *testing.T) {
 		if err := open(t, c.Process(), "/d").Mkdir("after", 0o755); err != nil {
 			t.Errorf("after %s: %v", name, err)
 		}
+	}
+}
+
+// TestPartly checks that of what is written where a run is interrupted any part may be there.
+func TestPartly(t *testing.T) {
+	t.Parallel()
+	got := map[string]bool{}
+	for seed := range uint64(100) {
+		for _, x := range []Interruption{Kill, {Name: "EIO", Strike: Failing(syscall.EIO)}} {
+			m := NewMachine()
+			p := m.Process()
+			x.Set(p, 2, rand.New(rand.NewPCG(seed, 1)))
+			d, err := p.Open("/")
+			must(t, err)
+			f, err := d.OpenFile("f", os.O_WRONLY|os.O_CREATE, 0o644)
+			must(t, err)
+			if _, err := f.Write([]byte("abc")); err == nil {
+				t.Errorf("%s: no error", x.Name)
+			}
+			text, _ := m.ReadFile("/f")
+			got[x.Name+" "+string(text)] = true
+		}
+	}
+	if len(got) != 8 {
+		t.Errorf("%v: want all beginnings", got)
 	}
 }
