@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"volley/files"
 	"volley/internal/disk"
@@ -121,24 +120,6 @@ func TestMountCannot(t *testing.T) {
 			if err := open(t, m.Process(), other).Symlink("x", "new"); err != nil {
 				t.Errorf("%s: at %s: %v", c.name, other, err)
 			}
-		}
-	}
-}
-
-// TestMountTimes checks the times of a file system that has whole seconds.
-func TestMountTimes(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.Remount("/", func(o *Mount) { o.Granularity = time.Second })
-	d := open(t, m.Process(), "/")
-	for _, want := range []time.Time{m.Now().Truncate(time.Second), time.Unix(7, 0)} {
-		if write(t, d, "x", "X", false); want.Unix() == 7 {
-			must(t, d.SetTime("x", time.Unix(7, 999_999_999)))
-		}
-		info, err := m.Lstat("/x")
-		must(t, err)
-		if !info.ModTime().Equal(want) || disk.Changed(info).Nanosecond() != 0 {
-			t.Errorf("%v, %v: want %v", info.ModTime(), disk.Changed(info), want)
 		}
 	}
 }
