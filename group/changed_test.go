@@ -175,19 +175,3 @@ func TestRotAtTheEnd(t *testing.T) {
 		}
 	}
 }
-
-// TestSameTick changes a file once more in the tick of the clock in which it was listed: the next run reads it.
-func TestSameTick(t *testing.T) {
-	t.Parallel()
-	w := many()
-	_, err := w.protectBy(once(w.Process(), "listxattr", "/n1", func() { w.AppendFile("/n1/f10", []byte("more")) }), ProtectOptions{})
-	must(t, err)
-	if _, x := w.record(t, 1); x.Entries[11].Path != "f10" || x.Entries[11].Changed != 0 || x.Entries[12].Changed == 0 {
-		t.Errorf("%+v", x.Entries[11:13])
-	}
-	w.Overwrite("/n1/f10", 5, []byte("new"), true)
-	if r, err := w.protectBy(w.Process(), ProtectOptions{}); err != nil || !slices.Equal(r.Doubtful, []string{"/n1/f10"}) {
-		t.Errorf("%+v, %v", r, err)
-	}
-	must(t, w.whole())
-}

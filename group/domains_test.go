@@ -1,7 +1,6 @@
 package group
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -65,32 +64,6 @@ func TestDomains(t *testing.T) {
 			t.Errorf("%s, and not strict: %v", x.what, err)
 		}
 		same(t, x.what, r.Notes, x.notes)
-	}
-}
-
-// TestResizeStrict adds a node on the disk of another one: the group is resized, and the error says where they are.
-func TestResizeStrict(t *testing.T) {
-	t.Parallel()
-	for _, strict := range []bool{false, true} {
-		w := newWorld(4, 1)
-		for _, dir := range w.dirs[:2] {
-			w.RemoveAll(dir)
-			w.MkdirAll(dir, 0o755)
-			w.Mount(dir, disktest.Mount{})
-			w.WriteFile(dir+"/file", []byte("text"), 0o644)
-		}
-		all := w.dirs
-		w.dirs = all[:3]
-		must(t, w.protect())
-		w.dirs = all
-		r, err := overRanks(w, w.Process(), func(ctx context.Context, g *Group) (*ResizeReport, error) {
-			return g.Resize(ctx, ResizeOptions{Add: all[3:], ProtectOptions: ProtectOptions{Strict: strict}})
-		})
-		crowded := new(StrictError)
-		if errors.As(err, &crowded) != strict || !strict && err != nil || r == nil || len(r.Added) != 1 {
-			t.Errorf("strict %v: %v, %+v", strict, err, r)
-		}
-		must(t, w.whole())
 	}
 }
 

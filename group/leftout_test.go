@@ -54,9 +54,11 @@ func TestRecoverLeavesOut(t *testing.T) {
 			if w.Exists("/n1/plain") {
 				t.Errorf("%s: node 1 was written to", x.name)
 			}
+			if err := w.protect(); !IsInputError(err) || !strings.Contains(err.Error(), "/n1") {
+				t.Errorf("%s: protect makes that final: %v", x.name, err)
+			}
 			r, err = w.recoverBy(w.Process(), RecoverOptions{})
-			must(t, err)
-			must(t, r.Incomplete())
+			must(t, err, r.Incomplete())
 			must(t, diff("the node left out", was[1], w.tree(1)))
 		}
 	}

@@ -86,34 +86,3 @@ func TestRecoverToPlaces(t *testing.T) {
 	w.WriteFile("/out/node.0/.volley/tmp-stage/0", []byte("half"), 0o600)
 	must(t, out("/out"), diff("the copy", was, w.Tree("/out/node.0", tree.MetaName)))
 }
-
-// TestGlance looks at groups of which files and nodes are missing.
-func TestGlance(t *testing.T) {
-	t.Parallel()
-	w := newWorld(4, 3)
-	if r, err := w.statusBy(w.Process()); err != nil || r.Protected {
-		t.Errorf("%+v, %v", r, err)
-	}
-	must(t, w.protect())
-	for _, x := range []struct {
-		do       func()
-		may      int
-		statuses []string
-	}{
-		{func() {}, 3, []string{Intact, Intact, Intact, Intact}},
-		{func() { w.Wait(1e9); w.Remove("/n1/sub/x") }, 2, []string{Intact, Changed, Intact, Intact}},
-		{func() { w.RemoveAll("/n3") }, 1, []string{Intact, Changed, Intact, Lost}},
-		{func() { w.Cut("/n2/"+parityPath(1), 1) }, 0, []string{Intact, Changed, Damaged, Lost}},
-	} {
-		x.do()
-		r, err := w.statusBy(w.Process())
-		must(t, err)
-		var is []string
-		for _, n := range r.Nodes {
-			is = append(is, n.Status)
-		}
-		if !slices.Equal(is, x.statuses) || r.MayLose != x.may || r.Intact != (x.may == 3) || r.Since.IsZero() {
-			t.Errorf("%+v: want %v, %d may be lost", r, x.statuses, x.may)
-		}
-	}
-}

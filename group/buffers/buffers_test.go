@@ -296,27 +296,6 @@ func TestBuffersDamaged(t *testing.T) {
 
 func second[A, B any](_ A, b B) B { return b }
 
-// TestBufferSizes tells a rank that has lost all what to allocate.
-func TestBufferSizes(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(4, 33))
-	j := protected(t, 4, buffers.Options{Tolerate: 1}, 100_000, rng)
-	must(t, errors.Join(j.run(func(ctx context.Context, tr transport.Transport, r int) error {
-		parity := j.parity[r]
-		if r == 2 {
-			parity = nil
-		}
-		sizes, n, err := buffers.Sizes(ctx, tr, parity, buffers.Options{})
-		if err != nil {
-			return err
-		}
-		if !slices.Equal(sizes, lengths(j.buffers[r])) || n != int64(len(j.parity[r])) {
-			return fmt.Errorf("rank %d: %v, %d", r, sizes, n)
-		}
-		return nil
-	})...))
-}
-
 // TestBuffersRefused gives ranks what does not go together. Nothing is written.
 func TestBuffersRefused(t *testing.T) {
 	t.Parallel()
