@@ -45,15 +45,7 @@ func newJob(k int, o buffers.Options, most int, rng *rand.Rand) *job {
 }
 
 func (j *job) clone() *job {
-	c := &job{options: slices.Clone(j.options)}
-	for r := range j.buffers {
-		var list [][]byte
-		for _, b := range j.buffers[r] {
-			list = append(list, bytes.Clone(b))
-		}
-		c.buffers, c.parity = append(c.buffers, list), append(c.parity, bytes.Clone(j.parity[r]))
-	}
-	return c
+	return &job{slices.Clone(j.options), copyOf(j.buffers), copyOf([][][]byte{j.parity})[0]}
 }
 
 // equal says how what ranks have differs.
@@ -322,17 +314,17 @@ func TestBuffersRefused(t *testing.T) {
 		{"fewer ranks", plain, func(j *job) { j.buffers, j.parity = j.buffers[:3], j.parity[:3] }, nil, "of 4 processes, and 3 are here", true},
 		{"one rank", plain, func(j *job) { j.buffers, j.parity = j.buffers[:1], j.parity[:1] }, nil, "need at least 2 processes", true},
 		{"nothing", plain, func(j *job) { j.parity = make([][]byte, 4) }, nil, "no process has parity", true},
-		{"no key", keyed, func(j *job) { withKey(j, nil) }, nil, "give the key", true},
-		{"another key", keyed, func(j *job) { withKey(j, other) }, nil, "give the key with which", true},
+		{"no key", keyed, func(j *job) { each(j, func(o *buffers.Options) { o.Key = nil }) }, nil, "give the key", true},
+		{"another key", keyed, func(j *job) { each(j, func(o *buffers.Options) { o.Key = other }) }, nil, "give the key with which", true},
 		{"two keys", keyed, func(j *job) { j.options[1].Key = other }, nil, "another key", true},
-		{"a key for what has none", plain, func(j *job) { withKey(j, key) }, nil, "protected without a key", true},
-		{"tolerating none", plain, func(j *job) { tolerate(j, 0) }, protectAll, "want 1 to 3", true},
-		{"tolerating all", plain, func(j *job) { tolerate(j, 4) }, protectAll, "want 1 to 3", true},
+		{"a key for what has none", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Key = key }) }, nil, "protected without a key", true},
+		{"tolerating none", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Tolerate = 0 }) }, protectAll, "want 1 to 3", true},
+		{"tolerating all", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Tolerate = 4 }) }, protectAll, "want 1 to 3", true},
 		{"ranks that disagree", plain, func(j *job) { j.options[2].Tolerate = 2 }, protectAll, "give all the same", true},
 		{"two digests", plain, func(j *job) { j.options[2].Digest = group.SHA256 }, protectAll, "give all the same", true},
-		{"no such digest", plain, func(j *job) { withDigest(j, "md5") }, protectAll, `digest "md5"`, true},
-		{"xxh3 with a key", keyed, func(j *job) { withDigest(j, group.XXH3) }, protectAll, "with a key take", true},
-		{"no room for any", plain, func(j *job) { tolerate(j, 4) }, (*job).size, "want 1 to 3", true},
+		{"no such digest", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Digest = "md5" }) }, protectAll, `digest "md5"`, true},
+		{"xxh3 with a key", keyed, func(j *job) { each(j, func(o *buffers.Options) { o.Digest = group.XXH3 }) }, protectAll, "with a key take", true},
+		{"no room for any", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Tolerate = 4 }) }, (*job).size, "want 1 to 3", true},
 	} {
 		j := c.of.clone()
 		c.change(j)
@@ -386,21 +378,9 @@ func TestBuffersRefused(t *testing.T) {
 
 func protectAll(j *job) []error { return j.protect() }
 
-func withKey(j *job, key []byte) {
+func each(j *job, set func(o *buffers.Options)) {
 	for r := range j.options {
-		j.options[r].Key = key
-	}
-}
-
-func tolerate(j *job, n int) {
-	for r := range j.options {
-		j.options[r].Tolerate = n
-	}
-}
-
-func withDigest(j *job, name string) {
-	for r := range j.options {
-		j.options[r].Digest = name
+		set(&j.options[r])
 	}
 }
 
