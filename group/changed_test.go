@@ -90,6 +90,7 @@ func TestReadsCells(t *testing.T) {
 			w.CopyTree("/n1/last", "/n1/copy")
 			w.Rename("/n1/copy", "/n1/last")
 		}, 12*block + 9*last, 3 * 2 * last, 4}, // their parity
+		{"another name", nil, func(w *world) { w.Rename("/n1/f04", "/n1/z") }, 3 * block, 2 * block, 0},
 		{"another cut", []string{"/n1/f04"}, func(w *world) { w.AppendFile("/n2/last", make([]byte, 600)) },
 			3*block + 15*last + 600, 4 * 3 * last, 6}, // the last row of the others, as it was cut
 	} {

@@ -22,10 +22,6 @@ func TestDomains(t *testing.T) {
 		crowded bool
 	}{
 		{"a first try", 3, 1, "", nil, []string{oneDisk}, true},
-		{"two on one disk", 4, 1, "", []int{0, 3}, []string{
-			"nodes 1 and 2 are on one disk (DISK): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 disk but this one"}, true},
-		{"two on one host", 4, 1, "abbc", []int{0, 1, 2, 3}, []string{
-			"nodes 1 and 2 are on one host (b): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"}, true},
 		{"three on one host, and two of them on one disk", 4, 2, "aaab", []int{0}, []string{
 			"nodes 0, 1 and 2 are on one host (a): losing it loses 3 nodes of R = 2. What may be lost: any 2 nodes, any 1 host but this one",
 			"nodes 1 and 2 are on one disk (DISK). What may be lost: any 2 nodes, any 1 disk"}, true},

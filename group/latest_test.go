@@ -165,26 +165,6 @@ func TestLatestAll(t *testing.T) {
 	}
 }
 
-// TestSnapshotsManifest damages what says that the newest snapshot is protected, at all nodes that are left.
-func TestSnapshotsManifest(t *testing.T) {
-	t.Parallel()
-	w := newRoots(t, 3, 1, 1, 2)
-	w.lose(1, 1)
-	for _, root := range []string{"/r0", "/r2"} {
-		w.WriteFile(root+"/step-2/.volley/generation.1/manifest.json", []byte(`{"format":"volley-gr`), 0o600)
-	}
-	_, err := w.latest(w.Process())
-	if !errors.As(err, new(*NotLostError)) || !strings.Contains(err.Error(), "/r0/step-2/.volley/generation.1/manifest.json: ") {
-		t.Errorf("%v", err)
-	}
-	w.save(3)
-	r, err := w.protectStep(w.Process(), 3, 1)
-	must(t, err)
-	if is := w.names(0); !slices.Equal(r.Removed, []int64{1}) || !slices.Equal(is, []string{"step-2", "step-3"}) || !strings.Contains(strings.Join(r.Notes, ""), "step-2 stays: ") {
-		t.Errorf("%d were removed, and there is %q: %q", r.Removed, is, r.Notes)
-	}
-}
-
 // TestSnapshotsMeanwhile has another process protect a snapshot, which may be protected already, at each call of a
 // recovery or a look. Whoever succeeds finds the snapshot in force: nothing sets it aside.
 func TestSnapshotsMeanwhile(t *testing.T) {

@@ -349,31 +349,6 @@ func TestBuffersRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	j := plain.clone() // a rank protects while the others recover
-	for r, err := range j.run(func(ctx context.Context, tr transport.Transport, r int) (err error) {
-		if r == 1 {
-			return buffers.Protect(ctx, tr, j.buffers[r], j.parity[r], j.options[r])
-		}
-		_, err = buffers.Recover(ctx, tr, j.buffers[r], false, j.parity[r], j.options[r])
-		return err
-	}) {
-		if err == nil || !strings.Contains(err.Error(), "rank 1 runs protect buffers, rank 0 runs recover buffers") {
-			t.Errorf("rank %d: %v", r, err)
-		}
-	}
-	for r := range j.parity { // the one that has begun to protect has no parity any more
-		if same := bytes.Equal(j.parity[r], plain.parity[r]); same != (r != 1) {
-			t.Errorf("rank %d: its parity is as before: %v", r, same)
-		}
-	}
-	for r, err := range second(j.recover()) {
-		if !group.IsInputError(err) || !strings.Contains(err.Error(), "the parity of rank 1 is not complete") {
-			t.Errorf("rank %d: %v", r, err)
-		}
-	}
-	j.parity[1] = make([]byte, len(j.parity[1])) // new memory
-	must(t, errors.Join(second(j.recover())...))
-	must(t, j.equal(plain))
 }
 
 func protectAll(j *job) []error { return j.protect() }
