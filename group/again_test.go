@@ -77,16 +77,3 @@ func TestResizeAgain(t *testing.T) {
 		}
 	}
 }
-
-// TestResizeForced gives up nothing that cannot be given up: a node that stays and has no directory.
-func TestResizeForced(t *testing.T) {
-	t.Parallel()
-	x := resizingCase{"", []string{"/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, nil}
-	w := x.world(t)
-	w.RemoveAll("/n1")
-	before := w.everything()
-	if _, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{Force: true}}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1 is missing, with what was protected: recover it first") {
-		t.Error(err)
-	}
-	must(t, diff("forced", before, w.everything()))
-}
