@@ -38,7 +38,7 @@ module: ## gives the module another path, in every import: make module NAME=host
 # internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. TestDifferential runs for long
 # what other tests of the root run, too.
 PROCESSES = ^Test(.*Crash|DecideHostile|Flips|Losses16|Model|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$
-GOROUTINES = ^Test(.*Interrupt.*|Cancelled|Busy|HangUp|Launch(Missing|Progress)|Sets(Lost|Domains)?|Progress(Ranks)?|Meter|Limits|Terminal|Metrics|Group(Errors)?)$$
+GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Launch(Missing|Progress)|Sets(Lost|Domains)?|Progress(Ranks)?|Meter|Limits|Terminal|Metrics|Group(Errors)?)$$
 race: ## the race detector, where goroutines meet
 	go test -race -skip '^TestDifferential$$' . ./executor/... ./transport/... ./coded ./collective ./internal/disk/... ./internal/faulty ./internal/delay
 	go test -race -p 3 -skip '$(PROCESSES)' ./engine ./group/... ./internal/sets ./internal/ssh ./internal/launch

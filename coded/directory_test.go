@@ -96,25 +96,6 @@ func put(t *testing.T, text string, path ...string) {
 	}
 }
 
-func TestDiscard(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	d := mustCreate(t, filepath.Join(root, "a", "b", "c")+"/", false)
-	write(t, d, 3, "x")
-	d.Discard()
-	if got := listing(t, root); got != "" {
-		t.Errorf("after Discard: %s, want nothing", got)
-	}
-
-	put(t, "theirs", root, "theirs")
-	d = mustCreate(t, root, false)
-	write(t, d, 3, "x")
-	d.Discard()
-	if got := listing(t, root); got != "theirs" {
-		t.Errorf("after Discard: %s, want theirs", got)
-	}
-}
-
 // TestReplace replaces a result by a smaller one.
 func TestReplace(t *testing.T) {
 	t.Parallel()
@@ -248,60 +229,6 @@ func TestSharedDirectory(t *testing.T) {
 	}
 }
 
-// TestFailedCommit lets commits fail half-way, of a result and of files: what has got its name stays, and nothing else.
-func TestFailedCommit(t *testing.T) {
-	t.Parallel()
-	for blocked, names := range map[string][]string{"coded.1": nil, "d": {"c", "d"}} {
-		path := filepath.Join(t.TempDir(), "out")
-		d, err := open(disk.OS, path, names, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m *manifest.Manifest
-		if names == nil {
-			m = write(t, d, 3, "x")
-		}
-		for _, name := range names {
-			if _, err := d.Create(name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.Mkdir(filepath.Join(path, blocked), 0o777); err != nil { // too late for another name
-			t.Fatal(err)
-		}
-		if err := d.Commit(m, 0o666); err == nil || !strings.Contains(err.Error(), blocked) {
-			t.Errorf("%v, want an error that names %s", err, blocked)
-		}
-		d.Discard()
-		if got := listing(t, path); got != blocked {
-			t.Errorf("left: %s, want the directory %s alone", got, blocked)
-		}
-		if _, err := open(disk.OS, path, []string{"x", blocked}, true); err == nil || !strings.Contains(err.Error(), "is a directory") {
-			t.Errorf("a directory in the way: %v", err)
-		}
-	}
-}
-
-// TestFilesThere writes files without a manifest where one is already, and something of another user.
-func TestFilesThere(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir()
-	put(t, "old", path, "a")
-	put(t, "theirs", path, "theirs")
-	names := []string{"a", strings.Repeat("b", disk.LongestName)}
-	if _, err := open(disk.OS, path, names, false); !errors.Is(err, ErrFileExists) || !strings.HasPrefix(err.Error(), filepath.Join(path, "a")) {
-		t.Errorf("%v, want an ErrFileExists that names a", err)
-	}
-	d, err := open(disk.OS, path, names, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Discard()
-	if got := listing(t, path); got != "a theirs" {
-		t.Errorf("%s", got)
-	}
-}
-
 func TestValidName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
@@ -333,25 +260,6 @@ func TestCreateErrors(t *testing.T) {
 	}
 	if got := listing(t, root); got != before {
 		t.Errorf("then there are %s, before %s", got, before)
-	}
-}
-
-func TestFileWritesInOrder(t *testing.T) {
-	t.Parallel()
-	d := mustCreate(t, t.TempDir(), false)
-	defer d.Discard()
-	f, err := d.Create("coded.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, offset := range []int64{1, -1, 0, 0, 3, 2} {
-		_, err := f.WriteAt([]byte("ab"), offset)
-		if size, _ := f.Sum(); err != nil && offset == size {
-			t.Errorf("write at %d: %v", offset, err)
-		}
-	}
-	if size, _ := f.Sum(); size != 4 {
-		t.Errorf("%d bytes, want those written at 0 and 2", size)
 	}
 }
 

@@ -11,10 +11,8 @@ import (
 
 	"volley"
 	"volley/coded/manifest"
-	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/disk"
-	"volley/matrix/matrices"
 	"volley/transport/local"
 )
 
@@ -30,29 +28,6 @@ func opened(t *testing.T) (*encodeJob, string) {
 		t.Fatal(err)
 	}
 	return j, in
-}
-
-// TestShrunkInput encodes a file that is cut before it is read.
-func TestShrunkInput(t *testing.T) {
-	t.Parallel()
-	for _, symbols := range []bool{false, true} {
-		in := t.TempDir()
-		for k, n := range []int{10, 20, 10} {
-			writeText(t, filepath.Join(in, fmt.Sprint("packet.", k)), strings.Repeat("x", n))
-		}
-		name, out := filepath.Join(in, "packet.1"), filepath.Join(t.TempDir(), "out")
-		_, err := Encode(t.Context(), local.New(1)[0], Encoding{
-			Options: Options{Dir: out, Encoder: func(field.Field, int64) ([]volley.Option, error) { return nil, os.Truncate(name, 5) }},
-			Field:   fieldtest.Parse(t, "2^8"), Matrix: matrices.Spec{Family: "cauchy"}, Files: []string{in}, Symbols: symbols,
-		})
-		changed := new(ChangedError)
-		if !errors.As(err, &changed) || changed.Name != name || changed.Change != "20 bytes at first and then 5" {
-			t.Errorf("%v", err)
-		}
-		if _, err := os.Lstat(out); err == nil {
-			t.Errorf("the directory is there, with %s in it", listing(t, out))
-		}
-	}
 }
 
 // TestChangedInput changes an input after it was opened, in every way, also when all of it has

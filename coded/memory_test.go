@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"volley"
-	"volley/algo"
 	"volley/field/fieldtest"
 	"volley/matrix"
 	"volley/matrix/matrices"
@@ -159,34 +158,6 @@ func TestDecodePacketsErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: rank %d: %v", want, rank, err)
 			}
-		}
-	}
-}
-
-// TestDecodeInOrder decodes where the options let a plan relabel its results: packets come back
-// by their own numbers all the same.
-func TestDecodeInOrder(t *testing.T) {
-	t.Parallel()
-	const k = 16
-	f := fieldtest.Parse(t, "257")
-	a, err := matrices.Spec{Family: "dft"}.Build(f, k, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inputs := map[int][]byte{}
-	for p := range k {
-		inputs[p] = []byte{byte(p), 0, byte(7 * p), 0}
-	}
-	all := encoded(t, a, inputs)
-	got, _, err := DecodePackets(t.Context(), local.New(1)[0], MemoryDecoding{
-		Matrix: a, Coded: all, Options: []volley.Option{volley.WithOrder(algo.AnyOrder)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for p := range k {
-		if !bytes.Equal(got[p], inputs[p]) {
-			t.Errorf("packet %d: %v, want %v", p, got[p], inputs[p])
 		}
 	}
 }

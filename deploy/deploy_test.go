@@ -40,12 +40,8 @@ func binary(t *testing.T) string {
 // open lets every user into a folder that the test has made, and through the one above it.
 func open(t *testing.T, dir string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, mode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Dir(dir), 0o755))
+	must(t, os.Chmod(dir, mode))
 }
 
 func secret() string {
@@ -57,17 +53,13 @@ func secret() string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
 func write(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), mode))
 }
 
 // nodes returns n folders that anybody may use, each with a file.
@@ -78,9 +70,7 @@ func nodes(t *testing.T, n int) []string {
 	var dirs []string
 	for i := range n {
 		dir := filepath.Join(root, fmt.Sprint(i))
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o777))
 		open(t, dir, 0o777)
 		write(t, filepath.Join(dir, "packet"), strings.Repeat(fmt.Sprintln("node", i), 10_000), 0o644)
 		dirs = append(dirs, dir)
@@ -136,5 +126,12 @@ func checkFlags(t *testing.T, bin, where string, args []string) {
 		if f := flag.FindStringSubmatch(arg); f != nil && !known[f[1]] {
 			t.Errorf("%s: volley %s has no --%s", where, args[0], f[1])
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -34,20 +34,14 @@ type cluster struct {
 func build(t *testing.T) *cluster {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("kubernetes")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS("kubernetes")))
 	write(t, filepath.Join(dir, "run.secret"), secret()+"\n", 0o600)
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &cluster{jobs: map[string]batch.JobSpec{}}
 	for _, r := range resources.Resources() {
 		text, err := r.AsYAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var namespace core.Namespace
 		var cron batch.CronJob
 		var job batch.Job
@@ -112,8 +106,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// pods returns the processes of a Job's pods, with nothing but its environment, on loopback; pod i has the
-// directory i.
+// pods returns the processes of a Job's pods, with nothing but its environment, on loopback; pod i has the directory i.
 func (c *cluster) pods(t *testing.T, bin, name string, dirs []string) []*exec.Cmd {
 	t.Helper()
 	meet := transporttest.Free(t)
@@ -158,9 +151,7 @@ func TestPods(t *testing.T) {
 		{"volley-encode", [3]int{0, 1, 2}, exitOK},
 	} {
 		if step.code == exitWhole {
-			if err := cmp.Or(os.Remove(filepath.Join(dirs[1], "packet")), os.RemoveAll(filepath.Join(dirs[1], ".volley"))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmp.Or(os.Remove(filepath.Join(dirs[1], "packet")), os.RemoveAll(filepath.Join(dirs[1], ".volley"))))
 		}
 		list := []string{dirs[step.order[0]], dirs[step.order[1]], dirs[step.order[2]]}
 		if codes, text := together(t, c.pods(t, bin, step.job, list)); len(codes) != 1 || codes[0] != step.code {

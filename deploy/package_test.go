@@ -56,21 +56,15 @@ func TestMan(t *testing.T) {
 // TestDockerfile reads the Dockerfile as BuildKit does, and does what it says without an engine.
 func TestDockerfile(t *testing.T) {
 	text, err := os.Open("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer text.Close()
 	parsed, err := parser.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(parsed.Warnings) > 0 {
 		t.Errorf("warnings: %v", parsed.Warnings)
 	}
 	stages, _, err := instructions.Parse(parsed.AST, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(stages) != 2 || stages[1].BaseName != "scratch" {
 		t.Fatalf("stages %v, want a build and an image from scratch", stages)
 	}
@@ -90,12 +84,8 @@ func TestDockerfile(t *testing.T) {
 					continue
 				}
 				to := filepath.Join(image, c.DestPath)
-				if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Link(built, to); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+				must(t, os.Link(built, to))
 			case *instructions.EntrypointCommand:
 				start = c.CmdLine
 			}
@@ -105,13 +95,9 @@ func TestDockerfile(t *testing.T) {
 		t.Skip("chroot needs root")
 	}
 	for _, dir := range []string{"a", "b", "c"} {
-		if err := os.MkdirAll(filepath.Join(image, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(image, dir), 0o755))
 	}
-	if err := os.WriteFile(filepath.Join(image, "a", "file"), bytes.Repeat([]byte("data"), 1000), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(image, "a", "file"), bytes.Repeat([]byte("data"), 1000), 0o644))
 	for _, verb := range []string{"version", "protect --tolerate 1 /a /b /c", "verify /a /b /c"} {
 		run := exec.Command("chroot", append(append([]string{image}, start...), strings.Fields(verb)...)...)
 		if out, err := run.CombinedOutput(); err != nil {

@@ -40,9 +40,7 @@ exec unshare --mount --uts nsenter --net=/run/netns/volleybench$k sh -ec '
 func newSlurm(t *testing.T) *slurmCluster {
 	t.Helper()
 	lab, err := filepath.Abs("../bench/network/lab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	base := t.TempDir()
 	open(t, base, 0o755)
 	c := &slurmCluster{base: base, bin: binary(t), local: filepath.Join(base, "local"), key: secret()}
@@ -65,9 +63,7 @@ func newSlurm(t *testing.T) *slurmCluster {
 		conf = append(conf, fmt.Sprintf("NodeName=node%d CPUs=2", k))
 	}
 	for _, dir := range dirs {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o755))
 	}
 	conf = append(conf, "PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=FORCE:16", "")
 	key := make([]byte, 128)
@@ -115,9 +111,7 @@ func (c *slurmCluster) daemon(t *testing.T, cmd *exec.Cmd) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	d := exec.Command(cmd.Path, cmd.Args[1:]...) // not limited
 	d.Stdout, d.Stderr = &out, &out
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Start())
 	t.Cleanup(func() {
 		d.Process.Kill()
 		d.Wait()
@@ -143,9 +137,7 @@ func (c *slurmCluster) data(k int) string { return c.at(k, "ckpt", "packet") }
 
 func (c *slurmCluster) fill(t *testing.T, k int, text string) {
 	t.Helper()
-	if err := os.MkdirAll(c.at(k, "ckpt"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(c.at(k, "ckpt"), 0o755))
 	write(t, c.data(k), strings.Repeat(fmt.Sprintln(text, k), 1_000_000), 0o644)
 }
 
@@ -153,9 +145,7 @@ func (c *slurmCluster) fill(t *testing.T, k int, text string) {
 func (c *slurmCluster) lose(t *testing.T, k int) string {
 	t.Helper()
 	was := read(t, c.data(k))
-	if err := os.RemoveAll(c.at(k, "ckpt")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(c.at(k, "ckpt")))
 	return was
 }
 
@@ -227,9 +217,7 @@ func TestSlurmCluster(t *testing.T) {
 	batch := func(script string, args ...string) {
 		t.Helper()
 		name, err := filepath.Abs("slurm/" + script)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		line := []string{"sbatch", "--wait", "-o", filepath.Join(c.base, script+".out"), "--nodes", "4", "-w", strings.Join(later, ","), name}
 		c.succeeds(t, c.on(t, 0, append(line, args...)...), "")
 	}

@@ -31,15 +31,11 @@ func settings(t *testing.T, path string) map[string]string {
 func checkMetrics(t *testing.T, path string, want map[string]float64) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, x := range families {
 		if x.GetHelp() == "" || x.GetType() != dto.MetricType_GAUGE || len(x.Metric) != 1 || x.Metric[0].Label[0].GetName() != "verb" {
 			t.Errorf("%s: %s: %v", path, name, x)
@@ -105,9 +101,7 @@ func TestSystemd(t *testing.T) {
 	run("volley-verify.service", exitOK)
 	checkMetrics(t, filepath.Join(dir, "protect.prom"), map[string]float64{"success": 1, "nodes": 3, "generation": 1})
 	checkMetrics(t, filepath.Join(dir, "verify.prom"), map[string]float64{"success": 1, "may_lose_nodes": 1})
-	if err := os.Remove(filepath.Join(dirs[1], "packet")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dirs[1], "packet")))
 	run("volley-verify.service", exitWhole)
 	checkMetrics(t, filepath.Join(dir, "verify.prom"), map[string]float64{"success": 0, "exit_code": exitWhole, "damaged_nodes": 1, "lost_nodes": 0})
 

@@ -58,9 +58,7 @@ func TestTransportWithSecret(t *testing.T) {
 		all := make([]transport.Transport, n)
 		for r, p := range listeners {
 			e, err := p.Join(t.Context(), table, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all[r] = joined{e, p}
 		}
 		return all
@@ -238,47 +236,16 @@ func TestOnePort(t *testing.T) {
 	meet := transporttest.Free(t)
 	_, text, _ := net.SplitHostPort(meet)
 	ports, err := portsOf(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run := Run{Rank: 1, Size: 2, Meet: meet, Bind: "127.0.0.1", Ports: ports}
 	p, err := Listen(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	if p.Address() != meet {
 		t.Errorf("listens at %s, want %s", p.Address(), meet)
 	}
 	if _, err := Listen(run); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("where it is taken: %v", err)
-	}
-}
-
-// TestAnyPort has rank 0 meet the others at any port, of which the parent of the ranks tells them.
-func TestAnyPort(t *testing.T) {
-	t.Parallel()
-	secret, meet := NewSecret(), "127.0.0.1:0"
-	joined := make(chan error, 2)
-	for r := range 2 {
-		p, err := Listen(Run{Rank: r, Size: 2, Meet: meet, Secret: secret})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
-		if r == 0 {
-			meet = p.Address()
-		}
-		go func() {
-			e, err := p.Join(t.Context(), nil, transporttest.Limit)
-			if err == nil {
-				defer e.Close()
-			}
-			joined <- err
-		}()
-	}
-	if err := errors.Join(<-joined, <-joined); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -365,4 +332,11 @@ func TestPlaceSets(t *testing.T) {
 func portsOf(text string) (p Ports, err error) {
 	err = p.UnmarshalText([]byte(text))
 	return p, err
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

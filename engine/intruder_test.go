@@ -42,9 +42,7 @@ func newAuthority(t *testing.T) *authority {
 // sign writes NAME.pem and NAME.key: the authority's own at first.
 func (a *authority) sign(t *testing.T, name string, until time.Time) (*x509.Certificate, *ecdsa.PrivateKey) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until,
 		IsCA: a.cert == nil, BasicConstraintsValid: true,
@@ -59,9 +57,7 @@ func (a *authority) sign(t *testing.T, name string, until time.Time) (*x509.Cert
 	write := func(name, kind string, bytes []byte) error {
 		return os.WriteFile(filepath.Join(a.dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600)
 	}
-	if err := errors.Join(err1, err2, err3, write(name+".pem", "CERTIFICATE", der), write(name+".key", "EC PRIVATE KEY", text)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err1, err2, err3, write(name+".pem", "CERTIFICATE", der), write(name+".key", "EC PRIVATE KEY", text)))
 	return cert, key
 }
 
@@ -76,14 +72,10 @@ func TestJunk(t *testing.T) {
 	var log bytes.Buffer
 	to := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	p, err := Listen(Run{Size: 2, Meet: "127.0.0.1:0", Secret: NewSecret(), Limits: tcp.Patience{Refused: time.Hour}, Log: to})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 600 {
 		c, err := net.Dial("tcp", p.Address())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fmt.Fprintf(c, "GET /%d HTTP/1.0\r\n\r\n", i)
 		io.Copy(io.Discard, c)
 		c.Close()
@@ -159,14 +151,10 @@ func TestStrangerKey(t *testing.T) {
 	t.Parallel()
 	meet := transporttest.Free(t)
 	p, err := Listen(Run{Size: 2, Meet: meet, Secret: NewSecret()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	foreign, err := NewSecret().tls()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, change := range map[string]func(c *tls.Config){
 		"another key":    func(c *tls.Config) {},
 		"no certificate": func(c *tls.Config) { c.Certificates = nil },
@@ -194,17 +182,13 @@ func TestManyConnections(t *testing.T) {
 	runs := runsOf(2, meet, NewSecret())
 	runs[0].Limits.Handshake = 300 * time.Millisecond // rank 1 tries until it gets through
 	first, err := Listen(runs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer first.Close()
 	before := heap()
 	var open []net.Conn
 	for i := range 1000 {
 		c, err := net.Dial("tcp", meet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 		open = append(open, c)
 		io.WriteString(c, "\x16\x03\x01\x40\x00\x01"[:i%7]) // a ClientHello begins so
@@ -220,9 +204,7 @@ func TestManyConnections(t *testing.T) {
 		joined <- errs[0]
 	}()
 	_, err = first.Join(t.Context(), nil, transporttest.Limit)
-	if err := errors.Join(err, <-joined); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, <-joined))
 	for i, c := range open {
 		c.SetReadDeadline(time.Now().Add(time.Minute))
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -243,9 +225,7 @@ func TestReadSecret(t *testing.T) {
 	want := NewSecret()
 	text, _ := want.MarshalText()
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, append(text, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, append(text, '\n'), 0o600))
 	t.Setenv(SecretVariable, string(text))
 	for _, name := range []string{file, ""} {
 		if s, err := ReadSecret(name); err != nil || s != want {
@@ -258,9 +238,7 @@ func TestReadSecret(t *testing.T) {
 	if s, err := ReadSecret(""); err != nil || !s.IsZero() {
 		t.Errorf("none: %v", err)
 	}
-	if err := os.Chmod(file, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(file, 0o640))
 	for _, name := range []string{file, file + ".not", "fd:x", "fd:60000"} {
 		if s, err := ReadSecret(name); err == nil || !s.IsZero() || strings.Contains(err.Error(), string(text)) {
 			t.Errorf("%q: %v", name, err)

@@ -21,21 +21,13 @@ func TestBalance(t *testing.T) {
 		empty, less bool
 	}{
 		{"nothing was there", nil, nil, guard.Balance{}, false, false},
-		{"directories only", []*tree.Entry{dir}, nil, guard.Balance{}, false, false},
-		{"all is there", []*tree.Entry{file("a", 5), dir}, []*tree.Entry{file("a", 5)}, guard.Balance{Files: 1, FormerFiles: 1, Bytes: 5, FormerBytes: 5}, false, false},
 		{"all is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{dir}, guard.Balance{FormerFiles: 2, FormerBytes: 10, Deleted: 2, First: []string{"a", "b"}}, true, true},
-		{"half is gone", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("b", 5)}, guard.Balance{Files: 1, FormerFiles: 2, Bytes: 5, FormerBytes: 10, Deleted: 1, First: []string{"a"}}, false, false},
 		{"half the files, and fewer bytes", []*tree.Entry{file("a", 6), file("b", 5)}, []*tree.Entry{file("b", 5)}, guard.Balance{Files: 1, FormerFiles: 2, Bytes: 5, FormerBytes: 11, Deleted: 1, First: []string{"a"}}, false, true},
-		{"most bytes, and few files", []*tree.Entry{file("a", 1), file("b", 1), file("c", 9)}, []*tree.Entry{file("c", 9)}, guard.Balance{Files: 1, FormerFiles: 3, Bytes: 9, FormerBytes: 11, Deleted: 2, First: []string{"a", "b"}}, false, true},
-		{"moved", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 5), file("d", 5)}, guard.Balance{Files: 2, FormerFiles: 2, Bytes: 10, FormerBytes: 10}, false, false},
 		{"new ones make up for it", []*tree.Entry{file("a", 5), file("b", 5)}, []*tree.Entry{file("c", 4), file("d", 6)},
 			guard.Balance{Files: 2, FormerFiles: 2, Bytes: 10, FormerBytes: 10, Deleted: 2, First: []string{"a", "b"}, Replaced: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
-		{"emptied", []*tree.Entry{file("a", 5)}, []*tree.Entry{file("a", 0)}, guard.Balance{FormerFiles: 1, FormerBytes: 5, Deleted: 1, First: []string{"a"}}, true, true},
-		{"empty before", []*tree.Entry{file("a", 0), file("b", 1)}, []*tree.Entry{file("a", 0), file("b", 1)}, guard.Balance{Files: 2, FormerFiles: 2, Bytes: 1, FormerBytes: 1}, false, false},
 		{"shorter", []*tree.Entry{file("a", 5), file("b", 5), file("c", 0)}, []*tree.Entry{file("a", 4), file("b", 6), file("c", 0)}, guard.Balance{Files: 3, FormerFiles: 3, Bytes: 10, FormerBytes: 10, Shorter: 1, First: []string{"a"}, Changed: 2, ChangedBytes: 10, FirstChanged: []string{"a", "b"}}, false, false},
 		{"one emptied, one shorter, one gone", []*tree.Entry{file("a", 5), file("b", 5), file("c", 5), file("d", 5)}, []*tree.Entry{file("a", 0), file("b", 1), file("d", 5), {Path: "e", Type: tree.TypeDir}},
 			guard.Balance{Files: 2, FormerFiles: 4, Bytes: 6, FormerBytes: 20, Deleted: 2, Shorter: 1, First: []string{"c", "a", "b"}, Changed: 1, ChangedBytes: 5, FirstChanged: []string{"b"}}, false, true},
-		{"became a directory", []*tree.Entry{file("d", 1)}, []*tree.Entry{dir}, guard.Balance{FormerFiles: 1, FormerBytes: 1, Deleted: 1, First: []string{"d"}}, true, true},
 		{"many", []*tree.Entry{file("a", 1), file("b", 1), file("c", 1), file("d", 1), file("e", 1), file("f", 1), file("g", 1)}, []*tree.Entry{file("g", 0)},
 			guard.Balance{FormerFiles: 7, FormerBytes: 7, Deleted: 7, First: []string{"a", "b", "c", "d", "e", "g"}}, true, true},
 	} {
@@ -75,10 +67,8 @@ func TestBalanceChanged(t *testing.T) {
 		bytes             int64
 		is                bool
 	}{
-		{"nothing", each(func(int64, *tree.Entry) {}), 0, 0, 0, false},
 		{"written to", each(func(_ int64, e *tree.Entry) { e.Seconds += 100 }), 10, 0, 50, true},
 		{"longer, with their times", each(func(_ int64, e *tree.Entry) { e.Size++ }), 10, 0, 50, true},
-		{"one of each two alike", each(func(i int64, e *tree.Entry) { e.Seconds += 100 * (i % 2) }), 5, 0, 25, false},
 		{"written to, under new names", each(func(_ int64, e *tree.Entry) { e.Path, e.Size = e.Path+".locked", e.Size+9 }), 0, 10, 50, true},
 		{"half so, half so", each(func(i int64, e *tree.Entry) {
 			if e.Seconds += 100; i%2 == 0 {

@@ -2,6 +2,7 @@ package group
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,14 +58,11 @@ func TestResizeSeen(t *testing.T) {
 // leaves.
 func TestResizeAgain(t *testing.T) {
 	t.Parallel()
-	for _, x := range []resizingCase{
-		{"by number", nil, []string{"1"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n3", "/n2"}},
-		{"by directory", nil, []string{"/n1"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n3", "/n2"}},
-		{"the last", nil, []string{"3"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2"}},
-		{"two", nil, []string{"0", "2"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n3", "/n1"}},
-		{"one joins", []string{"/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n1", "/n2", "/n3", "/n4"}},
-		{"two join and one leaves", []string{"/n4", "/n5"}, []string{"0"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n4", "/n1", "/n2", "/n3", "/n5"}},
-	} {
+	for _, x := range append(slices.Clone(resizings),
+		resizingCase{"by number", nil, []string{"1"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n0", "/n3", "/n2"}},
+		resizingCase{"two by number", nil, []string{"0", "2"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n3", "/n1"}},
+		resizingCase{"two join and one leaves, by number", []string{"/n4", "/n5"}, []string{"0"}, []string{"/n0", "/n1", "/n2", "/n3"}, []string{"/n4", "/n1", "/n2", "/n3", "/n5"}},
+	) {
 		w := x.world(t)
 		was := w.trees()
 		for again := range 4 {
@@ -78,17 +76,4 @@ func TestResizeAgain(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestResizeForced gives up nothing that cannot be given up: a node that stays and has no directory.
-func TestResizeForced(t *testing.T) {
-	t.Parallel()
-	x := resizingCase{"", []string{"/n4"}, nil, []string{"/n0", "/n1", "/n2", "/n3"}, nil}
-	w := x.world(t)
-	w.RemoveAll("/n1")
-	before := w.everything()
-	if _, err := x.run(w, w.Process(), false, ResizeOptions{ProtectOptions: ProtectOptions{Force: true}}); !IsInputError(err) || !strings.Contains(err.Error(), "/n1 is missing, with what was protected: recover it first") {
-		t.Error(err)
-	}
-	must(t, diff("forced", before, w.everything()))
 }

@@ -17,8 +17,8 @@ func TestStatusBeside(t *testing.T) {
 	first := newWorld(4, 1)
 	must(t, first.protect())
 	change(first, "/n1")
-	protect := pairVerb{"protect", false, func(w *world, p *disktest.Process) error { _, err := w.protectBy(p, ProtectOptions{}); return err }}
-	begin, end := lockedAt(t, first, &protect)
+	protect := &pairVerbs[0]
+	begin, end := lockedAt(t, first, protect)
 	begin, seen := max(begin, end-250), map[int64]int{}
 	for _, pace := range []struct{ steps, of int }{{1, 16}, {1, 4}, {1, 1}, {5, 1}, {20, 1}} { // steps for so many calls
 		for from := begin; from < end; from += verifyall.Pick(21, 7) {

@@ -90,6 +90,7 @@ func TestReadsCells(t *testing.T) {
 			w.CopyTree("/n1/last", "/n1/copy")
 			w.Rename("/n1/copy", "/n1/last")
 		}, 12*block + 9*last, 3 * 2 * last, 4}, // their parity
+		{"another name", nil, func(w *world) { w.Rename("/n1/f04", "/n1/z") }, 3 * block, 2 * block, 0},
 		{"another cut", []string{"/n1/f04"}, func(w *world) { w.AppendFile("/n2/last", make([]byte, 600)) },
 			3*block + 15*last + 600, 4 * 3 * last, 6}, // the last row of the others, as it was cut
 	} {
@@ -174,20 +175,4 @@ func TestRotAtTheEnd(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestSameTick changes a file once more in the tick of the clock in which it was listed: the next run reads it.
-func TestSameTick(t *testing.T) {
-	t.Parallel()
-	w := many()
-	_, err := w.protectBy(once(w.Process(), "listxattr", "/n1", func() { w.AppendFile("/n1/f10", []byte("more")) }), ProtectOptions{})
-	must(t, err)
-	if _, x := w.record(t, 1); x.Entries[11].Path != "f10" || x.Entries[11].Changed != 0 || x.Entries[12].Changed == 0 {
-		t.Errorf("%+v", x.Entries[11:13])
-	}
-	w.Overwrite("/n1/f10", 5, []byte("new"), true)
-	if r, err := w.protectBy(w.Process(), ProtectOptions{}); err != nil || !slices.Equal(r.Doubtful, []string{"/n1/f10"}) {
-		t.Errorf("%+v, %v", r, err)
-	}
-	must(t, w.whole())
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"volley/group/internal/store"
-	"volley/group/protection"
 )
 
 // TestSums compares digests with the test vectors of their authors: for BLAKE3 the first bytes of
@@ -39,74 +38,43 @@ func TestSums(t *testing.T) {
 // asked for, damage is found and mended, and a file that has rotted is found whatever comes next.
 func TestDigests(t *testing.T) {
 	t.Parallel()
-	for _, ranks := range []int{1, 2} {
-		w := newWorld(4, 1)
-		w.ranks = ranks
-		was := w.trees()
-		protect := func(digest string) *ProtectReport {
-			t.Helper()
-			r, err := w.protectBy(w.Process(), ProtectOptions{Digest: digest})
-			must(t, err)
-			must(t, w.whole())
-			return r
-		}
-		for _, digest := range []string{"", XXH3, BLAKE3, SHA256} {
-			r := protect(digest)
-			if digest == "" {
-				digest = SHA256
-			}
-			if r.Digest != digest || r.Coded != r.Blocks {
-				t.Errorf("%s: %+v", digest, r)
-			}
-			if r := protect(""); r.Digest != digest || r.Coded != 0 {
-				t.Errorf("%s again: %+v", digest, r)
-			}
-			w.Overwrite("/n2/plain", 3, []byte("#"), true)
-			v, err := w.verifyBy(w.Process())
-			must(t, err)
-			if n := v.Nodes[2]; v.Digest != digest || n.Status != Damaged || len(n.Findings) != 1 || n.Findings[0].Path != "plain" {
-				t.Errorf("%s: %+v", digest, v)
-			}
-			for _, next := range []string{SHA256, BLAKE3, XXH3} {
-				if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: next, Full: true}); !IsInputError(err) || !strings.Contains(err.Error(), "/n2/plain is damaged") {
-					t.Errorf("%s, then %s: %v", digest, next, err)
-				}
-			}
-			must(t, w.recover())
-			w.lose(1, 3)
-			must(t, w.recover())
-			must(t, w.whole())
-			for n := range w.dirs {
-				if err := diff(digest, was[n], w.tree(n)); err != nil {
-					t.Errorf("node %d: %v", n, err)
-				}
+	w := newWorld(4, 1)
+	w.ranks = 2
+	was := w.trees()
+	for _, digest := range []string{XXH3, BLAKE3, SHA256} {
+		for _, given := range []string{digest, ""} {
+			r, err := w.protectBy(w.Process(), ProtectOptions{Digest: given})
+			if must(t, err, w.whole()); r.Digest != digest || given != "" && r.Coded != r.Blocks || given == "" && r.Coded != 0 {
+				t.Errorf("%s, given %q: %+v", digest, given, r)
 			}
 		}
+		w.Overwrite("/n2/plain", 3, []byte("#"), true)
+		v, err := w.verifyBy(w.Process())
+		must(t, err)
+		if n := v.Nodes[2]; v.Digest != digest || n.Status != Damaged || listed(n.Findings) != "plain damaged" {
+			t.Errorf("%s: %+v", digest, v)
+		}
+		for _, next := range []string{SHA256, BLAKE3, XXH3} {
+			if _, err := w.protectBy(w.Process(), ProtectOptions{Digest: next, Full: true}); !IsInputError(err) || !strings.Contains(err.Error(), "/n2/plain is damaged") {
+				t.Errorf("%s, then %s: %v", digest, next, err)
+			}
+		}
+		must(t, w.recover())
+		w.lose(1, 3)
+		must(t, w.recover(), w.whole(), diff(digest, strings.Join(was, ""), strings.Join(w.trees(), "")))
 	}
 }
 
-// TestDigestRefused asks for a digest that there is not, and for one that is of no use with a key.
+// TestDigestRefused asks for one that is of no use with a key.
 func TestDigestRefused(t *testing.T) {
 	t.Parallel()
-	key := []byte("sixteen bytes and more")
 	w := newWorld(3, 1)
-	for _, x := range []struct {
-		common protection.Settings
-		digest string
-		want   string
-	}{
-		{protection.Settings{}, "md5", `digest "md5": want blake3, sha256, xxh3`},
-		{protection.Settings{Key: key}, XXH3, "with a key take sha256 or blake3"},
-	} {
-		if _, err := w.with(x.common).protectBy(w.Process(), ProtectOptions{Digest: x.digest}); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%v: want %q", err, x.want)
-		}
-	}
 	_, err := w.protectBy(w.Process(), ProtectOptions{Digest: XXH3})
 	must(t, err)
-	if _, err := w.with(protection.Settings{Key: key}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), "with a key take") {
-		t.Errorf("a key for a group of xxh3: %v", err)
+	for digest, want := range map[string]string{"md5": `digest "md5": want blake3, sha256, xxh3`, XXH3: "with a key take sha256 or blake3", "": "with a key take", BLAKE3: ""} {
+		_, err := w.with(keyed(testKey)).clone().protectBy(w.Process(), ProtectOptions{Digest: digest})
+		if want == "" && err != nil || want != "" && (!IsInputError(err) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v: want %q", digest, err, want)
+		}
 	}
-	_, err = w.with(protection.Settings{Key: key}).protectBy(w.Process(), ProtectOptions{Digest: BLAKE3})
-	must(t, err)
 }

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -23,10 +22,6 @@ func TestDomains(t *testing.T) {
 		crowded bool
 	}{
 		{"a first try", 3, 1, "", nil, []string{oneDisk}, true},
-		{"two on one disk", 4, 1, "", []int{0, 3}, []string{
-			"nodes 1 and 2 are on one disk (DISK): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 disk but this one"}, true},
-		{"two on one host", 4, 1, "abbc", []int{0, 1, 2, 3}, []string{
-			"nodes 1 and 2 are on one host (b): losing it loses 2 nodes of R = 1. What may be lost: any 1 node, any 1 host but this one"}, true},
 		{"three on one host, and two of them on one disk", 4, 2, "aaab", []int{0}, []string{
 			"nodes 0, 1 and 2 are on one host (a): losing it loses 3 nodes of R = 2. What may be lost: any 2 nodes, any 1 host but this one",
 			"nodes 1 and 2 are on one disk (DISK). What may be lost: any 2 nodes, any 1 disk"}, true},
@@ -65,32 +60,6 @@ func TestDomains(t *testing.T) {
 			t.Errorf("%s, and not strict: %v", x.what, err)
 		}
 		same(t, x.what, r.Notes, x.notes)
-	}
-}
-
-// TestResizeStrict adds a node on the disk of another one: the group is resized, and the error says where they are.
-func TestResizeStrict(t *testing.T) {
-	t.Parallel()
-	for _, strict := range []bool{false, true} {
-		w := newWorld(4, 1)
-		for _, dir := range w.dirs[:2] {
-			w.RemoveAll(dir)
-			w.MkdirAll(dir, 0o755)
-			w.Mount(dir, disktest.Mount{})
-			w.WriteFile(dir+"/file", []byte("text"), 0o644)
-		}
-		all := w.dirs
-		w.dirs = all[:3]
-		must(t, w.protect())
-		w.dirs = all
-		r, err := overRanks(w, w.Process(), func(ctx context.Context, g *Group) (*ResizeReport, error) {
-			return g.Resize(ctx, ResizeOptions{Add: all[3:], ProtectOptions: ProtectOptions{Strict: strict}})
-		})
-		crowded := new(StrictError)
-		if errors.As(err, &crowded) != strict || !strict && err != nil || r == nil || len(r.Added) != 1 {
-			t.Errorf("strict %v: %v, %+v", strict, err, r)
-		}
-		must(t, w.whole())
 	}
 }
 

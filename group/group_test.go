@@ -177,15 +177,6 @@ func lose(t testing.TB, dirs []string, nodes []int) {
 	}
 }
 
-func listings(t testing.TB, dirs []string) []string {
-	t.Helper()
-	var list []string
-	for _, dir := range dirs {
-		list = append(list, listing(t, dir))
-	}
-	return list
-}
-
 func compare(t testing.TB, what string, want, got []string) {
 	t.Helper()
 	for n := range want {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -169,6 +170,21 @@ func TestDamagedChanges(t *testing.T) {
 	}
 }
 
+// crashes interrupts a run on nodes: each time a check and whatever follows has to succeed, and all nodes come back then.
+func crashes(t *testing.T, before *world, seed uint64, tries int, list []disktest.Interruption, run func(w *world, p *disktest.Process) error, check func(w *world, rng *rand.Rand) error) {
+	(&disktest.Sweep{
+		Machine: before.Machine, Interruptions: list, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, seed)),
+		Run: func(p *disktest.Process) error { return run(before.on(p.Machine()), p) },
+		Check: func(x *disktest.Interrupted) error {
+			w := before.on(x.Machine)
+			if err := check(w, x.Rand); err != nil {
+				return err
+			}
+			return cmp.Or(w.whole(), comesBack(w, func(int64) []string { return before.trees() }, []int{0, 2 + x.Rand.IntN(2)}, 1))
+		},
+	}).Test(t)
+}
+
 // crashChanged interrupts a run after some of the chain of changes.
 func crashChanged(t *testing.T, i, tries int, list []disktest.Interruption) {
 	before := wide()
@@ -186,39 +202,24 @@ func crashChanged(t *testing.T, i, tries int, list []disktest.Interruption) {
 		}
 	}
 	oldest := int64(i + 1)
-	(&disktest.Sweep{
-		Machine: before.Machine, Interruptions: list, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, uint64(i))),
-		Run: before.protectAgain,
-		Check: func(x *disktest.Interrupted) error {
-			w := *before
-			w.Machine = x.Machine
-			r, err := w.verifyBy(w.Process())
-			if err != nil || r.Generation > oldest && !r.Intact {
-				return fmt.Errorf("verify: %v, %+v", err, r)
+	crashes(t, before, uint64(i), tries, list, pairVerbs[0].run, func(w *world, rng *rand.Rand) error {
+		r, err := w.verifyBy(w.Process())
+		if err != nil || r.Generation > oldest && !r.Intact {
+			return fmt.Errorf("verify: %v, %+v", err, r)
+		}
+		lost := slices.Clone(changed)
+		for n := rng.IntN(4); len(lost) < 2; n = (n + 1) % 4 {
+			if !slices.Contains(lost, n) {
+				lost = append(lost, n)
 			}
-			lost := slices.Clone(changed)
-			for n := x.Rand.IntN(4); len(lost) < 2; n = (n + 1) % 4 {
-				if !slices.Contains(lost, n) {
-					lost = append(lost, n)
-				}
+		}
+		return cmp.Or(comesBack(w, func(g int64) []string {
+			if g == oldest {
+				return was
 			}
-			if err := comesBack(&w, func(g int64) []string {
-				if g == oldest {
-					return was
-				}
-				return before.trees()
-			}, lost, 1); err != nil {
-				return err
-			}
-			if err := w.protect(); err != nil {
-				return err
-			}
-			if err := w.whole(); err != nil {
-				return err
-			}
-			return comesBack(&w, func(int64) []string { return before.trees() }, []int{0, 3}, 0)
-		},
-	}).Test(t)
+			return before.trees()
+		}, lost, 1), w.protect())
+	})
 }
 
 // TestCrashChanged interrupts some runs of a chain of changes.
@@ -237,33 +238,19 @@ func crashMend(t *testing.T, tries int, list []disktest.Interruption) {
 	before := changedGroup(t)
 	damages["base"](before, "/n3/"+store.MetaPath(store.GenerationDir(4)))
 	before.SyncAll()
-	(&disktest.Sweep{
-		Machine: before.Machine, Interruptions: list, Tries: tries, Rand: rand.New(rand.NewPCG(*callSeed, 5)),
-		Run: func(p *disktest.Process) error {
-			w := *before
-			w.Machine = p.Machine()
-			r, err := w.recoverBy(p, RecoverOptions{})
-			if err == nil && r.Unrecovered != nil {
-				err = errLeft
-			}
+	crashes(t, before, 5, tries, list, func(w *world, p *disktest.Process) error {
+		r, err := w.recoverBy(p, RecoverOptions{})
+		if err == nil && r.Unrecovered != nil {
+			err = errLeft
+		}
+		return err
+	}, func(w *world, _ *rand.Rand) error {
+		err := comesBack(w, func(int64) []string { return before.trees() }, []int{0}, 1)
+		if err != nil {
 			return err
-		},
-		Check: func(x *disktest.Interrupted) error {
-			w := *before
-			w.Machine = x.Machine
-			trees := func(int64) []string { return before.trees() }
-			if err := comesBack(&w, trees, []int{0}, 1); err != nil {
-				return err
-			}
-			if err := w.recover(); err != nil {
-				return err
-			}
-			if err := w.whole(); err != nil {
-				return err
-			}
-			return comesBack(&w, trees, []int{0, 2}, 1)
-		},
-	}).Test(t)
+		}
+		return w.recover()
+	})
 }
 
 func TestCrashMend(t *testing.T) {

@@ -164,13 +164,6 @@ func overRanks[T any](w *world, p *disktest.Process, verb func(context.Context, 
 	})
 }
 
-// protectAgain protects what a process of a copy of the machine finds there, and leaves the world as it is.
-func (w world) protectAgain(p *disktest.Process) error {
-	w.Machine = p.Machine()
-	_, err := w.protectBy(p, ProtectOptions{})
-	return err
-}
-
 func (w *world) protectBy(p *disktest.Process, o ProtectOptions) (*ProtectReport, error) {
 	if o.Tolerate == 0 {
 		o.Tolerate = w.r

@@ -1,10 +1,8 @@
 package group
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"path"
@@ -88,31 +86,12 @@ func TestUndisturbed(t *testing.T) {
 			t.Errorf("%v", c)
 		}
 	}
-	// Verify needs no lock where it cannot write.
-	w.Remount("/", func(o *disktest.Mount) { o.ReadOnly = true })
-	v, err := w.verifyBy(w.Process())
-	if err != nil || !v.Intact {
-		t.Errorf("verify: %+v, %v", v, err)
-	}
-	before := w.Tree("/")
-	if err := w.protect(); err == nil || !strings.Contains(err.Error(), "/n0 cannot be written to: ") || before != w.Tree("/") {
-		t.Errorf("protect: %v", err)
-	}
 }
 
-// A ledger counts what is open, by path.
+// A ledger has what is open.
 type ledger struct {
 	disk.Disk
-	mu   sync.Mutex
-	open map[string]int
-}
-
-func (l *ledger) count(path string, n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open[path] += n; l.open[path] == 0 {
-		delete(l.open, path)
-	}
+	open sync.Map
 }
 
 func (l *ledger) Open(path string) (disk.Dir, error) {
@@ -120,34 +99,32 @@ func (l *ledger) Open(path string) (disk.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.count(path, 1)
-	return &ledgerDir{d, l, sync.OnceFunc(func() { l.count(path, -1) })}, nil
+	l.open.Store(d, path)
+	return &ledgerDir{d, l}, nil
 }
 
 type ledgerDir struct {
 	disk.Dir
-	l      *ledger
-	closed func()
+	l *ledger
 }
 
-func (d *ledgerDir) Close() error { d.closed(); return d.Dir.Close() }
+func (d *ledgerDir) Close() error { d.l.open.Delete(d.Dir); return d.Dir.Close() }
 
 func (d *ledgerDir) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
 	f, err := d.Dir.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err
 	}
-	path := f.Name()
-	d.l.count(path, 1)
-	return &ledgerFile{f, sync.OnceFunc(func() { d.l.count(path, -1) })}, nil
+	d.l.open.Store(f, f.Name())
+	return &ledgerFile{f, d.l}, nil
 }
 
 type ledgerFile struct {
 	disk.File
-	closed func()
+	l *ledger
 }
 
-func (f *ledgerFile) Close() error { f.closed(); return f.File.Close() }
+func (f *ledgerFile) Close() error { f.l.open.Delete(f.File); return f.File.Close() }
 
 // TestClosed checks that verbs close what they open, whether they succeed or fail at a call.
 func TestClosed(t *testing.T) {
@@ -188,50 +165,13 @@ func TestClosed(t *testing.T) {
 			if n >= 0 {
 				p.FailAt(n, syscall.EIO)
 			}
-			l := &ledger{Disk: p, open: map[string]int{}}
-			if err := run(w, l); len(l.open) > 0 {
-				t.Errorf("%s, %s fails: %v: %v are open", name, kind, err, l.open)
-			}
+			l := &ledger{Disk: p}
+			err := run(w, l)
+			l.open.Range(func(_, path any) bool {
+				t.Errorf("%s, %s fails: %v: %v is open", name, kind, err, path)
+				return true
+			})
 		}
-	}
-}
-
-// TestTooMuch damages more of some blocks than R allows: what needs these is left as it is, and
-// named, and the rest comes back.
-func TestTooMuch(t *testing.T) {
-	t.Parallel()
-	w := newWorld(4, 1)
-	for n, dir := range w.dirs { // a file in each of three chunks, and in two rows
-		for i := range 6 {
-			w.WriteFile(fmt.Sprint(dir, "/part", i), bytes.Repeat([]byte{byte(n + i), 7, 9}, store.UsualBlock/3), 0o600)
-		}
-	}
-	must(t, w.protect())
-	was := map[string]string{}
-	rot := func(path string) {
-		was[path] = contentOf(w, path)
-		w.Overwrite(path, 5, []byte("rot"), true)
-	}
-	for i := range 6 {
-		rot(fmt.Sprint("/n1/part", i))
-	}
-	for i := range 3 {
-		rot(fmt.Sprint("/n2/part", i))
-	}
-	r, err := w.recoverBy(w.Process(), RecoverOptions{})
-	must(t, err)
-	left := 0
-	for path, text := range was {
-		named := slices.Contains(r.Unrecovered, path+": too many nodes are lost, damaged or changed in some of its blocks")
-		if named {
-			left++
-		}
-		if back := contentOf(w, path) == text; back == named {
-			t.Errorf("%s: is back %v, and is named %v", path, back, named)
-		}
-	}
-	if left == 0 || left != len(r.Unrecovered) || r.Files != len(was)-left || r.Files == 0 || r.Incomplete() == nil {
-		t.Errorf("%d of %d files are left: %+v", left, len(was), r)
 	}
 }
 
@@ -336,37 +276,5 @@ func TestProtectSwapped(t *testing.T) {
 	info, err := w.Lstat("/n1/sub/deep/y")
 	if err == nil && info.Mode()&fs.ModeSetuid != 0 && contentOf(w, "/n1/sub/deep/y") != mine {
 		t.Errorf("protected was\n%s\nand there\n%s", w.tree(1), want)
-	}
-}
-
-// TestRecoverKeepsParity has the disk not give a node's parity, once or all the time, while as many others are
-// lost as may be: what it has is not given up for what cannot be made again.
-func TestRecoverKeepsParity(t *testing.T) {
-	t.Parallel()
-	for i, op := range []string{"open", "lstat", "read", "open", "lstat", "read"} {
-		w := newWorld(4, 2)
-		must(t, w.protect())
-		was := w.trees()
-		w.lose(0, 1, 2)
-		parity := contentOf(w, "/n3/.volley/generation.1/parity")
-		p, done := w.Process(), false
-		p.Hook = func(c disktest.Call) error {
-			if (i < 3 || !done) && c.Op == op && c.Path == "/n3/.volley/generation.1/parity" {
-				done = true
-				return syscall.EIO
-			}
-			return nil
-		}
-		r, err := w.recoverBy(p, RecoverOptions{})
-		if !done || err != nil || (i < 3) != (r.Incomplete() != nil) {
-			t.Errorf("%s: %v, %+v", op, err, r)
-		}
-		if contentOf(w, "/n3/.volley/generation.1/parity") != parity {
-			t.Errorf("%s: the parity is another", op)
-		}
-		must(t, w.recover())
-		for n := range was {
-			must(t, diff(fmt.Sprintf("%s: node %d", op, n), was[n], w.tree(n)))
-		}
 	}
 }

@@ -1,61 +1,12 @@
 package group
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"volley/group/internal/tree"
 )
-
-// TestRecoverTo copies lost nodes out, in one process and in one for each node, where lost ones are not
-// reached: the nodes stay as they are, and a second time there is nothing to do.
-func TestRecoverTo(t *testing.T) {
-	t.Parallel()
-	for _, ranks := range []int{1, 5} {
-		w := newWorld(5, 2)
-		w.ranks = ranks
-		must(t, w.protect())
-		was, lost := w.trees(), []int{1, 4}
-		w.lose(1, lost...)
-		out := func() (*RecoverReport, error) {
-			return overRanks(w, w.Process(), func(ctx context.Context, g *Group) (*RecoverReport, error) {
-				for _, dir := range g.dirs {
-					absent := ""
-					if !w.Exists(dir) && ranks > 1 {
-						absent = "no route to host"
-					}
-					g.options.Names, g.options.Absent = append(g.options.Names, "host:"+dir), append(g.options.Absent, absent)
-				}
-				return g.Recover(ctx, RecoverOptions{OutDir: "/out"})
-			})
-		}
-		left := w.trees()
-		r, err := out()
-		must(t, err)
-		for n, dir := range w.dirs {
-			if r.Nodes[n].Dir != "host:"+dir {
-				t.Errorf("node %d is called %s", n, r.Nodes[n].Dir)
-			}
-			if slices.Contains(lost, n) {
-				must(t, diff("the copy", was[n], w.Tree(fmt.Sprint("/out/node.", n), tree.MetaName)))
-			}
-		}
-		if !slices.Equal(w.trees(), left) {
-			t.Errorf("%d ranks: nodes have changed", ranks)
-		}
-		if r, err = out(); err != nil || r.Files != 0 || r.Incomplete() != nil {
-			t.Errorf("a second time to the same place: %+v, %v", r, err)
-		}
-		w.RemoveAll("/out")
-		w.RemoveAll("/n0")
-		if _, err := out(); !IsInputError(err) || !strings.Contains(err.Error(), "tolerates the loss of 2") || w.Exists("/out") {
-			t.Errorf("3 lost: %v", err)
-		}
-	}
-}
 
 // TestRecoverToPlaces names places to copy out to that are, or lie in, nodes or hold files, and one in which a copy
 // was interrupted.
@@ -85,35 +36,4 @@ func TestRecoverToPlaces(t *testing.T) {
 	w.MkdirAll("/out/node.0/.volley/tmp-stage", 0o700)
 	w.WriteFile("/out/node.0/.volley/tmp-stage/0", []byte("half"), 0o600)
 	must(t, out("/out"), diff("the copy", was, w.Tree("/out/node.0", tree.MetaName)))
-}
-
-// TestGlance looks at groups of which files and nodes are missing.
-func TestGlance(t *testing.T) {
-	t.Parallel()
-	w := newWorld(4, 3)
-	if r, err := w.statusBy(w.Process()); err != nil || r.Protected {
-		t.Errorf("%+v, %v", r, err)
-	}
-	must(t, w.protect())
-	for _, x := range []struct {
-		do       func()
-		may      int
-		statuses []string
-	}{
-		{func() {}, 3, []string{Intact, Intact, Intact, Intact}},
-		{func() { w.Wait(1e9); w.Remove("/n1/sub/x") }, 2, []string{Intact, Changed, Intact, Intact}},
-		{func() { w.RemoveAll("/n3") }, 1, []string{Intact, Changed, Intact, Lost}},
-		{func() { w.Cut("/n2/"+parityPath(1), 1) }, 0, []string{Intact, Changed, Damaged, Lost}},
-	} {
-		x.do()
-		r, err := w.statusBy(w.Process())
-		must(t, err)
-		var is []string
-		for _, n := range r.Nodes {
-			is = append(is, n.Status)
-		}
-		if !slices.Equal(is, x.statuses) || r.MayLose != x.may || r.Intact != (x.may == 3) || r.Since.IsZero() {
-			t.Errorf("%+v: want %v, %d may be lost", r, x.statuses, x.may)
-		}
-	}
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
-	"volley/group/internal/erasure"
 	"volley/group/internal/store"
 	"volley/group/protection"
 	"volley/sim"
@@ -59,13 +59,16 @@ func TestDirectoriesRefused(t *testing.T) {
 		}, all[1:2], "/n1 has other files than node 1 of the group had"},
 		{"lost", func(w *world) { must(t, w.protect()); w.lose(1, 1) }, all[:1], "/n1 is missing what was protected: recover it first"},
 		{"a recovery", func(w *world) { must(t, w.protect()); w.MkdirAll("/n1/.volley/tmp-stage", 0o700) }, all[:1], "a recovery of /n1 has not ended: recover it first"},
+		{"a node cannot be read", func(w *world) { w.Deny("/n1", syscall.EIO) }, all[1:2], "/n1"},
+		{"no manifest is good", func(w *world) { must(t, w.protect()); w.spoil(3, true, "generation.1", "manifest.json") }, all[1:2], "manifest"},
 		{"lost beyond R", func(w *world) { must(t, w.protect()); w.lose(0, 0, 1) }, all[1:2], "2 nodes are lost, and the group tolerates the loss of 1: /n0, /n1"},
 	} {
 		for i, verb := range x.verbs {
 			w := newWorld(3, 1)
 			x.do(w)
-			before := w.Tree("/", store.LockFile)
-			if err := verb(w); !IsInputError(err) || !strings.Contains(err.Error(), x.want) {
+			before, err := w.Tree("/", store.LockFile), verb(w)
+			none, isNone := new(protection.NoneError), x.what == "not protected" || x.what == "all lost" // whose exit code is its own
+			if !IsInputError(err) || !strings.Contains(err.Error(), x.want) || errors.As(err, &none) != isNone || isNone && none.ExitCode() != 5 {
 				t.Errorf("%s, verb %d: %v: want %q", x.what, i, err, x.want)
 			}
 			after := w.Tree("/", store.LockFile)
@@ -115,24 +118,6 @@ func TestArgumentsRefused(t *testing.T) {
 	w := newWorld(4, 1)
 	if _, err := w.with(protection.Settings{Believe: "/n7"}).protectBy(w.Process(), ProtectOptions{}); !IsInputError(err) || !strings.Contains(err.Error(), `"/n7" is no node of the group`) {
 		t.Errorf("believe: %v", err)
-	}
-}
-
-// TestCopies counts the copies of records, and refuses groups that no code is for.
-func TestCopies(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		k, r   int
-		field  string // "": it is refused
-		copies int    // of a record
-	}{
-		{1, 1, "", 0}, {2, 1, "2^8", 1}, {5, 2, "2^8", 3}, {5, 5, "", 0}, {128, 2, "2^8", 3}, {3, 1, "2^8", 2}, {129, 2, "2^16", 3}, {1024, 1, "2^16", 2}, {1025, 1, "", 0},
-	} {
-		c, err := erasure.NewCode(x.k, x.r)
-		copies := slices.Concat((&store.Manifest{Nodes: x.k, Tolerate: x.r}).Copies()...)
-		if (x.field == "") != (err != nil) || err == nil && (c.Field.Name() != x.field || len(copies)/x.k != x.copies) {
-			t.Errorf("%+v: %+v, %v", x, c, err)
-		}
 	}
 }
 

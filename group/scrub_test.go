@@ -86,40 +86,6 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestPartsDamage damages a byte of each file and of the parity, first, last and in between. Verify finds it, and so does
-// exactly one of the parts, at that node alone.
-func TestPartsDamage(t *testing.T) {
-	t.Parallel()
-	const parts = 3
-	whole := newWorld(3, 1)
-	must(t, whole.protect())
-	for _, path := range whole.digested() {
-		text, err := whole.ReadFile(path)
-		must(t, err)
-		for at := 0; at < len(text); at = max(at+1, min(at+30_000, len(text)-1)) {
-			w := whole.clone()
-			w.Overwrite(path, int64(at), []byte{text[at] ^ 1}, true)
-			found := []int{}
-			for part := range parts + 1 {
-				r, err := w.partBy(w.Process(), max(part, 1), max(1, parts*min(part, 1)))
-				must(t, err)
-				for _, n := range r.Nodes {
-					mine := strings.HasPrefix(path, n.Dir+"/")
-					if n.Status != Intact && (!mine || n.Status != Damaged || n.Dir+"/"+string(n.Findings[0].Path) != path) {
-						t.Errorf("byte %d of %s: %+v", at, path, n)
-					}
-				}
-				if !r.Intact {
-					found = append(found, part)
-				}
-			}
-			if len(found) != 2 || found[0] != 0 {
-				t.Errorf("byte %d of %s is damaged, and found by the parts %v; 0: the whole", at, path, found)
-			}
-		}
-	}
-}
-
 // TestReadWhole says since when nodes were read whole: by verify, and no other verb. Nodes that are lost, and what is
 // noted at them, count for nothing, nobody else's files are in the way, and unprotect removes it.
 func TestReadWhole(t *testing.T) {

@@ -2,11 +2,9 @@ package group
 
 import (
 	"io/fs"
-	"strings"
 	"syscall"
 	"testing"
 
-	"volley/group/internal/store"
 	"volley/internal/disk/disktest"
 )
 
@@ -44,37 +42,5 @@ func TestGone(t *testing.T) {
 	r, err := w.verifyBy(p)
 	if err != nil || r.Nodes[1].Status != Lost || r.Intact {
 		t.Errorf("%v: %+v", err, r)
-	}
-}
-
-// TestCleanOrder kills protect at every removal of what it does not need any more: whatever manifest is left at a node,
-// all that the manifest speaks of is there.
-func TestCleanOrder(t *testing.T) {
-	t.Parallel()
-	w := newWorld(3, 1).ordered()
-	must(t, w.protect())
-	w.AppendFile("/n1/plain", []byte("more"))
-	removals := 0
-	for _, c := range w.Calls(func(p *disktest.Process) { _, err := w.clone().protectBy(p, ProtectOptions{}); must(t, err) }) {
-		if c.Op != "remove" || !strings.Contains(c.Path, ".1") {
-			continue
-		}
-		removals++
-		x := w.clone()
-		p := x.Process()
-		p.KillAt(c.N + 1)
-		x.protectBy(p, ProtectOptions{})
-		for n, at := range x.dirs {
-			d, err := x.Process().Open(at)
-			must(t, err)
-			for _, h := range (&store.Node{Index: n, DirName: at, Dir: d}).Load(nil, len(x.dirs)).Held {
-				if !h.Complete {
-					t.Errorf("killed after %v: node %d has the manifest of generation %d, and not what it speaks of", c, n, h.Generation)
-				}
-			}
-		}
-	}
-	if removals < 3*4 {
-		t.Errorf("%d removals", removals)
 	}
 }

@@ -7,63 +7,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"path"
 	"strings"
 	"testing"
 
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/internal/disk"
-	"volley/internal/disk/disktest"
 )
 
-// version1 returns a group of 3 nodes that was protected by the program that wrote version 1, by layout full: a coded packet
-// at each node.
+// version1 returns a group of 3 nodes in which lies what the program that wrote version 1 kept of one.
 func version1(t testing.TB) *world {
 	t.Helper()
-	const k = 3
+	w := newWorld(3, 1)
 	f, err := os.Open("testdata/version1.tar.gz")
 	must(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	must(t, err)
-	w := &world{Machine: disktest.NewMachine(), r: 1, ranks: 1}
-	for n := range k {
-		w.dirs = append(w.dirs, fmt.Sprint("/n", n))
-	}
-	var headers []*tar.Header
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return w
 		}
 		must(t, err)
-		rest, ok := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), "full/")
-		if !ok {
-			continue
-		}
-		h.Name = "/" + rest
-		headers = append(headers, h)
-		switch h.Typeflag {
-		case tar.TypeDir:
-			w.MkdirAll(h.Name, 0o700)
-			w.Chmod(h.Name, fs.FileMode(h.Mode))
-		case tar.TypeSymlink:
-			w.Symlink(h.Linkname, h.Name)
-		default:
+		if name, ok := strings.CutPrefix(h.Name, "full"); ok && h.Typeflag == tar.TypeReg && strings.Contains(name, tree.MetaName) {
 			text, err := io.ReadAll(r)
 			must(t, err)
-			if strings.Contains(h.Name, tree.MetaName) {
-				h.Mode &^= 0o077 // as every verb makes what is in there
-			}
-			w.WriteFile(h.Name, text, fs.FileMode(h.Mode))
+			w.MkdirAll(path.Dir(name), 0o700)
+			w.WriteFile(name, text, 0o600)
 		}
 	}
-	for _, h := range headers {
-		w.SetTime(h.Name, h.ModTime)
-	}
-	return w
 }
 
 // everything lists what is the user's at all nodes, and all files of Volley's but for locks.

@@ -45,15 +45,7 @@ func newJob(k int, o buffers.Options, most int, rng *rand.Rand) *job {
 }
 
 func (j *job) clone() *job {
-	c := &job{options: slices.Clone(j.options)}
-	for r := range j.buffers {
-		var list [][]byte
-		for _, b := range j.buffers[r] {
-			list = append(list, bytes.Clone(b))
-		}
-		c.buffers, c.parity = append(c.buffers, list), append(c.parity, bytes.Clone(j.parity[r]))
-	}
-	return c
+	return &job{slices.Clone(j.options), copyOf(j.buffers), copyOf([][][]byte{j.parity})[0]}
 }
 
 // equal says how what ranks have differs.
@@ -296,27 +288,6 @@ func TestBuffersDamaged(t *testing.T) {
 
 func second[A, B any](_ A, b B) B { return b }
 
-// TestBufferSizes tells a rank that has lost all what to allocate.
-func TestBufferSizes(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(4, 33))
-	j := protected(t, 4, buffers.Options{Tolerate: 1}, 100_000, rng)
-	must(t, errors.Join(j.run(func(ctx context.Context, tr transport.Transport, r int) error {
-		parity := j.parity[r]
-		if r == 2 {
-			parity = nil
-		}
-		sizes, n, err := buffers.Sizes(ctx, tr, parity, buffers.Options{})
-		if err != nil {
-			return err
-		}
-		if !slices.Equal(sizes, lengths(j.buffers[r])) || n != int64(len(j.parity[r])) {
-			return fmt.Errorf("rank %d: %v, %d", r, sizes, n)
-		}
-		return nil
-	})...))
-}
-
 // TestBuffersRefused gives ranks what does not go together. Nothing is written.
 func TestBuffersRefused(t *testing.T) {
 	t.Parallel()
@@ -343,17 +314,17 @@ func TestBuffersRefused(t *testing.T) {
 		{"fewer ranks", plain, func(j *job) { j.buffers, j.parity = j.buffers[:3], j.parity[:3] }, nil, "of 4 processes, and 3 are here", true},
 		{"one rank", plain, func(j *job) { j.buffers, j.parity = j.buffers[:1], j.parity[:1] }, nil, "need at least 2 processes", true},
 		{"nothing", plain, func(j *job) { j.parity = make([][]byte, 4) }, nil, "no process has parity", true},
-		{"no key", keyed, func(j *job) { withKey(j, nil) }, nil, "give the key", true},
-		{"another key", keyed, func(j *job) { withKey(j, other) }, nil, "give the key with which", true},
+		{"no key", keyed, func(j *job) { each(j, func(o *buffers.Options) { o.Key = nil }) }, nil, "give the key", true},
+		{"another key", keyed, func(j *job) { each(j, func(o *buffers.Options) { o.Key = other }) }, nil, "give the key with which", true},
 		{"two keys", keyed, func(j *job) { j.options[1].Key = other }, nil, "another key", true},
-		{"a key for what has none", plain, func(j *job) { withKey(j, key) }, nil, "protected without a key", true},
-		{"tolerating none", plain, func(j *job) { tolerate(j, 0) }, protectAll, "want 1 to 3", true},
-		{"tolerating all", plain, func(j *job) { tolerate(j, 4) }, protectAll, "want 1 to 3", true},
+		{"a key for what has none", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Key = key }) }, nil, "protected without a key", true},
+		{"tolerating none", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Tolerate = 0 }) }, protectAll, "want 1 to 3", true},
+		{"tolerating all", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Tolerate = 4 }) }, protectAll, "want 1 to 3", true},
 		{"ranks that disagree", plain, func(j *job) { j.options[2].Tolerate = 2 }, protectAll, "give all the same", true},
 		{"two digests", plain, func(j *job) { j.options[2].Digest = group.SHA256 }, protectAll, "give all the same", true},
-		{"no such digest", plain, func(j *job) { withDigest(j, "md5") }, protectAll, `digest "md5"`, true},
-		{"xxh3 with a key", keyed, func(j *job) { withDigest(j, group.XXH3) }, protectAll, "with a key take", true},
-		{"no room for any", plain, func(j *job) { tolerate(j, 4) }, (*job).size, "want 1 to 3", true},
+		{"no such digest", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Digest = "md5" }) }, protectAll, `digest "md5"`, true},
+		{"xxh3 with a key", keyed, func(j *job) { each(j, func(o *buffers.Options) { o.Digest = group.XXH3 }) }, protectAll, "with a key take", true},
+		{"no room for any", plain, func(j *job) { each(j, func(o *buffers.Options) { o.Tolerate = 4 }) }, (*job).size, "want 1 to 3", true},
 	} {
 		j := c.of.clone()
 		c.change(j)
@@ -378,50 +349,13 @@ func TestBuffersRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	j := plain.clone() // a rank protects while the others recover
-	for r, err := range j.run(func(ctx context.Context, tr transport.Transport, r int) (err error) {
-		if r == 1 {
-			return buffers.Protect(ctx, tr, j.buffers[r], j.parity[r], j.options[r])
-		}
-		_, err = buffers.Recover(ctx, tr, j.buffers[r], false, j.parity[r], j.options[r])
-		return err
-	}) {
-		if err == nil || !strings.Contains(err.Error(), "rank 1 runs protect buffers, rank 0 runs recover buffers") {
-			t.Errorf("rank %d: %v", r, err)
-		}
-	}
-	for r := range j.parity { // the one that has begun to protect has no parity any more
-		if same := bytes.Equal(j.parity[r], plain.parity[r]); same != (r != 1) {
-			t.Errorf("rank %d: its parity is as before: %v", r, same)
-		}
-	}
-	for r, err := range second(j.recover()) {
-		if !group.IsInputError(err) || !strings.Contains(err.Error(), "the parity of rank 1 is not complete") {
-			t.Errorf("rank %d: %v", r, err)
-		}
-	}
-	j.parity[1] = make([]byte, len(j.parity[1])) // new memory
-	must(t, errors.Join(second(j.recover())...))
-	must(t, j.equal(plain))
 }
 
 func protectAll(j *job) []error { return j.protect() }
 
-func withKey(j *job, key []byte) {
+func each(j *job, set func(o *buffers.Options)) {
 	for r := range j.options {
-		j.options[r].Key = key
-	}
-}
-
-func tolerate(j *job, n int) {
-	for r := range j.options {
-		j.options[r].Tolerate = n
-	}
-}
-
-func withDigest(j *job, name string) {
-	for r := range j.options {
-		j.options[r].Digest = name
+		set(&j.options[r])
 	}
 }
 

@@ -21,9 +21,7 @@ func newMemory(t *testing.T, content []byte) *os.File {
 	name := filepath.Join(t.TempDir(), "memory")
 	write(t, name, string(content))
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -33,9 +31,7 @@ func onBuffers(t *testing.T, lists []any, flags map[int][]string, args ...string
 	t.Helper()
 	return newRanks(t, len(lists), func(r int, c *exec.Cmd) {
 		line, err := json.Marshal(lists[r])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		list := newMemory(t, line)
 		c.Args = append(c.Args, append([]string{"--list", fmt.Sprint(list.Fd())}, flags[r]...)...)
 	}, append([]string{"buffers"}, args...)...).do()

@@ -23,9 +23,7 @@ func TestCheckLarge(t *testing.T) {
 	}
 	text.WriteString("]}")
 	name := filepath.Join(t.TempDir(), "plan.json")
-	if err := os.WriteFile(name, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, []byte(text.String()), 0o666))
 	if out := mustRun(t, "check", name); !strings.Contains(out, "keeps the rules") {
 		t.Errorf("%s", out)
 	}

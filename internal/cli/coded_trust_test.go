@@ -27,9 +27,7 @@ func TestOutputLinks(t *testing.T) {
 	t.Parallel()
 	coded, in, packets := encoded(t, []int{9, 30, 0})
 	link := func(to, name string) {
-		if err := os.Symlink(to, name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(to, name))
 	}
 	for _, args := range [][]string{{"encode", in}, {"decode", coded}} {
 		for _, name := range inTheWay {
@@ -63,9 +61,7 @@ func TestOutputLinks(t *testing.T) {
 	remove(t, dir, "real/x")
 	link("real", filepath.Join(dir, "link"))
 	link("other", filepath.Join(dir, "nowhere"))
-	if r := soon(t, "decode", coded, "-o", filepath.Join(dir, "link")); r.code != exit.OK {
-		t.Errorf("%+v", r)
-	}
+	soon(t, "decode", coded, "-o", filepath.Join(dir, "link")).is(t, exit.OK)
 	checkDecoded(t, filepath.Join(dir, "real"), packets)
 	if r := soon(t, "decode", coded, "-o", filepath.Join(dir, "nowhere")); r.code == exit.OK {
 		t.Errorf("a link to nothing became a directory")
@@ -97,9 +93,7 @@ func TestSpecialFiles(t *testing.T) {
 					continue
 				}
 				os.Remove(filepath.Join(dir, name))
-				if err := make(filepath.Join(dir, name)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, make(filepath.Join(dir, name)))
 			}
 			back := filepath.Join(t.TempDir(), "back")
 			r := soon(t, "decode", coded, "-o", back, filepath.Join(in, "packet.00"), filepath.Join(in, "packet.01"))
@@ -143,9 +137,7 @@ func TestModes(t *testing.T) {
 		syscall.Umask(0)
 		in, packets := writePackets(t, 9, 30, 0)
 		for k, mode := range c.in {
-			if err := os.Chmod(filepath.Join(in, fmt.Sprintf("packet.%02d", k)), mode); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(filepath.Join(in, fmt.Sprintf("packet.%02d", k)), mode))
 		}
 		syscall.Umask(c.umask)
 		coded, back := filepath.Join(t.TempDir(), "coded"), filepath.Join(t.TempDir(), "back")
@@ -160,9 +152,7 @@ func TestModes(t *testing.T) {
 			}
 		}
 		// One survivor that others may not read keeps all from them.
-		if err := os.Chmod(filepath.Join(in, "packet.01"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(in, "packet.01"), 0o600))
 		mustRun(t, "decode", "-o", back+"2", coded, filepath.Join(in, "packet.01"))
 		if info, err := os.Stat(filepath.Join(back+"2", "packet.00")); err != nil || info.Mode() != 0o600 {
 			t.Errorf("decoded with a survivor of mode 0600: %v, %v", info.Mode(), err)
@@ -179,9 +169,7 @@ func TestModesOfGroups(t *testing.T) {
 	}
 	in, _ := writePackets(t, 9, 30, 1)
 	path := filepath.Join(in, "packet.01")
-	if err := errors.Join(os.Chown(path, -1, 4711), os.Chmod(path, 0o640)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chown(path, -1, 4711), os.Chmod(path, 0o640)))
 	coded := filepath.Join(t.TempDir(), "coded")
 	mustRun(t, "encode", "-o", coded, in)
 	for _, name := range listDir(t, coded) {

@@ -29,9 +29,7 @@ func (g *commandedGroup) file(t *testing.T, pre, post func(n int) string, option
 		text += fmt.Sprintf("  - dir: %s\n    pre: |-\n      %s\n    post: |-\n      %s\n", g.at(n)+dir, log+pre(n), log+post(n))
 	}
 	name := filepath.Join(t.TempDir(), "group.yaml")
-	if err := cmp.Or(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmp.Or(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)))
 	return name
 }
 
@@ -141,9 +139,7 @@ func TestCommandsInterrupted(t *testing.T) {
 			began := filepath.Join(g.log, "began.")
 			file := g.file(t, func(n int) string { return fmt.Sprintf("sleep 1000 & touch %s%d; wait", began, n) }, nothing)
 			p := f.command(t, append([]string{"protect", "--group", file}, f.flags...)...)
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Start())
 			var list []string
 			for ; len(list) < 3; time.Sleep(5 * time.Millisecond) {
 				list, _ = filepath.Glob(began + "*")
@@ -164,10 +160,7 @@ func TestCommandsRefused(t *testing.T) {
 	t.Parallel()
 	g := &commandedGroup{dirs: writeNodes(t, 2, 100), log: t.TempDir(), at: func(int) string { return "" }}
 	for _, limit := range []string{"0s", "soon"} {
-		r := volleyRun("protect", "--group", g.file(t, nothing, nothing, "command-timeout: "+limit))
-		if r.code != exit.Usage || !strings.Contains(r.stderr, "group.yaml:1: command-timeout: want a time above 0, such as 10m") {
-			t.Errorf("%s: %+v", limit, r)
-		}
+		volleyRun("protect", "--group", g.file(t, nothing, nothing, "command-timeout: "+limit)).is(t, exit.Usage, "group.yaml:1: command-timeout: want a time above 0, such as 10m")
 	}
 	codes, text := newRanks(t, 2, nil, "protect", "--group", g.file(t, nothing, nothing)).do()
 	if fmt.Sprint(codes) != "[2 2]" || !strings.Contains(text, "pre and post of a member run over ssh") || fmt.Sprint(g.logs(t)) != "[ ]" {
@@ -183,9 +176,7 @@ func TestCommandsOfDead(t *testing.T) {
 	g := &commandedGroup{dirs: writeNodes(t, 3, 2_000_000), log: t.TempDir(), at: func(n int) string { return fmt.Sprintf("host%d:", n) }}
 	file := g.file(t, func(n int) string { return fmt.Sprintf("echo $PPID >%s/rank.%d", g.log, n) }, nothing)
 	p := f.command(t, append([]string{"protect", "--limit-rate", "1MiB", "--group", file}, f.flags...)...)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	for pending := ""; pending == ""; time.Sleep(5 * time.Millisecond) {
 		if list, _ := filepath.Glob(filepath.Join(g.dirs[1], ".volley/pending.*")); list != nil {
 			pending = list[0]

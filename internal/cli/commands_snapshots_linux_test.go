@@ -18,9 +18,7 @@ import (
 func snapshotScript(t *testing.T) string {
 	t.Helper()
 	name, err := filepath.Abs("../../deploy/snapshots/volley-snapshot")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return name
 }
 
@@ -125,15 +123,11 @@ func (c *snapshotCase) test(t *testing.T) {
 
 	// A node is lost: its files come back into its directory, and from there to where they were.
 	now, err := filepath.EvalSymlinks(c.dir(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := dataOf(t, now)
 	removeAll(t, c.dir(1))
 	c.run(t, exit.OK, "", "recover")
-	if got := dataOf(t, c.dir(1)); got != want {
-		t.Errorf("recovered %q, want %q", got, want)
-	}
+	equal(t, dataOf(t, c.dir(1)), want)
 	c.run(t, exit.Failed, "is no symbolic link: move it away", "protect")
 	removeAll(t, c.dir(1))
 	c.run(t, exit.OK, "", "protect")
@@ -178,9 +172,7 @@ func TestSnapshotCommands(t *testing.T) {
 			base := t.TempDir()
 			shell(t, `chmod 700 "$1" && mkdir -p "$1/programs" "$1"/source/0 "$1"/source/1 "$1"/source/2`, base)
 			for _, name := range []string{"btrfs", "lvcreate", "mount", "mountpoint", "umount", "zfs"} {
-				if err := os.Symlink(thisProgram(t), filepath.Join(base, "programs", name)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(thisProgram(t), filepath.Join(base, "programs", name)))
 			}
 			c := &snapshotCase{kind: kind, base: base, env: []string{"PATH=" + base + "/programs:" + os.Getenv("PATH"), standIn + "=" + base}}
 			c.source = func(n int) string { return filepath.Join(base, "source", fmt.Sprint(n)) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -57,9 +56,7 @@ func TestConfined(t *testing.T) {
 	if err := key.Terms(engine.Run{Key: out + "/ckpt"}); err == nil {
 		t.Error("a key of TLS elsewhere is read")
 	}
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	have(t, dirs, before)
 
 	// Every flag of a verb is known to be harmless, is a path, or is refused.
 	want := verb("recover", "--json=true", "--key=none", "--file=-x", "--file=--to="+out, "--to="+in+"/new")
@@ -92,13 +89,9 @@ func TestForcedCommand(t *testing.T) {
 		if verb == "recover" {
 			removeAll(t, dirs[1])
 		}
-		if r := f.run("volley " + verb + names); r.code != exit.OK {
-			t.Fatalf("%q: %+v", verb, r)
-		}
+		f.run("volley "+verb+names).is(t, exit.OK)
 	}
-	if got := contents(t, dirs); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	have(t, dirs, want)
 	sent, _ := json.Marshal(launch.Start{Verb: "protect", Flags: []launch.Flag{{Name: "ssh", Value: "touch /data/others/x"}}, Paths: []string{"a:/data/0"}, Dir: "/data/0"})
 	lay(t, f.path("admin", "etc/volley/sent"), append(sent, '\n'), 0o600)
 	group := "tolerate: 1\nmembers:\n"
@@ -119,9 +112,7 @@ func TestForcedCommand(t *testing.T) {
 			t.Errorf("%s: %+v: want %q", line, r, want)
 		}
 	}
-	if got := dataOf(t, others); got != before {
-		t.Errorf("%q, want %q", got, before)
-	}
+	equal(t, dataOf(t, others), before)
 	permit("--only /data --allow-commands")
 	r := f.run("volley protect --group group.yaml")
 	if _, err := os.Stat(f.path("a", "data/pre")); r.code != exit.OK || err != nil {
@@ -147,19 +138,13 @@ func TestConfinedStandIn(t *testing.T) {
 	base, out := t.TempDir(), t.TempDir()
 	f.env = append(f.env, onlyVariable+"="+dirs[0]+","+dirs[1]+","+out)
 	f.flags[3] = filepath.Join(base, "only")
-	if err := os.Symlink(thisProgram(t), f.flags[3]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(thisProgram(t), f.flags[3]))
 	line := func(args ...string) []string {
 		return slices.Concat(args, f.flags, []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]})
 	}
-	if r := f.run(line("status")...); r.code != exit.Wrong || !strings.Contains(r.stdout, "unreachable  dead:") || !strings.Contains(r.stdout, "no more nodes may be lost now") {
-		t.Errorf("%+v", r)
-	}
+	f.run(line("status")...).is(t, exit.Wrong, "unreachable  dead:", "no more nodes may be lost now")
 	f.must(t, line("recover", "--to", "host0:"+out)...)
-	if got, want := filesOf(t, filepath.Join(out, "node.2")), filesOf(t, dirs[2]); !maps.Equal(got, want) {
-		t.Errorf("copied out %s, want %s", got, want)
-	}
+	equal(t, filesOf(t, filepath.Join(out, "node.2")), filesOf(t, dirs[2]))
 	if r := f.run(line("recover", "--to", "host0:"+base)...); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
 		t.Errorf("%+v", r)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,16 +26,9 @@ import (
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata/conversations", func(t *testing.T, path string) {
 		path, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Chdir(t.TempDir())
-		put := func(name, text string) {
-			if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			write(t, name, text+"\n")
-		}
+		put := func(name, text string) { lay(t, name, []byte(text+"\n"), 0o666) }
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) (text string) {
 			name := func() string { return d.CmdArgs[0].Key }
 			switch d.Cmd {
@@ -65,8 +57,7 @@ func TestConversations(t *testing.T) {
 	})
 }
 
-// changing matches what differs from run to run, or with what processors say to
-// each other before and after one.
+// changing matches what differs from run to run, or with what processors say to each other before and after one.
 var changing = regexp.MustCompile(`(?m)(^time {7} *|^  "(?:\w*seconds|plan_hash|control_bytes)": |^traffic .* and ).*$`)
 
 // converse runs a command line and returns all that comes back.

@@ -1,26 +1,18 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"volley"
 	"volley/internal/cli/session"
 
 	"volley/coded/manifest"
-	"volley/field"
-	"volley/field/fieldtest"
 	"volley/internal/exit"
-	"volley/matrix"
-	"volley/matrix/matrices"
 )
 
 // result is what a run of the command line gave.
@@ -48,16 +40,21 @@ func mustRun(t *testing.T, args ...string) string {
 // prints all of these texts, and returns what it prints.
 func expect(t *testing.T, code int, words string, dirs []string, texts ...string) string {
 	t.Helper()
-	r := volleyRun(append(strings.Fields(words), dirs...)...)
+	t.Logf("volley %s", words)
+	return volleyRun(append(strings.Fields(words), dirs...)...).is(t, code, texts...)
+}
+
+// is fails the test unless the run has exited with the code and printed all of these texts. It returns what it printed.
+func (r result) is(t *testing.T, code int, texts ...string) string {
+	t.Helper()
 	if r.code != code {
-		t.Fatalf("volley %s: %+v: want exit code %d", words, r, code)
+		t.Fatalf("%+v: want exit code %d", r, code)
 	}
 	wants(t, r.stdout+r.stderr, texts...)
 	return r.stdout + r.stderr
 }
 
-// writePackets writes a file of random bytes for each size and returns their
-// directory and contents.
+// writePackets writes a file of random bytes for each size and returns their directory and contents.
 func writePackets(t *testing.T, sizes ...int) (string, [][]byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,9 +63,7 @@ func writePackets(t *testing.T, sizes ...int) (string, [][]byte) {
 	for k, n := range sizes {
 		packets[k] = make([]byte, n)
 		rng.Read(packets[k])
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("packet.%02d", k)), packets[k], 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("packet.%02d", k)), packets[k], 0o666))
 	}
 	return dir, packets
 }
@@ -76,18 +71,14 @@ func writePackets(t *testing.T, sizes ...int) (string, [][]byte) {
 func readFile(t *testing.T, path ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
 func listDir(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -103,96 +94,4 @@ func readCoded(t *testing.T, dir string, k int) [][]byte {
 		coded[i] = readFile(t, dir, manifest.CodedName(i, k, 0))
 	}
 	return coded
-}
-
-// decodePackets undoes an encode by the inverse matrix, symbol by symbol.
-func decodePackets(t *testing.T, a matrix.Matrix, coded [][]byte) [][]byte {
-	t.Helper()
-	inverse, err := matrix.Inverse(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := a.Field()
-	out := make([][]byte, len(coded))
-	for j := range coded {
-		out[j] = make([]byte, len(coded[j]))
-		coefs := make([]field.Element, len(coded))
-		for i := range coded {
-			coefs[i] = inverse.At(i, j)
-		}
-		f.Combine(out[j], coefs, coded)
-	}
-	return out
-}
-
-// TestEncodeBytesOverFields encodes byte files over fields that pack bytes, and
-// decodes them by hand.
-func TestEncodeBytesOverFields(t *testing.T) {
-	t.Parallel()
-	const k = 4
-	in, packets := writePackets(t, 1000, 0, 1, 777)
-	for _, name := range []string{"2^8", "2^16", "2^4", "2^12", "257", "3^4", "5", "65537", "2147483647"} {
-		for _, spec := range []string{"random:5", "vandermonde"} { // another seed may be singular
-			f := fieldtest.Parse(t, name)
-			s, err := matrices.ParseSpec(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := s.Build(f, k, k)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := filepath.Join(t.TempDir(), "coded")
-			mustRun(t, "encode", "--field", name, "--matrix", spec, "-o", out, in)
-			p := field.PackingOf(f)
-			for i, symbols := range decodePackets(t, a, readCoded(t, out, k)) {
-				if len(symbols) != int(p.Symbols(1000))*f.SymbolBytes() {
-					t.Fatalf("%s: coded files of %d bytes", name, len(symbols))
-				}
-				got := make([]byte, len(packets[i]))
-				err := p.Unpack(got, symbols[:int(p.Symbols(int64(len(got))))*f.SymbolBytes()])
-				if err != nil || !bytes.Equal(got, packets[i]) {
-					t.Errorf("%s, %s: input %d does not come back: %v", name, spec, i, err)
-				}
-			}
-		}
-	}
-}
-
-// TestEncodeFlags checks the effect of each flag. A directory stands for the files in it that do not begin with a dot.
-func TestEncodeFlags(t *testing.T) {
-	t.Parallel()
-	in, _ := writePackets(t, slices.Repeat([]int{200_000}, 9)...)
-	write(t, filepath.Join(in, ".hidden"), "x")
-	if err := os.Mkdir(filepath.Join(in, "sub"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	encode := func(flags string, packets ...string) (r volley.Report) {
-		args := append(strings.Fields("encode --json "+flags), "-o", filepath.Join(t.TempDir(), "out"))
-		if err := json.Unmarshal([]byte(mustRun(t, append(args, packets...)...)), &r); err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	whole := encode("", in)
-	for flags, as := range map[string]func(r volley.Report) bool{
-		"--model paper -p 2":             func(r volley.Report) bool { return r.Ports == 2 && r.C1 == 2 },
-		"--model paper -p 100":           func(r volley.Report) bool { return r.Ports == 8 && r.C1 == 1 },
-		"--check off":                    func(r volley.Report) bool { return !r.Verified && r.CheckSeconds == 0 && whole.CheckSeconds > 0 },
-		"--field 2^16":                   func(r volley.Report) bool { return r.Field == "2^16" && r.SymbolsPerPacket == 100_000 },
-		"--matrix random:3 --inverse":    func(r volley.Report) bool { return r.Matrix == "inverse(random:3)" },
-		"--model paper --beta 1s":        func(r volley.Report) bool { return r.C1 == 4 }, // the fewest rounds
-		"--model paper --beta 0":         func(r volley.Report) bool { return r.C2 <= 5 }, // the least volume
-		"--model paper --tau 1us":        func(r volley.Report) bool { return r.C2 <= 5 },
-		"--algorithm bruck-allgather":    func(r volley.Report) bool { return r.Algorithm == "bruck-allgather" },
-		"--memory 256KiB --timeout 1m":   func(r volley.Report) bool { return r.Segments >= 5 && r.BytesSentMax == whole.BytesSentMax },
-		"-k 9 --rounds-over 0 --sinks 2": func(r volley.Report) bool { return r.K == 9 },
-	} {
-		if r := encode(flags, in); !as(r) {
-			t.Errorf("%s: %+v", flags, r)
-		}
-	}
-	if r := encode("-k 3", filepath.Join(in, "packet.0{rank}")); whole.Segments != 1 || whole.K != 9 || r.K != 3 {
-		t.Errorf("%+v, and of a pattern: %+v", whole, r)
-	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -24,7 +23,6 @@ var badInput = []struct{ args, want string }{
 	{"encode -o out --matrix file:singular.csv --inverse in", "singular"},
 	{"encode -o out --matrix vandermonde --points none in", "none"},
 	{"encode -o out --matrix lagrange --omega points in", "line 2: the point 5 is on line 1 already"},
-	{"encode -o out --matrix cauchy --alpha none in", "none"},
 	{"encode -o out --alpha codes --matrix dft in", "dft takes no alpha"},
 	{"encode -o out --order up in", `--order "up": want one of natural, reversed, any`},
 	{"encode -o out --sinks 0 in", "--sinks \"0\": want a whole number, 1 or more"},
@@ -40,16 +38,11 @@ var badInput = []struct{ args, want string }{
 	{"encode -o out --memory 7 in", "needs at least"},
 	{"encode -o out --check maybe in", "maybe"},
 	{"encode -o out --comm pigeon in", "pigeon"},
-	{"encode -o out --timeout -1s in", "-1s"},
 	{"encode -o out --symbols --field 2^16 odd", "3 bytes"},
 	{"encode -o out --symbols --field 257 --matrix random:1 symbols", "symbol 258 at byte 2"},
-	{"plan -k 4 --field goldilocks", "volley-lab has it"},
 	{"plan --matrix random:1 -k 16 --max-memory 2", "want 4 or more packets of memory"},
 	{"plan --matrix random:1 -k 16 --max-compute 2", "want 16 or more multiply-adds per symbol"},
 	{"plan --matrix dft --field 257 -k 16 --algorithm dft --rounds-over 0 --max-memory 4", "no plan keeps the limits"},
-	{"plan -k 16 --max-memory 0", "--max-memory \"0\": want a whole number, 1 or more"},
-	{"plan -k 16 --rounds-over -1", "--rounds-over \"-1\": want a whole number, 0 or more"},
-	{"plan -k 16 --gamma 1", "want a number and its unit"},
 	{"plan -k 4 --sinks 1 --inverse", "has no inverse"},
 	{"plan --matrix dft --field 257 -k 8 --sinks 2", "dft is square only"},
 	{"plan -k 6 --sinks 2 --algorithm universal", "it is for processors that are both"},
@@ -65,12 +58,10 @@ var badInput = []struct{ args, want string }{
 	{"cost -p 1,x", `"x"`},
 	{"cost --rounds-over 0..", `"0.."`},
 	{"cost --algorithm universal,magic", "magic"},
-	{"cost --algorithm universal,auto", "auto"},
 	{"cost --algorithm universal,dft", "--matrix"},
 	{"cost --algorithm ,", `""`},
 	{"cost --size 1KiB..1MiB", "--size"},
 	{"cost --matrix cauchy --algorithm lagrange,dft -k 4", "no algorithm for this: dft"},
-	{"cost -k 16 --field 257 --matrix lagrange --algorithm lagrange --rounds-over 0", "--rounds-over"},
 	{"verify --metrics - a", "name "},
 	{"protct", "did you mean protect?"},
 }
@@ -85,14 +76,9 @@ func TestBadInput(t *testing.T) {
 		"odd": "abc", "symbols": "\x01\x00\x02\x01\xff\xff", // 1, 258, 65535
 		"points": "5 6\n5\n", ".volley-x": "",
 	} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		write(t, name, text)
+		lay(t, name, []byte(text), 0o666)
 	}
-	if err := os.Mkdir("empty", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir("empty", 0o777))
 	for _, c := range badInput {
 		if strings.Contains(c.args, "/proc/") && runtime.GOOS != "linux" {
 			continue

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,11 +17,7 @@ func TestExclude(t *testing.T) {
 	dirs := writeNodes(t, 4, 9000)
 	file := writeGroup(t, dirs, nil, "tolerate: 2", "exclude:", "- '*.tmp'", "- /cache/", "- '!keep.tmp'")
 	for _, name := range []string{"a.tmp", "cache/x", "sub/b.tmp", "keep.tmp", "sub/cache/in"} {
-		path := filepath.Join(dirs[1], name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		rewrite(t, path, []byte(name))
+		lay(t, filepath.Join(dirs[1], name), []byte(name), 0o644)
 	}
 	expect(t, exit.OK, "protect --dry-run -v --group "+file, nil, "excluded   *.tmp, /cache/, !keep.tmp",
 		"node 1  18 KiB in 6 files, 18 KiB to code: 8 new  "+dirs[1], `new: "keep.tmp"`, `new: "sub/cache/in"`, "of parity at each node", "nothing written: a dry run")

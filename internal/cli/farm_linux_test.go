@@ -55,9 +55,7 @@ func newFarm(t *testing.T, rate string, names ...string) *farm {
 	}
 	script, _ := filepath.Abs("../../bench/network/lab")
 	base, err := os.MkdirTemp("/tmp", "hosts") // where sshd lets everybody in the way be
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(base) })
 	f := &farm{t, script, base, names, map[string]*exec.Cmd{}}
 	f.do("go", "build", "-o", filepath.Join(base, "volley"), "../../cmd/volley")
@@ -167,29 +165,21 @@ func (f *farm) ended() {
 func copyFile(t *testing.T, from, to string, mode os.FileMode) {
 	t.Helper()
 	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lay(t, to, text, mode)
 }
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
 	p, err := os.FindProcess(pid)
-	if err == nil {
-		err = p.Kill()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.Kill())
 }
 
 func parentOf(t *testing.T, pid int) (parent int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, _ := strings.Cut(string(text), "\nPPid:")
 	fmt.Sscan(rest, &parent)
 	return parent

@@ -16,9 +16,8 @@ import (
 	"volley/internal/selection"
 )
 
-// FuzzArguments checks that no command line makes a panic: it works, or exits with 2,
-// says why on one line and prints nothing else. Those that would take long, or that
-// name files elsewhere, are only parsed.
+// FuzzArguments checks that no command line makes a panic: it works, or exits with 2, says why on one line and prints
+// nothing else. Those that would take long, or that name files elsewhere, are only parsed.
 func FuzzArguments(f *testing.F) {
 	for _, line := range []string{
 		"encode -o out packets", "encode --dry-run --model paper --field 257 -p 2 --matrix random:1 packets",
@@ -42,9 +41,7 @@ func FuzzArguments(f *testing.F) {
 			return
 		}
 		t.Chdir(t.TempDir())
-		if err := os.Mkdir("packets", 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir("packets", 0o777))
 		write(t, filepath.Join("packets", "a"), "some bytes")
 		write(t, filepath.Join("packets", "b"), "other bytes")
 		write(t, filepath.Join("packets", "c"), "")

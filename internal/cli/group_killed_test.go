@@ -38,9 +38,7 @@ var killings = []killing{
 	}},
 	{name: "recover lost", args: []string{"recover"}, own: []int{0, 3}, changed: []int{0, 3}, prepare: func(t *testing.T, dirs []string) {
 		for _, n := range []int{0, 3} {
-			if err := os.RemoveAll(dirs[n]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(dirs[n]))
 		}
 	}},
 	{name: "recover damaged", args: []string{"recover", "--revert", "deleted"}, own: []int{2, 4}, changed: []int{2, 4}, prepare: func(t *testing.T, dirs []string) {
@@ -51,9 +49,7 @@ var killings = []killing{
 			t.Fatal(parity, err)
 		}
 		damage(t, parity[0])
-		if err := os.RemoveAll(filepath.Join(dirs[2], "sub")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(filepath.Join(dirs[2], "sub")))
 	}},
 	{name: "verify", args: []string{"verify"}},
 }
@@ -78,7 +74,7 @@ func testKilled(t *testing.T, times int, size int, strike func(t *testing.T, rng
 			if k.name != "first protect" {
 				mustRun(t, g.with("protect", "--tolerate", "2")...)
 			}
-			whole := g.data(t)
+			whole := dataOfAll(t, g.dirs)
 			if k.prepare != nil {
 				k.prepare(t, g.dirs)
 			}
@@ -94,7 +90,7 @@ func testKilled(t *testing.T, times int, size int, strike func(t *testing.T, rng
 			begun := time.Now()
 			strike(t, rng, 0, g.with(k.args...))
 			limit := time.Since(begun)
-			g.whole = g.data(t)
+			g.whole = dataOfAll(t, g.dirs)
 			var after []map[string]string
 			for n, dir := range g.dirs {
 				if !slices.Contains(k.changed, n) && g.whole[n] != whole[n] {
@@ -141,16 +137,12 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 	t.Helper()
 	run := func(args ...string) {
 		t.Helper()
-		if r := volleyRun(g.with(args...)...); r.code != exit.OK {
-			t.Fatalf("%s: then %s: %+v", when, args, r)
-		}
+		volleyRun(g.with(args...)...).is(t, exit.OK)
 	}
 	lose := func(nodes []int) {
 		t.Helper()
 		for _, n := range nodes {
-			if err := os.RemoveAll(g.dirs[n]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(g.dirs[n]))
 		}
 		when += fmt.Sprintf(", nodes %v lost", nodes)
 	}
@@ -173,18 +165,14 @@ func (g *pairGroup) completeKilled(t *testing.T, when string, rng *rand.Rand, k 
 		}
 		lose(lost)
 		run("recover")
-		for n, is := range g.data(t) {
-			if is != g.whole[n] {
-				t.Fatalf("%s: node %d is\n%s\nwant\n%s", when, n, is, g.whole[n])
-			}
-		}
+		g.check(t, when)
 	}
 	run(k.args...)
 	run("verify")
-	g.check(t, when+", and run again", g.whole)
+	g.check(t, when+", and run again")
 	lose(rng.Perm(len(g.dirs))[:2])
 	run("recover")
-	g.check(t, when, g.whole)
+	g.check(t, when)
 	run("verify")
 	for _, dir := range g.dirs {
 		checkLeft(t, when, dir)
@@ -196,9 +184,7 @@ func TestGroupKilled(t *testing.T) {
 	t.Parallel()
 	testKilled(t, *groupKills, 60_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
 		p := newProgram(t, args...)
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		if limit > 0 {
 			time.Sleep(time.Duration(rng.Int64N(int64(limit))))
 			p.Process.Kill()

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,13 +30,7 @@ func writeNodes(t *testing.T, k, size int) []string {
 		for i, name := range []string{"ckpt", "sub/b", "sub/c", "empty"} {
 			content := make([]byte, max(0, size-i*size/3-n*7))
 			rng.Read(content)
-			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, content, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			lay(t, filepath.Join(dir, name), content, 0o644)
 		}
 	}
 	return dirs
@@ -42,42 +38,67 @@ func writeNodes(t *testing.T, k, size int) []string {
 
 func rewrite(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o644))
 }
 
-// dataOf describes everything below a directory but for .volley.
-func dataOf(t *testing.T, dir string) string {
+// described tells of everything below a directory but for a name, and but for what there is nothing to tell of.
+func described(t testing.TB, dir, but string, tell func(path string, info fs.FileInfo) string) map[string]string {
 	t.Helper()
-	var b strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+	all := map[string]string{}
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
 			return err
-		}
-		if d.Name() == ".volley" {
+		case d.Name() == but && d.IsDir():
 			return fs.SkipDir
+		case d.Name() == but:
+			return nil
 		}
 		info, err := d.Info()
 		if err != nil {
 			return err
 		}
 		rel, _ := filepath.Rel(dir, path)
-		fmt.Fprintf(&b, "%s %v", rel, info.Mode())
-		if info.Mode().IsRegular() {
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&b, " %v %x", info.ModTime().UnixNano(), sha256.Sum256(content))
+		if text := tell(path, info); text != "" {
+			all[rel] = text
 		}
-		b.WriteByte('\n')
 		return nil
-	})
+	}))
+	return all
+}
+
+// sumOf is the digest of a regular file.
+func sumOf(path string, info fs.FileInfo) string {
+	if !info.Mode().IsRegular() {
+		return ""
+	}
+	content, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(content))
+}
+
+// inLines has a line for each name.
+func inLines(all map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintln(&b, name, all[name])
 	}
 	return b.String()
+}
+
+// dataOf describes everything below a directory but for .volley.
+func dataOf(t *testing.T, dir string) string {
+	t.Helper()
+	return inLines(described(t, dir, ".volley", func(path string, info fs.FileInfo) string {
+		if sum := sumOf(path, info); sum != "" {
+			return fmt.Sprint(info.Mode(), info.ModTime().UnixNano(), sum)
+		}
+		return info.Mode().String()
+	}))
 }
 
 // TestGroup protects, loses, verifies and recovers by the command line.
@@ -88,9 +109,7 @@ func TestGroup(t *testing.T) {
 	if err := json.Unmarshal([]byte(expect(t, exit.OK, "protect --tolerate 2 --dry-run --json", dirs)), &report); err != nil || report.Cost == nil || report.Cost.Rounds != 5 {
 		t.Errorf("%v: %+v", err, report)
 	}
-	if _, err := os.Lstat(filepath.Join(dirs[0], ".volley")); err == nil {
-		t.Error("a dry run has written")
-	}
+	bare(t, dirs...)
 	expect(t, exit.OK, "protect --tolerate 2", dirs, "protected, generation 1")
 	before := dataOf(t, dirs[2])
 	removeAll(t, dirs[2])
@@ -101,14 +120,10 @@ func TestGroup(t *testing.T) {
 	}
 	expect(t, exit.Usage, "protect --tolerate 2", dirs, "no such directory")
 	expect(t, exit.OK, "recover --dry-run", dirs)
-	if err := os.Mkdir(dirs[2], 0o755); err != nil { // as the dry run has made none
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dirs[2], 0o755)) // as the dry run has made none
 	expect(t, exit.Usage, "protect --tolerate 2", dirs, dirs[2]+" is missing what was protected: recover it first")
 	expect(t, exit.OK, "recover", dirs)
-	if after := dataOf(t, dirs[2]); after != before {
-		t.Errorf("recovered\n%s\nof\n%s", after, before)
-	}
+	equal(t, dataOf(t, dirs[2]), before)
 
 	// What a disk has lost stays protected. What gets other content and its old time is protected, and named.
 	path := filepath.Join(dirs[3], "sub", "b")
@@ -164,22 +179,15 @@ func TestGroupErrors(t *testing.T) {
 		{"verify", []string{dirs[0], dirs[1], dirs[2], other[3]}, exit.Usage, "belongs to another group"},
 		{"verify", none, exit.Wrong, "the group is not protected"},
 		{"recover", none, exit.Absent, "not protected"},
-		{"verify --memory x", dirs, exit.Usage, "--memory"},
-		{"verify --progress -1s", dirs, exit.Usage, "--progress"},
 		{"verify --limit-rate 100MB", dirs, exit.Usage, "--limit-rate: all is in this process"},
 		{"verify --limit-rate 1kB", dirs, exit.Usage, "1MiB or more"},
 		{"verify --limit-read x", dirs, exit.Usage, `--limit-read "x"`},
 		{"protect --limit-read 20M", dirs, exit.OK, ""},
-		{"recover --comm smoke", dirs, exit.Usage, "--comm"},
 		{"group init", dirs, exit.Usage, "-o FILE"},
 	} {
 		expect(t, c.code, c.words, c.dirs, c.want)
 	}
-	for _, dir := range none {
-		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
-			t.Errorf("%s has a .volley", dir)
-		}
-	}
+	bare(t, none...)
 }
 
 // sealed adds the line with the SHA-256 that manifests end with.
@@ -190,27 +198,7 @@ func sealed(line []byte) []byte {
 // filesOf returns the digests of the files below a directory but for .volley.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	list := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case d.Name() == ".volley":
-			return fs.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(dir, path)
-		list[rel] = fmt.Sprintf("%x", sha256.Sum256(content))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return described(t, dir, ".volley", sumOf)
 }
 
 // vanish removes a file, and its directory keeps its time: the disk has lost it, and nobody has deleted it.
@@ -221,24 +209,24 @@ func vanish(t *testing.T, path string) {
 	if err == nil {
 		err = errors.Join(os.RemoveAll(path), os.Chtimes(dir, info.ModTime(), info.ModTime()))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // damage changes some bytes in the middle of a file and leaves its time.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = f.WriteAt([]byte("rot"), info.Size()/2)
-	if err := errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
-		t.Fatal(err)
+	must(t, errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())))
+}
+
+func dataOfAll(t *testing.T, dirs []string) (list []string) {
+	t.Helper()
+	for _, dir := range dirs {
+		list = append(list, dataOf(t, dir))
 	}
+	return list
 }

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -20,8 +19,7 @@ import (
 	"volley/internal/exit"
 )
 
-// outside makes a directory that belongs to no node, and returns a check that nothing in it
-// has changed.
+// outside makes a directory that belongs to no node, and returns a check that nothing in it has changed.
 func (m *misused) outside() (dir string, same func()) {
 	m.Helper()
 	dir = m.TempDir()
@@ -31,9 +29,7 @@ func (m *misused) outside() (dir string, same func()) {
 	before := dataOf(m.T, dir)
 	return dir, func() {
 		m.Helper()
-		if now := dataOf(m.T, dir); now != before {
-			m.Fatalf("outside the nodes is\n%s\nand was\n%s", now, before)
-		}
+		equal(m.T, dataOf(m.T, dir), before)
 	}
 }
 
@@ -98,9 +94,7 @@ func TestGroupSpecialFiles(t *testing.T) {
 		p, status := &program{Cmd: exec.Command(thisProgram(t), "-test.run", "^TestGroupSpecialFiles$")}, filepath.Join(t.TempDir(), "status")
 		p.Stdout, p.Stderr = &p.stdout, &p.stderr
 		p.Env = append(p.Environ(), "GOMEMLIMIT=512MiB", statusFile+"="+status)
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		r := p.end(t)
 		if most := statusBytes(t, status, "VmHWM"); r.code != exit.OK || most > 1<<30 { // Maxrss begins with that of this process
 			t.Errorf("%d MiB: %+v", most>>20, r)
@@ -162,12 +156,8 @@ func TestGroupMetadata(t *testing.T) {
 	before, data := metaOf(t, dir), dataOf(t, dir)
 	again := func(what string) {
 		t.Helper()
-		if now := dataOf(t, dir); now != data {
-			t.Fatalf("%s:\n%s\nwant\n%s", what, now, data)
-		}
-		if now := metaOf(t, dir); now != before {
-			t.Fatalf("%s:\n%s\nwant\n%s", what, now, before)
-		}
+		equal(t, dataOf(t, dir), data)
+		equal(t, metaOf(t, dir), before)
 		if m.volley(exit.OK, []string{"verify"}); t.Failed() {
 			t.FailNow()
 		}
@@ -248,45 +238,27 @@ func TestGroupPrivate(t *testing.T) {
 // metaOf tells everything of the files of a node but what is in them.
 func metaOf(t testing.TB, dir string) string {
 	t.Helper()
-	var text bytes.Buffer
 	first := map[disk.FileID]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, _ := filepath.Rel(dir, path)
-		if name == ".volley" {
-			return filepath.SkipDir
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
+	return inLines(described(t, dir, ".volley", func(path string, info os.FileInfo) string {
 		uid, gid, _ := disk.Owner(info)
 		id := disk.Linked(info)
 		if first[id] == "" {
-			first[id] = name
+			first[id] = path
 		}
-		fmt.Fprintf(&text, "%s %v %d:%d %v sparse %v", name, info.Mode(), uid, gid, info.ModTime(), info.Size() > 1<<20 && disk.Sparse(info))
+		text := fmt.Sprintf("%v %d:%d %v sparse %v", info.Mode(), uid, gid, info.ModTime(), info.Size() > 1<<20 && disk.Sparse(info))
 		if id != (disk.FileID{}) {
-			fmt.Fprintf(&text, " is %s", first[id])
+			text += " is " + first[id]
 		}
 		if info.Mode()&os.ModeSymlink == 0 {
-			names := make([]byte, 4096)
+			names, value := make([]byte, 4096), make([]byte, 4096)
 			n, _ := unix.Listxattr(path, names)
 			for _, attribute := range slices.Sorted(strings.SplitSeq(strings.TrimSuffix(string(names[:max(n, 0)]), "\x00"), "\x00")) {
-				value := make([]byte, 4096)
 				n, _ := unix.Getxattr(path, attribute, value)
-				fmt.Fprintf(&text, " %s=%x", attribute, value[:max(n, 0)])
+				text += fmt.Sprintf(" %s=%x", attribute, value[:max(n, 0)])
 			}
 		}
-		text.WriteByte('\n')
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text.String()
+		return text
+	}))
 }
 
 // accessList is a list for a user beside the owner, who may read and write.
@@ -321,9 +293,7 @@ func TestGroupDefaultACL(t *testing.T) {
 	for _, dir := range []string{"", "sub", ".volley"} {
 		m.must(unix.Removexattr(filepath.Join(m.dirs[1], dir), "system.posix_acl_default"))
 	}
-	if now := metaOf(t, m.dirs[1]); now != before {
-		t.Fatalf("%s\nwant\n%s", now, before)
-	}
+	equal(t, metaOf(t, m.dirs[1]), before)
 }
 
 // TestGroupMovedIntoMeta has the user of a node move a directory in which others have files to names in
@@ -405,8 +375,7 @@ func TestGroupMountedTwice(t *testing.T) {
 	}
 }
 
-// TestGroupDeep has directories in directories without an end: protect names them, and the other verbs
-// do their work.
+// TestGroupDeep has directories in directories without an end: protect names them, and the other verbs do their work.
 func TestGroupDeep(t *testing.T) {
 	t.Parallel()
 	m := misuse(t, 4, 20_000)

@@ -25,9 +25,7 @@ func writeGroup(t *testing.T, dirs, domains []string, options ...string) string 
 		}
 	}
 	name := filepath.Join(t.TempDir(), "group.yaml")
-	if err := errors.Join(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(name, []byte(text), 0o600), os.Chmod(filepath.Dir(name), 0o700)))
 	return name
 }
 
@@ -63,9 +61,7 @@ func TestGroupFileOfOthers(t *testing.T) {
 			err = errors.Join(err, os.Chmod(filepath.Dir(link), 0o700), os.Symlink(name, link))
 			name = link
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := volleyRun("status", "--group", name)
 		_, err = os.Stat(mark)
 		if ran := err == nil; ran != (c.want == "") || c.want != "" && (r.code != exit.Usage || !strings.Contains(r.stderr, c.want)) {
@@ -97,9 +93,7 @@ func TestGroupFile(t *testing.T) {
 	replaceIn(t, file, dirs[1], elsewhere)
 	dirs[1] = elsewhere
 	expect(t, exit.OK, "recover"+by, nil, "recovered node 1: 4 files", "recovered node 3: ")
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	have(t, dirs, before)
 	expect(t, exit.OK, "protect --tolerate 1"+by, nil, "any 1 may be lost") // the command line has the last word
 	expect(t, exit.Usage, "verify"+by, dirs[:1], "leave "+dirs[0]+" out")
 	expect(t, exit.OK, "protect --dry-run"+by, nil, "any 2 may be lost")
@@ -160,9 +154,7 @@ func TestGroupFileErrors(t *testing.T) {
 	}
 	several := session.New()
 	several.Environ = append(several.Environ, "SLURM_STEP_NUM_TASKS=4")
-	if r := resultIn(t.Context(), several, "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)); r.code != exit.Usage || !strings.Contains(r.stderr, "run volley once") {
-		t.Errorf("%+v", r)
-	}
+	resultIn(t.Context(), several, "status", "--group", writeGroup(t, []string{"a:/x", "b:/x"}, nil)).is(t, exit.Usage, "run volley once")
 	protect, _, _ := newCommand(session.New()).Find([]string{"protect"})
 	for _, key := range groupfile.Keys {
 		if protect.Flags().Lookup(key) == nil {
@@ -205,11 +197,7 @@ func TestEmptyNames(t *testing.T) {
 	} {
 		expect(t, exit.Usage, words, append([]string{""}, dirs...), "has an empty name: is a variable not set?")
 	}
-	for _, dir := range append(dirs, ".") {
-		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
-			t.Errorf("%s has a .volley", dir)
-		}
-	}
+	bare(t, append(dirs, ".")...)
 }
 
 // replaceIn replaces a word of a file.

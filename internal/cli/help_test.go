@@ -17,6 +17,7 @@ import (
 	"volley"
 	"volley/field"
 	"volley/internal/cli/session"
+	"volley/internal/exit"
 )
 
 // verbs returns the verbs that have help.
@@ -54,6 +55,11 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%s --help: --%s is there %v: %s", verb.Name(), name, there, help)
 			}
 		}
+		for _, name := range []string{"timeout", "progress"} {
+			if verb.Flags().Lookup(name) != nil {
+				expect(t, exit.Usage, verb.Name()+" --"+name+" -1ns", nil, "want a duration such as 30s, 0 or more")
+			}
+		}
 		if paragraphs := strings.Count(verb.Long, "\n\n"); verb.Long != "" && paragraphs != 1 {
 			t.Errorf("%s: %d paragraphs after the line of purpose, want one", verb.Name(), paragraphs)
 		}
@@ -88,8 +94,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// checkWidth checks that a help text fits a terminal, and that its first line is one of
-// purpose.
+// checkWidth checks that a help text fits a terminal, and that its first line is one of purpose.
 func checkWidth(t *testing.T, name, help string) {
 	t.Helper()
 	for line := range strings.Lines(help) {
@@ -106,15 +111,11 @@ func checkWidth(t *testing.T, name, help string) {
 // they name. What mpirun starts, and a page that is served until Ctrl-C, are not run.
 func TestExamples(t *testing.T) {
 	packets, err := filepath.Abs("../../examples/packets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, verb := range verbs() {
 		t.Run(verb.Name(), func(t *testing.T) {
 			t.Chdir(filepath.Dir(writeNodes(t, 5, 1000)[0]))
-			if err := os.CopyFS("examples/packets", os.DirFS(packets)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.CopyFS("examples/packets", os.DirFS(packets)))
 			switch verb.Name() {
 			case "decode":
 				mustRun(t, "encode", "-o", "encoded", "examples/packets")
@@ -163,9 +164,7 @@ func TestVersion(t *testing.T) {
 		Version, Commit, Go, System, Kernels string
 		Comm                                 []string
 	}
-	if err := json.Unmarshal([]byte(mustRun(t, "version", "--json")), &v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(mustRun(t, "version", "--json")), &v))
 	if again := fmt.Sprintf("volley %s\ncommit   %s\ngo       %s, %s\nkernels  %s\ncomm     %s\n",
 		v.Version, v.Commit, v.Go, v.System, v.Kernels, strings.Join(v.Comm, ", ")); again != text {
 		t.Errorf("--json has %+v, want what is in\n%s", v, text)

@@ -218,9 +218,7 @@ func (x *trial) try(t *testing.T, fault hostFault, verb string, limit time.Durat
 		x.fill(k, "sub/b")
 		dirs = append(dirs, x.dir(k))
 	}
-	if r := x.farm.run(x.volley("protect", "--tolerate", "2")); r.code != exit.OK {
-		t.Fatalf("%+v", r)
-	}
+	x.farm.run(x.volley("protect", "--tolerate", "2")).is(t, exit.OK)
 	was := filesOf(t, dirs[x.host])
 	switch verb {
 	case "protect":
@@ -280,9 +278,7 @@ func (x *trial) strike(t *testing.T, fault hostFault, command string, limit time
 	x.run, x.done = x.in(ctx, "admin", "bash", "-c", command), make(chan struct{})
 	var text bytes.Buffer
 	x.run.Stdout, x.run.Stderr = &text, &text
-	if err := x.run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.run.Start())
 	go func() { x.run.Wait(); close(x.done) }()
 	if !fault.before {
 		if x.rng.IntN(2) == 0 { // not while ssh logs in

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -71,31 +70,10 @@ func mustEnd(t *testing.T, args ...string) result {
 // snapshot describes everything below a directory, but for the file of a lock.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() == codedpkg.LockName {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		text := info.Mode().String()
-		switch {
-		case info.Mode().IsRegular():
-			text += fmt.Sprintf(" %x", sha256.Sum256(readFile(t, path)))
-		case info.Mode()&fs.ModeSymlink != 0:
-			target, _ := os.Readlink(path)
-			text += " " + target
-		}
-		rel, _ := filepath.Rel(dir, path)
-		all[rel] = text
-		return nil
+	return described(t, dir, codedpkg.LockName, func(path string, info fs.FileInfo) string {
+		target, _ := os.Readlink(path)
+		return fmt.Sprint(info.Mode(), sumOf(path, info), target)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 // A hostile is someone who may do anything in a directory.
@@ -263,9 +241,8 @@ func (h *hostile) change(node any) bool {
 	}
 }
 
-// TestHostile damages directories of coded files in all ways there are, as somebody would who
-// may write there, and decodes them: that ends, in little memory, with all inputs or none,
-// and nothing else is touched.
+// TestHostile damages directories of coded files in all ways there are, as somebody would who may write there, and
+// decodes them: that ends, in little memory, with all inputs or none, and nothing else is touched.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -30,13 +30,9 @@ func TestBusy(t *testing.T) {
 	other, _, _ := encoded(t, []int{1})
 	back := filepath.Join(t.TempDir(), "back")
 	dir, err := disk.OS.Open(coded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unlock, err := dir.Lock(codedpkg.LockName, false, disk.HolderOf("encode", "other"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := strings.Join(listDir(t, coded), " ")
 	for _, args := range [][]string{{"encode", "--force", "-o", coded, in}, {"decode", "--force", coded, "-o", back}, {"decode", "--force", other, "-o", coded}} {
 		r := volleyRun(args...)
@@ -45,9 +41,7 @@ func TestBusy(t *testing.T) {
 		}
 		wants(t, r.stderr, coded+" is busy: volley encode has used it since ", fmt.Sprintf("(process %d on ", os.Getpid()), fmt.Sprintf(", or end it: kill %d on ", os.Getpid()))
 	}
-	if now := strings.Join(listDir(t, coded), " "); now != before {
-		t.Errorf("then there are %s, before %s", now, before)
-	}
+	equal(t, strings.Join(listDir(t, coded), " "), before)
 	unlock(true)
 	dir.Close()
 	mustRun(t, "decode", "--force", coded, "-o", coded) // its own lock is not in its way
@@ -84,9 +78,7 @@ func TestCopies(t *testing.T) {
 			if _, err := os.Lstat(out); args[0] == "encode" && err == nil {
 				t.Errorf("%s: %s is there", c.variable, out)
 			}
-			if r := resultIn(t.Context(), s, append(args, "--comm", "local")...); r.code != exit.OK {
-				t.Errorf("%s: %v, on its own: %+v", c.variable, args, r)
-			}
+			resultIn(t.Context(), s, append(args, "--comm", "local")...).is(t, exit.OK)
 		}
 	}
 }
@@ -105,17 +97,11 @@ func stall(t *testing.T, out string, nohup bool) *stalled {
 	for k := range 4 { // sparse: nothing to read from the disk
 		path := filepath.Join(in, fmt.Sprint("packet.", k))
 		write(t, path, "")
-		if err := os.Truncate(path, 16<<20); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Truncate(path, 16<<20))
 	}
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.SetsockoptInt(ends[1], syscall.SOL_SOCKET, syscall.SO_SNDBUF, 1); err != nil { // the least that there is
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, syscall.SetsockoptInt(ends[1], syscall.SOL_SOCKET, syscall.SO_SNDBUF, 1)) // the least that there is
 	to := os.NewFile(uintptr(ends[1]), "stderr")
 	x := &stalled{command(t.Context(), t, "encode", "-o", out, "--memory", "64KiB", "--progress", "1ns", in), os.NewFile(uintptr(ends[0]), "stderr")}
 	x.Stderr = to
@@ -125,9 +111,7 @@ func stall(t *testing.T, out string, nohup bool) *stalled {
 		c.Env, c.Stderr = x.Env, x.Stderr
 		x.Cmd = c
 	}
-	if err := x.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Start())
 	to.Close()
 	for line := ""; !strings.Contains(line, "\n"); { // a byte at a time, or it could go on
 		var b [1]byte
@@ -164,9 +148,7 @@ func TestInterrupt(t *testing.T) {
 			if there, _ := filepath.Glob(filepath.Join(out, ".volley-*-coded.0")); len(there) != 1 {
 				t.Errorf("there is %v in the middle of the run", there)
 			}
-			if err := run.Process.Signal(c.signal); err != nil {
-				t.Fatal(err)
-			}
+			must(t, run.Process.Signal(c.signal))
 			code, text := run.end(t)
 			_, err := os.Lstat(out)
 			if c.ignored || c.signal == syscall.SIGHUP && signal.Ignored(c.signal) { // these tests run under nohup

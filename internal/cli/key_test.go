@@ -30,9 +30,7 @@ func renumber(t *testing.T, meta string, from, to int64) {
 	path := filepath.Join(dir(from), "manifest.json")
 	line, _, _ := bytes.Cut(readFile(t, path), []byte("\n"))
 	line = bytes.Replace(line, fmt.Appendf(nil, `"generation":%d`, from), fmt.Appendf(nil, `"generation":%d`, to), 1)
-	if err := errors.Join(os.WriteFile(path, sealed(line), 0o600), os.Rename(dir(from), dir(to))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(path, sealed(line), 0o600), os.Rename(dir(from), dir(to))))
 }
 
 // madeUp makes copies of the nodes with other files, setuid ones among them, in evil beside them.
@@ -45,10 +43,9 @@ func (m *misused) madeUp() (evil []string) {
 	return evil
 }
 
-// TestForged gives one node of four what it would have in a group of other files, with setuid
-// ones among them, and runs all verbs. Without a key they stop, or go by the others; with one they
-// go by the others. No file at another node is other than it was, none of the others' parity goes,
-// and with an empty directory in its place everything comes back.
+// TestForged gives one node of four what it would have in a group of other files, with setuid ones among them, and runs
+// all verbs. Without a key they stop, or go by the others; with one they go by the others. No file at another node is
+// other than it was, none of the others' parity goes, and with an empty directory in its place everything comes back.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	const huge = 1<<53 - 1
@@ -116,8 +113,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestHugeNames makes names of generations without end at one node: the group is protected again
-// and again.
+// TestHugeNames makes names of generations without end at one node: the group is protected again and again.
 func TestHugeNames(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 3, 1000)

@@ -34,9 +34,7 @@ func TestExploreElsewhere(t *testing.T) {
 	if r := volleyRun("explore"); r.code != exit.Usage || !strings.Contains(r.stderr, "go build ./lab/cmd/volley-lab") || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("%+v", r)
 	}
-	if err := os.Symlink(thisProgram(t), filepath.Join(bin, session.LabName)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(thisProgram(t), filepath.Join(bin, session.LabName)))
 	for _, code := range []int{0, 2, 7} {
 		t.Setenv(labCode, strconv.Itoa(code))
 		r := volleyRun("explore", "--addr", "127.0.0.1:0", "--open=false", "--new")

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"volley/files"
-	"volley/internal/disk"
 	"volley/internal/exit"
 	"volley/internal/launch"
 	"volley/internal/testprogram"
@@ -125,15 +124,11 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "ssh")
-	if err := os.Symlink(thisProgram(t), name); err != nil {
-		t.Fatal(err)
-	}
-	f := &fleet{mark: fmt.Sprint("VOLLEY_TEST_FLEET=", os.Getpid(), "-", rand.Uint64())}
+	must(t, os.Symlink(thisProgram(t), name))
+	f := &fleet{mark: newMark()}
 	f.flags = []string{"--ssh", name + " -F /dev/null", "--remote-path", thisProgram(t)}
 	f.env, f.program = []string{f.mark}, filepath.Join(filepath.Dir(name), "volley")
-	if err := testprogram.Write(f.program, []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testprogram.Write(f.program, []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n")))
 	return f
 }
 
@@ -148,9 +143,7 @@ func (f *fleet) run(args ...string) result {
 func (f *fleet) must(t *testing.T, args ...string) string {
 	t.Helper()
 	r := f.run(args...)
-	if r.code != exit.OK {
-		t.Fatalf("volley %s: %+v", strings.Join(args, " "), r)
-	}
+	r.is(t, exit.OK)
 	return r.stdout
 }
 
@@ -176,15 +169,24 @@ func (f *fleet) of(args ...string) []string {
 
 // processes returns those of the fleet but this one.
 func (f *fleet) processes() (ids []int) {
+	return slices.Collect(maps.Keys(marked(f.mark)))
+}
+
+// newMark returns a variable of an environment that tells processes from others.
+func newMark() string { return fmt.Sprint("VOLLEY_TEST_MARK=", os.Getpid(), "-", rand.Uint64()) }
+
+// marked returns the environments of other processes that have that variable.
+func marked(mark string) map[int]string {
+	list := map[int]string{}
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, name := range all {
 		var pid int
 		fmt.Sscanf(name, "/proc/%d/", &pid)
-		if data, err := os.ReadFile(name); err == nil && pid != os.Getpid() && bytes.Contains(data, []byte(f.mark)) {
-			ids = append(ids, pid)
+		if data, err := os.ReadFile(name); err == nil && pid != os.Getpid() && bytes.Contains(data, []byte(mark)) {
+			list[pid] = string(data)
 		}
 	}
-	return ids
+	return list
 }
 
 // ended waits until no process is left.
@@ -221,9 +223,7 @@ func TestLaunch(t *testing.T) {
 		if text := f.must(t, again...); !strings.Contains(text, "recovered node 2: 4 files, ") || !strings.Contains(text, "  host1:"+dirs[2]) {
 			t.Fatal(text)
 		}
-		if got := dataOfAll(t, dirs); !slices.Equal(got, want) {
-			t.Fatalf("recovered\n%s\nwant\n%s", got, want)
-		}
+		equal(t, dataOfAll(t, dirs), want)
 		again[0] = "verify"
 		if r := f.run(again...); r.code != exit.OK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
 			t.Fatalf("%+v", r)
@@ -242,13 +242,6 @@ func TestLaunch(t *testing.T) {
 	if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
 		t.Errorf("copies are left: %v, %v", left, err)
 	}
-}
-
-func dataOfAll(t *testing.T, dirs []string) (list []string) {
-	for _, dir := range dirs {
-		list = append(list, dataOf(t, dir))
-	}
-	return list
 }
 
 // TestLaunchMissing asks for the status where a host does not answer, and copies its files out to
@@ -277,13 +270,9 @@ func TestLaunchMissing(t *testing.T) {
 	for _, host := range []string{"", "host5:"} {
 		out := filepath.Join(t.TempDir(), "out")
 		run([]string{"recover", "--to", host + out}, exit.OK, "")
-		if got := filesOf(t, filepath.Join(out, "node.1")); !maps.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
+		equal(t, filesOf(t, filepath.Join(out, "node.1")), want)
 	}
-	if after := dataOfAll(t, dirs); !slices.Equal(after, before) {
-		t.Errorf("%s, and was %s", after, before)
-	}
+	equal(t, dataOfAll(t, dirs), before)
 	run([]string{"resize", "--remove", "dead:" + dirs[1]}, exit.Usage, "--force gives it up")
 	run([]string{"resize", "--force", "--remove", "dead:" + dirs[1]}, exit.OK, "") // the way that protect has named
 	f.must(t, f.of("verify", dirs[0], dirs[2], dirs[3])...)
@@ -305,9 +294,7 @@ func TestLaunchFiles(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	r = f.run(line("decode", "-o", "{host}:"+at("back"), "{host}:"+at("coded"), "host9:"+at("none"), "host1:"+at("b/two words $x"), at("c'"))...)
-	if r.code != exit.OK {
-		t.Fatalf("%+v", r)
-	}
+	r.is(t, exit.OK)
 	if got, err := os.ReadFile(at("back/a")); err != nil || !bytes.Equal(got, bytes.Repeat([]byte("a"), 5000)) {
 		t.Errorf("%v, %d bytes", err, len(got))
 	}
@@ -325,25 +312,11 @@ func TestLaunchErrors(t *testing.T) {
 	rewrite(t, "here:1", nil)
 	all := f.of("protect", dirs[0], dirs[1], dirs[2])
 	with := func(args ...string) []string { return append(slices.Clone(all), args...) }
-	if err := os.Mkdir(filepath.Join(dirs[1], ".volley"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := disk.OS.Open(dirs[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	unlock, err := lock.Lock(".volley/lock", false, disk.HolderOf("verify", "another"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock(true)
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{with("--tolerate", "1"), exit.Failed, fmt.Sprintf("rank 1 (host1): %s is busy: volley verify has used it since", dirs[1])},
 		{with("--tolerate", "1", "dead:/x", t.TempDir()), exit.Failed, "no connection to dead"},
 		{with("--tolerate", "1", "mute:/x"), exit.Failed, "the connection to mute has ended"},
 		{with("--tolerate", "1", "-x:/x"), exit.Usage, "unknown shorthand flag"},
@@ -366,9 +339,6 @@ func TestLaunchErrors(t *testing.T) {
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) || len(volleySays.FindAllString(r.stderr, -1)) != 1 {
 			t.Errorf("volley %s: %+v: want exit %d and one error, %q", strings.Join(c.args, " "), r, c.code, c.want)
 		}
-		if strings.Contains(c.want, "busy") {
-			unlock(true)
-		}
 	}
 	f.ended(t)
 }
@@ -383,9 +353,7 @@ func TestLaunchAsks(t *testing.T) {
 		args = append(args, fmt.Sprintf("%s%d:%s", []string{"asks", "host"}[i/3], i, dir))
 	}
 	if s := starting(); !s.Askable() {
-		if r := f.run(args...); r.code != exit.Failed || !strings.Contains(r.stderr, "nobody can answer ssh here") {
-			t.Errorf("%+v", r)
-		}
+		f.run(args...).is(t, exit.Failed, "nobody can answer ssh here")
 	}
 	f.env = append(f.env, "SSH_ASKPASS=/bin/false")
 	r := f.run(args...)
@@ -464,9 +432,7 @@ func TestLaunchStopped(t *testing.T) {
 		if try == 20 {
 			t.Fatal("protect always ends before it is stopped")
 		}
-		if err := os.WriteFile(filepath.Join(dirs[0], "more"), make([]byte, 30<<20), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dirs[0], "more"), make([]byte, 30<<20), 0o600))
 		s := starting(f.env...)
 		s.Program, s.Limits.End = f.program, 3*time.Second
 		done := make(chan result, 1)
@@ -491,9 +457,7 @@ func TestLaunchStopped(t *testing.T) {
 			pid = 0
 			continue
 		}
-		if r.code != exit.Failed {
-			t.Fatalf("%+v", r)
-		}
+		r.is(t, exit.Failed)
 		end := regexp.MustCompile(fmt.Sprintf(`volley at apart does not end: process %d there holds the lock of apart:%s .*To end it: (.* apart kill -KILL %d)`, pid, regexp.QuoteMeta(dirs[1]), pid)).FindStringSubmatch(r.stderr)
 		if end == nil {
 			syscall.Kill(pid, syscall.SIGKILL)
@@ -529,9 +493,7 @@ func TestLaunchKilled(t *testing.T) {
 		}
 		p := f.command(t, f.of(args...)...)
 		p.WaitDelay = time.Minute
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		if limit > 0 {
 			time.Sleep(time.Duration(rng.Int64N(int64(limit))))
 			switch ids := f.processes(); {

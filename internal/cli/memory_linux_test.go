@@ -22,9 +22,7 @@ const mostExtra = 64 << 20
 func statusBytes(t *testing.T, file, name string) int64 {
 	t.Helper()
 	said, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(said)
 	if found == nil {
 		t.Fatalf("no %s in %s", name, said)
@@ -45,29 +43,20 @@ func TestMemory(t *testing.T) {
 	dir := func(n int) string { return filepath.Join(base, fmt.Sprint("n", n)) }
 	zeros := make([]byte, 1<<20)
 	for n := range nodes {
-		if err := os.Mkdir(dir(n), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir(n), 0o700))
 		f, err := os.Create(filepath.Join(dir(n), "checkpoint"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range size >> 20 {
 			copy(zeros, fmt.Sprint(n, i)) // no two blocks are the same
 			f.Write(zeros)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Close())
 	}
 	measure := func(args ...string) {
 		status := filepath.Join(t.TempDir(), "status")
-		codes, text := newRankProcesses(t, nodes, func(rank int, c *exec.Cmd) {
+		newRankProcesses(t, nodes, func(rank int, c *exec.Cmd) {
 			c.Env = append(c.Env, fmt.Sprint(statusFile, "=", status, rank))
-		}, append(args, filepath.Join(base, "n{RANK}"))...).do()
-		if !allAre(codes, exit.OK) {
-			t.Fatalf("%s: %v: %s", args, codes, text)
-		}
+		}, append(args, filepath.Join(base, "n{RANK}"))...).alike().is(t, exit.OK)
 		for n := range nodes {
 			kept := fmt.Sprint(status, n)
 			extra := statusBytes(t, kept, "VmHWM") - statusBytes(t, kept, "RssFile") - statusBytes(t, kept, "RssShmem")
@@ -88,8 +77,6 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	measure("protect", "--tolerate", "1")
-	if err := os.RemoveAll(dir(2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(dir(2)))
 	measure("recover")
 }

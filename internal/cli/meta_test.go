@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"volley/internal/exit"
@@ -23,11 +22,7 @@ func TestMeta(t *testing.T) {
 		t.Errorf("a run that was refused leaves %v, %v", list, err)
 	}
 	expect(t, exit.OK, "protect --tolerate 1"+with, dirs)
-	for _, dir := range dirs {
-		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
-			t.Errorf("%s has a .volley", dir)
-		}
-	}
+	bare(t, dirs...)
 	parity := filepath.Join(meta, "node.2", "generation.1", "parity")
 	removeAll(t, parity)
 	expect(t, exit.Wrong, "verify"+with, dirs, fmt.Sprintf("missing: %q", parity))
@@ -35,9 +30,7 @@ func TestMeta(t *testing.T) {
 	removeAll(t, dirs[1])
 	expect(t, exit.OK, "recover"+with, dirs)
 	expect(t, exit.OK, "verify"+with, dirs)
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	have(t, dirs, before)
 	expect(t, exit.Usage, "resize"+with+" --remove "+dirs[1], dirs)
 	expect(t, exit.Usage, "protect --tolerate 1 --group-size 3"+with, dirs)
 	expect(t, exit.Usage, "protect --tolerate 1 --meta "+dirs[0], dirs)

@@ -10,15 +10,14 @@ import (
 
 	"volley/internal/exit"
 	"volley/internal/gauges"
+	"volley/internal/printable"
 )
 
 // metricsOf returns the values in a file of metrics, and checks the form of all lines.
 func metricsOf(t *testing.T, path, verb string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]float64{}
 	lines := strings.Split(string(text), "\n")
 	for i := 0; i+2 < len(lines); i += 3 {
@@ -53,9 +52,7 @@ func TestMetrics(t *testing.T) {
 	check := func(verb string, code int, want map[string]float64, flags ...string) {
 		t.Helper()
 		r := volleyRun(append(append([]string{verb, "--metrics", at}, flags...), dirs...)...)
-		if r.code != code {
-			t.Fatalf("%s: %+v", verb, r)
-		}
+		r.is(t, code)
 		got := metricsOf(t, at, verb)
 		want["exit_code"] = float64(code)
 		want["success"] = 0
@@ -79,9 +76,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	success := metricsOf(t, at, "protect")[gauges.LastSuccess]
-	if err := os.RemoveAll(dirs[1]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(dirs[1]))
 	vanish(t, filepath.Join(dirs[2], "ckpt"))
 	check("protect", exit.Usage, map[string]float64{gauges.LastSuccess: success}, "--tolerate", "2") // it failed, and says when it did not
 	check("protect", exit.Usage, map[string]float64{gauges.LastSuccess: success}, "--tolerant")
@@ -92,15 +87,20 @@ func TestMetrics(t *testing.T) {
 	}
 	check("recover", exit.OK, map[string]float64{"lost_nodes": 1, "damaged_nodes": 1})
 	check("verify", exit.OK, map[string]float64{"lost_nodes": 0, "damaged_nodes": 0, "may_lose_nodes": 2, "tolerated_nodes": 2})
+	rewrite(t, filepath.Join(dirs[1], "ckpt"), []byte("other"))
+	info, err := os.Stat(filepath.Join(dirs[1], "ckpt"))
+	must(t, err)
+	for _, verb := range []string{"verify", "status"} {
+		check(verb, exit.OK, map[string]float64{gauges.RiskSince: float64(info.ModTime().Unix())})
+		expect(t, exit.OK, verb, dirs, "because of what was changed since "+printable.Time(info.ModTime())+" at "+dirs[1]+"\n")
+	}
 	for _, bad := range []string{t.TempDir(), filepath.Join(at, "x"), filepath.Join(t.TempDir(), "none", "x")} {
 		if r := volleyRun(append([]string{"status", "--metrics", bad}, dirs...)...); r.code != exit.Usage || strings.Count(r.stderr, "--metrics") != 1 {
 			t.Errorf("%s: %+v", bad, r)
 		}
 	}
-	if r := volleyRun(append([]string{"protect", "--tolerate=2", "--dry-run", "--metrics", at}, dirs...)...); r.code != exit.Usage || !strings.Contains(r.stderr, "a dry run has no metrics") {
-		t.Errorf("%+v", r)
-	}
-	metricsOf(t, at, "verify") // as before
+	volleyRun(append([]string{"protect", "--tolerate=2", "--dry-run", "--metrics", at}, dirs...)...).is(t, exit.Usage, "a dry run has no metrics")
+	metricsOf(t, at, "status") // as before
 	if _, err := os.Stat("/proc"); err != nil {
 		t.Log("no /proc, in which nobody can make a file")
 	} else if r := volleyRun(append([]string{"status", "--metrics", "/proc/x.prom"}, dirs...)...); r.code != exit.Failed || !strings.Contains(r.stderr, "--metrics /proc/x.prom: not written: ") || !strings.Contains(r.stdout, "4 nodes") {

@@ -106,12 +106,7 @@ func (m *misused) protect(wants ...string) string {
 }
 
 // data is what is at the nodes.
-func (m *misused) data() (list []string) {
-	for _, dir := range m.dirs {
-		list = append(list, dataOf(m.T, dir))
-	}
-	return list
-}
+func (m *misused) data() []string { return dataOfAll(m.T, m.dirs) }
 
 // same fails where nodes have not what they had; others are not looked at.
 func (m *misused) same(want []string, nodes ...int) {
@@ -170,12 +165,6 @@ var misuses = map[string]func(m *misused, want []string){
 		m.shell("for f in n1/doc?; do echo locked >$f; done")
 		m.volley(exit.Usage, protect2, "node.1 has other content in 9 of 12 files", `"doc3"`, "--accept changed")
 		m.volley(exit.OK, append(protect2, "--accept", "deleted,changed"), "9 files changed since the last run")
-	},
-	"all on one disk": func(m *misused, _ []string) {
-		const note = "all nodes are on one disk"
-		m.protect("note: "+note, "protected, generation 2")
-		m.volley(exit.Wrong, append(protect2, "--strict"), "note: "+note, "generation 3", "volley: more nodes than may be lost are in one place: "+note)
-		m.volley(exit.OK, append(protect2, "--json"), `"hosts": [`, `"devices": [`, note)
 	},
 	"a node rolled back and written to": func(m *misused, _ []string) {
 		m.shell("cp -a n0 old; echo new >> n0/ckpt; head -c 50000 /dev/urandom > n0/sub/b; rm n0/sub/c; echo n > n0/new; echo new >> n2/ckpt")

@@ -27,17 +27,15 @@ import (
 // A job is a run under mpirun.
 type job struct {
 	*exec.Cmd
-	out bytes.Buffer
+	out  bytes.Buffer
+	mark string // in the environment of every process of it
 }
 
-// newJob returns a job of n processes, each with the arguments, and more such groups
-// after ":".
+// newJob returns a job of n processes, each with the arguments, and more such groups after ":".
 func newJob(t *testing.T, n int, args ...string) *job {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	line := []string{"--oversubscribe", "-n", fmt.Sprint(n), path}
 	for _, arg := range args {
 		line = append(line, arg)
@@ -48,12 +46,10 @@ func newJob(t *testing.T, n int, args ...string) *job {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*transporttest.Limit)
 	t.Cleanup(cancel)
 	own, err := os.MkdirTemp("", "volley") // or Open MPI fails, as two jobs make a directory
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(own) })
-	j := &job{Cmd: exec.CommandContext(ctx, "mpirun", line...)}
-	j.Env = append(os.Environ(), asCommand+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "TMPDIR="+own)
+	j := &job{Cmd: exec.CommandContext(ctx, "mpirun", line...), mark: newMark()}
+	j.Env = append(os.Environ(), j.mark, asCommand+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "TMPDIR="+own)
 	j.Stdout, j.Stderr = &j.out, &j.out
 	j.WaitDelay = time.Second
 	return j
@@ -136,35 +132,14 @@ func TestJobAuto(t *testing.T) {
 // processesOf returns the ids of the job's processes, by rank; 0 where one is not there.
 func (j *job) processesOf(n int) []int {
 	ids := make([]int, n)
-	all, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, name := range all {
-		var pid, rank int
-		fmt.Sscanf(name, "/proc/%d/", &pid)
-		data, err := os.ReadFile(name)
-		if err != nil || !bytes.Contains(data, []byte("VOLLEY_TEST_JOB="+j.id())) {
-			continue
-		}
-		for entry := range bytes.SplitSeq(data, []byte{0}) {
-			if value, ok := bytes.CutPrefix(entry, []byte("OMPI_COMM_WORLD_RANK=")); ok {
-				if _, err := fmt.Sscan(string(value), &rank); err == nil {
-					ids[rank] = pid
-				}
-			}
+	for pid, environ := range marked(j.mark) {
+		var rank int
+		_, value, _ := strings.Cut("\x00"+environ, "\x00OMPI_COMM_WORLD_RANK=")
+		if _, err := fmt.Sscan(value, &rank); err == nil {
+			ids[rank] = pid
 		}
 	}
 	return ids
-}
-
-// id tells the processes of this job from others.
-func (j *job) id() string {
-	for _, entry := range j.Env {
-		if value, ok := strings.CutPrefix(entry, "VOLLEY_TEST_JOB="); ok {
-			return value
-		}
-	}
-	id := fmt.Sprint(os.Getpid(), "-", rand.Uint64())
-	j.Env = append(j.Env, "VOLLEY_TEST_JOB="+id)
-	return id
 }
 
 // strike starts a job of n processes and, a while after all are there and so is a path,
@@ -172,10 +147,7 @@ func (j *job) id() string {
 func strike(t *testing.T, n, victim int, there string, after time.Duration, sig syscall.Signal, args ...string) *job {
 	t.Helper()
 	j := newJob(t, n, args...)
-	j.id()
-	if err := j.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Start())
 	var ids []int
 	for begun := time.Now(); time.Since(begun) < transporttest.Limit; time.Sleep(5 * time.Millisecond) {
 		if ids = j.processesOf(n); !slices.Contains(ids, 0) {
@@ -299,10 +271,7 @@ func TestGroupJobKilled(t *testing.T) {
 	testKilled(t, *groupKills, 200_000, func(t *testing.T, rng *rand.Rand, limit time.Duration, args []string) bool {
 		begun := time.Now()
 		j := newJob(t, n, append(slices.Clone(args), "--comm", "mpi", "--timeout", "1m")...)
-		j.id()
-		if err := j.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Start())
 		if limit > 0 {
 			moment := time.Duration(rng.Int64N(int64(limit)))
 			for slices.Contains(j.processesOf(n), 0) && time.Since(begun) < limit {

@@ -30,8 +30,7 @@ func checkPrinted(t *testing.T, args []string, text string) {
 	}
 }
 
-// TestEvilNames runs all verbs on files and directories with such names, where they succeed and
-// where they fail.
+// TestEvilNames runs all verbs on files and directories with such names, where they succeed and where they fail.
 func TestEvilNames(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), evil)
@@ -51,9 +50,7 @@ func TestEvilNames(t *testing.T) {
 	var nodes []string
 	for n := range 4 {
 		dir := filepath.Join(root, fmt.Sprint("node", n, evil))
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o777))
 		file(filepath.Join(dir, "file"+evil), strings.Repeat("node", 1000+n))
 		nodes = append(nodes, dir)
 	}
@@ -116,8 +113,7 @@ func TestEvilNames(t *testing.T) {
 // raw matches calls that print as they are what may be names of others.
 var raw = regexp.MustCompile(`\b(fmt\.F?[Pp]rint\w*|io\.WriteString)\(.*`)
 
-// TestPrinted keeps the command line from writing but by package printable. The
-// texts of help are the program's.
+// TestPrinted keeps the command line from writing but by package printable. The texts of help are the program's.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*/*.go")

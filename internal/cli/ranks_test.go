@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"volley/coded/manifest"
 	"volley/engine"
@@ -123,6 +121,16 @@ func (x *rankRun) wait() (codes []int, text string) {
 	return codes, text
 }
 
+// alike runs the ranks, and fails the test unless they end alike.
+func (x *rankRun) alike() result {
+	x.t.Helper()
+	codes, text := x.do()
+	if !allAre(codes, codes[0]) {
+		x.t.Errorf("exit codes %v: %s", codes, text)
+	}
+	return result{codes[0], text, text}
+}
+
 func allAre(codes []int, code int) bool {
 	return !slices.ContainsFunc(codes, func(c int) bool { return c != code })
 }
@@ -142,17 +150,14 @@ func overTCP(t *testing.T, n int, args ...string) (code int, text string) {
 		}
 		lists[len(lists)-1] = append(lists[len(lists)-1], arg)
 	}
-	codes, text := newRanks(t, n+len(lists)-1, func(r int, c *exec.Cmd) {
+	r := newRanks(t, n+len(lists)-1, func(r int, c *exec.Cmd) {
 		if r >= n {
 			own := lists[r-n+1]
 			c.Args = slices.Concat(c.Args[:len(c.Args)-len(lists[0])+1], own[1:])
 			c.Args[1] = own[0]
 		}
-	}, lists[0]...).do()
-	if !allAre(codes, codes[0]) {
-		return -1, fmt.Sprintf("exit codes %v: %s", codes, text)
-	}
-	return codes[0], text
+	}, lists[0]...).alike()
+	return r.code, r.stdout
 }
 
 // each returns the arguments with which each process has a directory of its own.
@@ -169,13 +174,8 @@ func each(dirs []string, args ...string) (list []string) {
 // lay writes a file, and makes the folders in which it lies.
 func lay(t *testing.T, path string, text []byte, mode os.FileMode) {
 	t.Helper()
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = os.WriteFile(path, text, mode)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, text, mode))
 }
 
 // writeNumbered writes n packets of about size bytes and returns the pattern of their names.
@@ -234,9 +234,7 @@ func testFiles(t *testing.T, run several) {
 			if code != exit.OK || strings.Count(text, "verified by") != 1 {
 				t.Fatalf("exit code %d: %s", code, text)
 			}
-			if got := filesOf(t, back); !maps.Equal(got, want) {
-				t.Errorf("files %v, want %v", got, want)
-			}
+			equal(t, filesOf(t, back), want)
 		})
 	}
 }
@@ -262,9 +260,7 @@ func (c *filesRun) encode(t *testing.T, run several, pattern string) string {
 		args = slices.Delete(args, i, i+2)
 	}
 	mustRun(t, slices.Concat([]string{"encode", "-o", alone}, k, args, []string{pattern})...)
-	if got, want := filesOf(t, together), filesOf(t, alone); !maps.Equal(got, want) {
-		t.Errorf("files %v, want %v", got, want)
-	}
+	equal(t, filesOf(t, together), filesOf(t, alone))
 	return together
 }
 
@@ -286,9 +282,7 @@ func (c *filesRun) lose(t *testing.T, coded, pattern string) string {
 			rank = c.decoders - 1
 		}
 		dir := fmt.Sprint(coded, ".", rank)
-		if err := cmp.Or(os.MkdirAll(dir, 0o777), os.Rename(filepath.Join(coded, name), filepath.Join(dir, name))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmp.Or(os.MkdirAll(dir, 0o777), os.Rename(filepath.Join(coded, name), filepath.Join(dir, name))))
 	}
 	return coded + ".{rank}"
 }
@@ -298,9 +292,7 @@ func TestJobModes(t *testing.T) {
 	t.Parallel()
 	pattern, dir := writeNumbered(t, 4, 1000), filepath.Join(t.TempDir(), "coded")
 	for k, mode := range []os.FileMode{0o644, 0o644, 0o640, 0o604} {
-		if err := os.Chmod(numbered(pattern, k), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(numbered(pattern, k), mode))
 	}
 	if code, text := overTCP(t, 4, "encode", "-o", dir, pattern); code != exit.OK {
 		t.Fatalf("exit %d: %s", code, text)
@@ -338,9 +330,7 @@ func testOrder(t *testing.T, run several, other bool) {
 	do([4]int{1, 3, 2, 0}, exit.OK, "(?s)recovered node 1: .*recovered node 3: ", "recover")
 	do([4]int{3, 2, 1, 0}, exit.OK, "protected, generation", "protect", "--tolerate", "2")
 	mustRun(t, append([]string{"verify"}, dirs...)...) // as in one process
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	have(t, dirs, before)
 	removeAll(t, dirs[0], dirs[1], dirs[2])
 	do([4]int{0, 1, 2, 3}, exit.Usage, "too much is lost|3 nodes are lost", "recover")
 }
@@ -390,9 +380,7 @@ func wrongDecodings(t *testing.T, pattern string) []wrongRun {
 	mustRun(t, "encode", "-o", other, "-k", "4", "--matrix", "random:1", pattern)
 	lost := func(names ...string) string { // a copy of coded without these
 		to := filepath.Join(t.TempDir(), "x")
-		if err := os.CopyFS(to, os.DirFS(coded)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(to, os.DirFS(coded)))
 		for _, name := range names {
 			remove(t, to, name)
 		}
@@ -487,36 +475,5 @@ func TestRanksStrangers(t *testing.T) {
 				t.Errorf("exit codes %v, want %d: %s", codes, c.code, text)
 			}
 		})
-	}
-}
-
-// TestRanksKilled kills a rank where no time ends anything: the others end and name it. With sets the other set goes on.
-func TestRanksKilled(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		victim int
-		flags  []string
-	}{{1, nil}, {0, []string{"--group-size", "3"}}} {
-		dirs := writeNodes(t, 6, 600_000)
-		run := newRankProcesses(t, 6, nil, slices.Concat([]string{"protect", "--tolerate", "1", "--comm", "tcp", "--timeout", "0", "--limit-rate", "1MiB"}, c.flags, []string{strings.TrimSuffix(dirs[0], "0") + "{RANK}"})...)
-		run.start()
-		for begun := time.Now(); time.Since(begun) < transporttest.Limit; {
-			if list, _ := filepath.Glob(filepath.Join(dirs[c.victim], ".volley/*")); list != nil {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		run.commands[c.victim].Process.Kill()
-		codes, text := run.wait()
-		if codes[c.victim] != -1 {
-			t.Logf("%+v: it had ended already", c)
-			continue
-		}
-		if slices.Contains(codes, exit.OK) || !strings.Contains(text, "is gone or cannot be reached") {
-			t.Errorf("%+v: exit codes %v: %s", c, codes, text)
-		}
-		if c.flags != nil && strings.Count(text, "protected, generation 1") != 1 {
-			t.Errorf("%+v: the other set does not go on: %s", c, text)
-		}
 	}
 }

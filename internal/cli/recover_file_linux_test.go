@@ -22,11 +22,7 @@ func TestRecoverFile(t *testing.T) {
 	for _, run := range []func(args ...string) result{volleyRun, func(args ...string) result { return f.run(f.of(args...)...) }} {
 		with := func(code int, flags, after string, texts ...string) {
 			t.Helper()
-			r := run(slices.Concat([]string{"recover"}, strings.Fields(flags), dirs)...)
-			if r.code != code {
-				t.Fatalf("%s: %+v", flags, r)
-			}
-			wants(t, r.stdout+r.stderr, texts...)
+			run(slices.Concat([]string{"recover"}, strings.Fields(flags), dirs)...).is(t, code, texts...)
 			if text, _ := os.ReadFile(ckpt); string(text) != after {
 				t.Errorf("%s: %d bytes are there: want %d", flags, len(text), len(after))
 			}

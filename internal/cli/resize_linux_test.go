@@ -27,11 +27,7 @@ func TestResizeElsewhere(t *testing.T) {
 			if add != "" {
 				all = slices.Insert(all, 0, "--add "+add)
 			}
-			codes, text := newRanks(t, len(all), func(r int, c *exec.Cmd) { c.Args = append(c.Args, strings.Fields(all[r])...) }, strings.Fields(verb)...).do()
-			if !allAre(codes, codes[0]) {
-				t.Errorf("%s: %v: %s", verb, codes, text)
-			}
-			return result{codes[0], text, text}
+			return newRanks(t, len(all), func(r int, c *exec.Cmd) { c.Args = append(c.Args, strings.Fields(all[r])...) }, strings.Fields(verb)...).alike()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,11 +39,7 @@ func TestResizeElsewhere(t *testing.T) {
 				for _, n := range nodes {
 					list = append(list, dirs[n])
 				}
-				r := run(verb, add, list)
-				if r.code != code {
-					t.Fatalf("%s: %+v", verb, r)
-				}
-				wants(t, r.stdout+r.stderr, texts...)
+				run(verb, add, list).is(t, code, texts...)
 			}
 			do(exit.OK, "protect --tolerate 1", "", []int{0, 1, 2})
 			do(exit.OK, "resize", dirs[3], []int{2, 0, 1}, "added      ", dirs[3], "4 nodes, any 1 may be lost", "protected, generation 2")
@@ -57,9 +49,7 @@ func TestResizeElsewhere(t *testing.T) {
 			removeAll(t, dirs[3])
 			do(exit.OK, "recover", "", []int{1, 2, 3})
 			do(exit.OK, "verify", "", []int{1, 2, 3}, "whole: 3 nodes")
-			if got := contents(t, dirs); !slices.Equal(got, before) {
-				t.Errorf("%q, want %q", got, before)
-			}
+			have(t, dirs, before)
 		})
 	}
 	dirs := writeNodes(t, 3, 100)
@@ -68,10 +58,7 @@ func TestResizeElsewhere(t *testing.T) {
 	text := f.must(t, slices.Concat([]string{"resize", "--add", hosts[2]}, f.flags, hosts)...)
 	wants(t, text, "note: "+hosts[2]+" is a node of the group already, and is not added")
 	hosts[2] = "/none" // its host does not answer
-	r := f.run(slices.Concat([]string{"resize", "--remove", "/none"}, f.flags, hosts)...)
-	if r.code != exit.Usage || !strings.Contains(r.stderr, "/none is missing what was protected: recover it first; --force gives it up") {
-		t.Errorf("%+v", r)
-	}
+	f.run(slices.Concat([]string{"resize", "--remove", "/none"}, f.flags, hosts)...).is(t, exit.Usage, "/none is missing what was protected: recover it first; --force gives it up")
 	f.must(t, slices.Concat([]string{"resize", "--force", "--remove", "/none"}, f.flags, hosts)...)
 	f.ended(t)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,9 +14,7 @@ import (
 func membersIn(t *testing.T, file string) []string {
 	t.Helper()
 	g, err := groupfile.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return g.Dirs
 }
 
@@ -26,9 +23,7 @@ func TestResize(t *testing.T) {
 	dirs := writeNodes(t, 6, 20_000)
 	before := contents(t, dirs)
 	file := writeGroup(t, dirs[:4], nil, "# disks of the rack", "digest: sha256")
-	if err := os.Chmod(file, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(file, 0o640))
 	by := " --group " + file
 	resize := func(code int, flags string, texts ...string) {
 		t.Helper()
@@ -44,9 +39,7 @@ func TestResize(t *testing.T) {
 	t.Chdir(filepath.Dir(dirs[4]))
 	resize(exit.OK, " --tolerate 2 --add "+filepath.Base(dirs[4]), "added      "+dirs[4], "5 nodes, any 2 may be lost", "protected, generation 2")
 	t.Chdir(t.TempDir())
-	if got := membersIn(t, file); !slices.Equal(got, dirs[:5]) {
-		t.Errorf("%q", got)
-	}
+	equal(t, membersIn(t, file), dirs[:5])
 	wants(t, string(readFile(t, file)), "# disks of the rack", "tolerate: 2")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
@@ -55,20 +48,12 @@ func TestResize(t *testing.T) {
 	resize(exit.Usage, " --remove "+dirs[0], dirs[0]+" is missing what was protected: recover it first; --force gives it up")
 	resize(exit.Usage, " --remove "+dirs[1], dirs[0]+" is missing, with what was protected: recover it first, or remove the node")
 	expect(t, exit.OK, "recover"+by, nil)
-	resize(exit.OK, " --json --add "+dirs[5]+" --remove "+dirs[0]+" --remove "+dirs[2], `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
-	if got, want := membersIn(t, file), []string{dirs[1], dirs[3], dirs[4], dirs[5]}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for _, dir := range []string{dirs[0], dirs[2]} {
-		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
-			t.Errorf("%s has a .volley", dir)
-		}
-	}
+	resize(exit.OK, " --json --add "+dirs[5]+" --remove "+dirs[0]+" --remove 2", `"nodes_before": 5`, `"nodes": 4`, `"tolerate": 2`)
+	equal(t, membersIn(t, file), []string{dirs[1], dirs[3], dirs[4], dirs[5]})
+	bare(t, dirs[0], dirs[2])
 	removeAll(t, dirs[3], dirs[4])
 	expect(t, exit.OK, "recover"+by, nil)
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	have(t, dirs, before)
 	now := []string{dirs[4], dirs[1], dirs[5], dirs[3]} // by node
 	expect(t, exit.Usage, "verify", dirs[:5], "the group was resized, ", "it has 4 nodes now, and 5 were given. Give those of all of them: "+strings.Join(now, ", "))
 	for flags, want := range map[string]string{
@@ -101,9 +86,7 @@ func TestResizeRemoved(t *testing.T) {
 	for range 2 {
 		rewrite(t, file, old)
 		expect(t, exit.OK, "resize --force --remove 0 --remove 1 --json"+by, nil, `"removed"`, dirs[0], `"lost"`, dirs[1])
-		if got := membersIn(t, file); !slices.Equal(got, dirs[2:]) {
-			t.Fatalf("%s", got)
-		}
+		equal(t, membersIn(t, file), dirs[2:])
 		expect(t, exit.OK, "verify"+by, nil)
 	}
 	removeAll(t, dirs[2])
@@ -122,18 +105,12 @@ func TestResizeFile(t *testing.T) {
 	expect(t, exit.Usage, "resize"+domains+" --add", dirs[3:], "its members have domains")
 	base := filepath.Dir(dirs[0])
 	file, link := writeGroup(t, []string{"./node.0", "./node.1", "./node.2"}, nil, "tolerate: 1"), filepath.Join(base, "link.yaml")
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(file, link))
 	by := " --group " + link
 	if os.Geteuid() != 0 { // who may write everywhere
-		if err := os.Chmod(filepath.Dir(file), 0o500); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Dir(file), 0o500))
 		r := volleyRun(append(strings.Fields("resize"+by+" --add"), dirs[3])...)
-		if err := os.Chmod(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Dir(file), 0o700))
 		if r.code == exit.OK || !strings.Contains(r.stderr, "the group is resized, and its file is as it was") {
 			t.Errorf("%+v", r)
 		}

@@ -37,6 +37,7 @@ var ways = map[string]func(t *testing.T, verb []string, at []string) (int, strin
 			line = append(line, fmt.Sprintf("host%d:%s", i, name))
 		}
 		r := f.run(append(verb[:1], line...)...)
+		f.ended(t)
 		return r.code, r.stdout + welcomed.ReplaceAllString(r.stderr, "")
 	},
 }
@@ -55,9 +56,7 @@ func TestSameResults(t *testing.T) {
 	t.Parallel()
 	base := filepath.Dir(writeNodes(t, 4, 300_000)[0])
 	saved := base + ".saved"
-	if err := os.Rename(base, saved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(base, saved))
 	var dirs, files []string
 	for k := range 4 {
 		dirs = append(dirs, filepath.Join(base, fmt.Sprintf("node.%d", k)))
@@ -79,9 +78,7 @@ func TestSameResults(t *testing.T) {
 		do(exit.OK, dirs, "protect", "--tolerate", "2")
 		rewrite(t, files[0], []byte("other content"))
 		do(exit.OK, dirs, "protect", "--tolerate", "2")
-		if err := os.RemoveAll(dirs[1]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(dirs[1]))
 		vanish(t, files[2])
 		do(exit.Wrong, dirs, "verify")
 		do(exit.OK, dirs, "recover")
@@ -90,9 +87,7 @@ func TestSameResults(t *testing.T) {
 		made = filesOf(t, base)
 		for _, dir := range dirs {
 			parity, err := os.ReadFile(filepath.Join(dir, ".volley/generation.2/parity"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			made[dir+" parity"] = string(parity)
 		}
 		return reports, made

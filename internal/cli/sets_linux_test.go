@@ -25,13 +25,9 @@ func TestSetsElsewhere(t *testing.T) {
 			return f.run(slices.Concat(words, f.flags, []string{"--group", writeGroup(t, list, racks)})...)
 		},
 		"tcp": func(words, dirs, racks []string) result {
-			codes, text := newRanks(t, len(dirs), func(r int, c *exec.Cmd) {
+			return newRanks(t, len(dirs), func(r int, c *exec.Cmd) {
 				c.Args, c.Env = append(c.Args, dirs[r]), append(c.Env, "RACK="+racks[r])
-			}, append(words, "--domain", "env:RACK")...).do()
-			if !allAre(codes, codes[0]) {
-				t.Errorf("%v: %v, %s", words, codes, text)
-			}
-			return result{codes[0], text, text}
+			}, append(words, "--domain", "env:RACK")...).alike()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,9 +40,7 @@ func TestSetsElsewhere(t *testing.T) {
 					list, racks = append(list, dirs[n]), append(racks, string("AABBCC"[n]))
 				}
 				r := run(append(strings.Fields(words), "--group-size", "3"), list, racks)
-				if r.code != code {
-					t.Fatalf("%s: %+v", words, r)
-				}
+				r.is(t, code)
 				return r
 			}
 			metrics := filepath.Join(t.TempDir(), "volley.prom")
@@ -63,9 +57,7 @@ func TestSetsElsewhere(t *testing.T) {
 			if list := setsOf(t, do(exit.OK, "verify --json", 0, 1, 2, 3, 4, 5).stdout); len(list) != 2 || len(list[0].Report) == 0 || list[1].Domains[2] != "C" {
 				t.Errorf("%+v", list)
 			}
-			if got := contents(t, dirs); !slices.Equal(got, before) {
-				t.Errorf("%q, want %q", got, before)
-			}
+			have(t, dirs, before)
 			hasOne(t, do(exit.Wrong, "verify", 3, 5, 1).stderr, "set 0: none of its directories is named, ")
 			removeAll(t, dirs[0], dirs[2], dirs[1])
 			r := do(exit.Usage, "recover", 3, 1, 0, 5, 4, 2)
@@ -80,9 +72,6 @@ func TestSetsElsewhere(t *testing.T) {
 	if r.code != exit.Failed || strings.Count(r.stdout, "protected, generation 1") != 1 || strings.Count("\n"+r.stderr, "\nvolley: set 1: dead:") != 1 {
 		t.Errorf("%+v", r)
 	}
-	r = f.run(slices.Concat([]string{"recover", "--group-size", "2", "--group", file, "--to", t.TempDir()}, f.flags)...)
-	if r.code != exit.Usage || !strings.Contains(r.stderr, "--to is for one group") {
-		t.Errorf("%+v", r)
-	}
+	f.run(slices.Concat([]string{"recover", "--group-size", "2", "--group", file, "--to", t.TempDir()}, f.flags)...).is(t, exit.Usage, "--to is for one group")
 	f.ended(t)
 }

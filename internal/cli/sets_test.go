@@ -31,20 +31,30 @@ func setsOf(t *testing.T, text string) (list []setText) {
 func removeAll(t *testing.T, dirs ...string) {
 	t.Helper()
 	for _, dir := range dirs {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(dir))
 	}
 }
 
 // contents returns what directories hold, sorted: lost ones may come back in each other's place.
-func contents(t *testing.T, dirs []string) (list []string) {
+func contents(t *testing.T, dirs []string) []string {
+	t.Helper()
+	return slices.Sorted(slices.Values(dataOfAll(t, dirs)))
+}
+
+// have fails the test unless directories hold that.
+func have(t *testing.T, dirs, want []string) {
+	t.Helper()
+	equal(t, contents(t, dirs), want)
+}
+
+// bare fails the test where directories have something of Volley's.
+func bare(t *testing.T, dirs ...string) {
 	t.Helper()
 	for _, dir := range dirs {
-		list = append(list, dataOf(t, dir))
+		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
+			t.Errorf("%s has a .volley", dir)
+		}
 	}
-	slices.Sort(list)
-	return list
 }
 
 // hasOne fails unless a text says something of one set, which begins so.
@@ -55,8 +65,8 @@ func hasOne(t *testing.T, text, begin string) {
 	}
 }
 
-// TestSets protects ten directories in sets, loses one of each set, and brings them back in any order. A set that has
-// lost too much holds up no other.
+// TestSets protects ten directories in sets, loses one of each set, and brings them back in any order. TestSetsElsewhere
+// loses more.
 func TestSets(t *testing.T) {
 	t.Parallel()
 	dirs := writeNodes(t, 10, 20_000)
@@ -81,25 +91,12 @@ func TestSets(t *testing.T) {
 		t.Error(text)
 	}
 	expect(t, exit.OK, "recover"+size, dirs)
-	if got := dataOf(t, dirs[7]); got != was {
-		t.Errorf("%s is %s, was %s", dirs[7], got, was)
-	}
+	equal(t, dataOf(t, dirs[7]), was)
 	removeAll(t, dirs[2], dirs[3], dirs[7])
 	base := t.TempDir()
 	dirs = []string{first[9], first[8], first[6], first[5], first[4], first[1], first[0], filepath.Join(base, "0"), filepath.Join(base, "1"), filepath.Join(base, "2")}
 	expect(t, exit.OK, "recover"+size, dirs)
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
-	expect(t, exit.OK, "protect --tolerate 1"+size, dirs) // a generation more, in the same sets
-	all := setsOf(t, expect(t, exit.OK, "verify --json"+size, dirs))
-	removeAll(t, all[0].Dirs[0], all[1].Dirs[0], all[1].Dirs[1], all[2].Dirs[0])
-	r := volleyRun(append(strings.Fields("recover"+size), dirs...)...)
-	if r.code != exit.Usage || !strings.Contains(r.stderr, "2 nodes are lost, and the group tolerates the loss of 1") {
-		t.Fatalf("%+v", r)
-	}
-	hasOne(t, r.stderr, "set ")
-	hasOne(t, volleyRun(append(strings.Fields("verify"+size), dirs...)...).stderr, "set ")
+	have(t, dirs, before)
 }
 
 // TestSetsCutOff has a first protect of sets end in the middle, also twice, when each has told a node of its own who it
@@ -113,17 +110,13 @@ func TestSetsCutOff(t *testing.T) {
 			meta := filepath.Join(dir, ".volley")
 			pending := filepath.Join(meta, "pending.1")
 			if others == 0 && n == 1 { // of set 1 one node has said who it is
-				if err := errors.Join(os.Rename(filepath.Join(meta, "generation.1"), pending), os.Remove(filepath.Join(pending, "manifest.json"))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.Rename(filepath.Join(meta, "generation.1"), pending), os.Remove(filepath.Join(pending, "manifest.json"))))
 				continue
 			}
 			removeAll(t, meta)
 			if n < others {
 				text := fmt.Sprintf(`{"format":"volley-group","group":"of protect %d","node":%d,"nodes":3}`, n, n)
-				if err := errors.Join(os.MkdirAll(pending, 0o700), os.WriteFile(filepath.Join(pending, "node.json"), disk.Seal([]byte(text)), 0o600)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.MkdirAll(pending, 0o700), os.WriteFile(filepath.Join(pending, "node.json"), disk.Seal([]byte(text)), 0o600)))
 			}
 		}
 		slices.Reverse(dirs)
@@ -145,9 +138,7 @@ func TestSetsDomains(t *testing.T) {
 	good := " --group " + writeGroup(t, dirs, []string{"A", "A", "B", "B", "C", "C"})
 	full := " --group " + writeGroup(t, dirs, []string{"A", "A", "A", "B", "B", "C"})
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dirs[0], link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dirs[0], link))
 	const protect = "protect --tolerate 1 --dry-run --group-size 3"
 	expect(t, exit.OK, protect+good, nil, "set 0 of 2: "+dirs[0]+" (A), "+dirs[2]+" (B), "+dirs[4]+" (C)\n")
 	for _, c := range []struct {
@@ -191,9 +182,7 @@ func TestSetsLost(t *testing.T) {
 	slices.Reverse(dirs)
 	for _, verb := range []string{"recover", "verify", "status", "protect --tolerate 1", "verify"} {
 		r := volleyRun(append(strings.Fields(verb+size), dirs...)...)
-		if r.code != exit.Wrong || !strings.Contains(r.stdout, "set 3 of 4: "+sets[3].Dirs[0]) {
-			t.Errorf("%s: %+v", verb, r)
-		}
+		r.is(t, exit.Wrong, "set 3 of 4: "+sets[3].Dirs[0])
 		hasOne(t, r.stderr, "set 2: none of its directories is named, ")
 	}
 	expect(t, exit.OK, "protect --tolerate 1", sets[3].Dirs) // by itself: it stays the same set

@@ -6,9 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,9 +17,7 @@ import (
 func saveSnapshot(t *testing.T, roots []string, step int) {
 	t.Helper()
 	for n, dir := range writeNodes(t, len(roots), 40_000+step) {
-		if err := os.MkdirAll(roots[n], 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(roots[n], 0o755))
 		copyTree(t, dir, filepath.Join(roots[n], fmt.Sprint("step-", step)))
 	}
 }
@@ -39,29 +35,26 @@ func newRoots(t *testing.T, k int) (roots []string) {
 // TestSnapshots protects snapshots of several hosts, and of ranks, loses nodes, and gives their roots in other orders.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
 	protects := map[string]string{"group file": "protect"} // which has the flags
-	for name, run := range map[string]func(words, roots []string) result{
-		"group file": func(words, roots []string) result { // in which flags may be that some verbs have not
+	for name, run := range map[string]func(t *testing.T, words, roots []string) (int, string){
+		"group file": func(t *testing.T, words, roots []string) (int, string) { // in which flags may be that some verbs have not
 			file := writeGroup(t, roots, nil, "tolerate: 2", "step: latest", "retain: 2")
-			return volleyRun(append(words, "--group", file)...)
+			r := volleyRun(append(words, "--group", file)...)
+			return r.code, r.stdout + r.stderr
 		},
-		"ssh": func(words, roots []string) result { return f.run(f.of(slices.Concat(words, roots)...)...) },
-		"tcp": func(words, roots []string) result {
-			codes, text := newRanks(t, len(roots), func(r int, c *exec.Cmd) { c.Args = append(c.Args, roots[r]) }, words...).do()
-			return result{code: slices.Max(codes), stdout: text, stderr: text}
-		},
+		"ssh": ways["ssh"],
+		"tcp": ways["tcp"],
 	} {
 		t.Run(name, func(t *testing.T) {
 			roots := newRoots(t, 4)
-			do := func(code int, words string, texts ...string) string {
+			do := func(want int, words string, texts ...string) string {
 				t.Helper()
-				r := run(strings.Fields(words), roots)
-				if r.code != code {
-					t.Fatalf("%s: %+v", words, r)
+				code, text := run(t, strings.Fields(words), roots)
+				if code != want {
+					t.Fatalf("%s: exit code %d: %s", words, code, text)
 				}
-				wants(t, r.stdout+r.stderr, texts...)
-				return r.stdout
+				wants(t, text, texts...)
+				return text
 			}
 			for step := 9; step <= 11; step++ {
 				saveSnapshot(t, roots, step)
@@ -83,9 +76,7 @@ func TestSnapshots(t *testing.T) {
 				t.Error(text)
 			}
 			do(exit.OK, "recover --step latest --json", `"step": 11,`, "step-12 is passed over")
-			if got := dataOfAll(t, steps); !slices.Equal(got, want) {
-				t.Fatalf("%q: want %q", got, want)
-			}
+			equal(t, dataOfAll(t, steps), want)
 			for _, verb := range []string{"verify --step latest", "verify --step 11", "status --step latest", "status --step 11"} {
 				do(exit.OK, verb, "step-11")
 			}
@@ -96,7 +87,6 @@ func TestSnapshots(t *testing.T) {
 			do(exit.Usage, "protect --step 12 --tolerate 2", "step-12 is not at every node: ")
 		})
 	}
-	f.ended(t)
 }
 
 // TestSnapshotsMisuse gives flags that make no sense. Where all that says that the newest snapshot is protected is
@@ -127,9 +117,7 @@ func TestSnapshotsMisuse(t *testing.T) {
 	saveSnapshot(t, roots, 2)
 	expect(t, exit.OK, "protect --step latest --tolerate 1", roots)
 	for _, root := range roots {
-		if err := os.Truncate(filepath.Join(root, "step-2/.volley/generation.1/manifest.json"), 20); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Truncate(filepath.Join(root, "step-2/.volley/generation.1/manifest.json"), 20))
 	}
 	expect(t, exit.Usage, "recover --step latest", roots, "step-2: ", "generation.1/manifest.json", "no older snapshot takes its place", "--step N")
 	expect(t, exit.OK, "snapshots", roots, "unclear: ", "in force")

@@ -14,23 +14,6 @@ import (
 	"volley/internal/exit"
 )
 
-// TestMatrixInverse prints the points of the matrix that is inverted.
-func TestMatrixInverse(t *testing.T) {
-	t.Parallel()
-	for args, want := range map[string]string{
-		"--matrix vandermonde --points powers -k 3":        "# inverse of vandermonde\n# alpha 1 2 4\n",
-		"--matrix lagrange --field 257 -k 2":               "# inverse of lagrange\n# omega 1 256\n# alpha 3 254\n",
-		"--matrix dft --order reversed --field 257 -k 4":   "# inverse of dft\n# order reversed\n",
-		"--matrix vandermonde --points powers -k 3 --json": `"alpha":["1","2","4"]`,
-	} {
-		var stdout, stderr bytes.Buffer
-		code := run(context.Background(), strings.Fields("matrix --inverse "+args), &stdout, &stderr)
-		if code != 0 || !strings.Contains(stdout.String(), want) {
-			t.Errorf("%s: exit %d, %s%s: want %q", args, code, stdout.String(), stderr.String(), want)
-		}
-	}
-}
-
 // TestStandardFull prints what does not fit: every verb fails, and names standard output.
 func TestStandardFull(t *testing.T) {
 	t.Parallel()
@@ -64,16 +47,10 @@ func TestInterruptedCompute(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		if strings.Contains(args+" ", "- ") {
 			_, err = in.Write(bytes.Repeat([]byte("#\n"), 1<<17)) // more than a pipe holds: it is being read
 		} else {
@@ -105,12 +82,7 @@ func TestStandard(t *testing.T) {
 	csv = csv[strings.IndexByte(csv, '\n')+1:] // without points, which a file has not
 	packets := filepath.Join(dir, "in")
 	for _, name := range []string{"a", "b", "c", "d"} {
-		if err := os.MkdirAll(packets, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(packets, name), []byte("packet "+name), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		lay(t, filepath.Join(packets, name), []byte("packet "+name), 0o666)
 	}
 	for _, c := range []struct {
 		stdin, args string
@@ -121,6 +93,8 @@ func TestStandard(t *testing.T) {
 		{csv, "matrix --matrix file:-", 0, csv},
 		{csv, "plan --matrix file:-", 0, "K = 4"},
 		{"1 2 3 4", "matrix --matrix vandermonde --points - -k 4", 0, "# alpha 1 2 3 4"},
+		{"", "matrix --inverse --matrix lagrange --field 257 -k 2", 0, "# inverse of lagrange\n# omega 1 256\n# alpha 3 254\n"},
+		{"", "matrix --inverse --matrix vandermonde --points powers -k 3 --json", 0, `"alpha":["1","2","4"]`},
 		{plan, "encode --plan - --dry-run " + packets, 0, "nothing written"},
 		{csv, "encode --matrix file:- -o " + dir + "/coded " + packets, 0, "verified"},
 		{plan, "check - --matrix file:-", 2, "standard input can be read once"},

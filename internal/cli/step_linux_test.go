@@ -21,12 +21,12 @@ func TestStep(t *testing.T) {
 	want := contents(t, dirs)
 	run := func(code int, said string, args ...string) {
 		t.Helper()
-		codes, text := newRankProcesses(t, 3, func(r int, c *exec.Cmd) {
+		r := newRankProcesses(t, 3, func(r int, c *exec.Cmd) {
 			c.Args = slices.Concat(c.Args[:2], args[1:], []string{dirs[r]})
 			c.Env = append(c.Env, "SLURM_STEP_NUM_TASKS=3", fmt.Sprint("SLURM_PROCID=", r), "SLURM_STEP_NODELIST=localhost", fmt.Sprint("SLURM_JOB_ID=", os.Getpid()))
-		}, args...).do()
-		if !allAre(codes, code) || strings.Count(text, said) != 1 {
-			t.Fatalf("%q: exit codes %v: %s", args, codes, text)
+		}, args...).alike()
+		if r.code != code || strings.Count(r.stdout, said) != 1 {
+			t.Fatalf("%q: %+v", args, r)
 		}
 	}
 	run(exit.OK, "protected, generation 1", "protect", "--port", "7200-7263", "--tolerate", "1", "--metrics", metrics)
@@ -36,9 +36,7 @@ func TestStep(t *testing.T) {
 	removeAll(t, dirs[1])
 	run(exit.Wrong, "volley: ", "verify")
 	run(exit.OK, "recovered ", "recover")
-	if got := contents(t, dirs); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	have(t, dirs, want)
 }
 
 // TestLogJSON reads the log of launches and ranks as records.
@@ -81,8 +79,6 @@ func TestLogJSON(t *testing.T) {
 			}
 		}
 	}
-	if r := f.run("verify", "--log-format", "xml", dirs[0], dirs[1]); r.code != exit.Usage || !strings.Contains(r.stderr, "want text or json") {
-		t.Errorf("%+v", r)
-	}
+	f.run("verify", "--log-format", "xml", dirs[0], dirs[1]).is(t, exit.Usage, "want text or json")
 	f.ended(t)
 }

@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"volley"
 	"volley/coded"
 	"volley/executor"
@@ -17,7 +15,6 @@ import (
 	"volley/group"
 	"volley/group/buffers"
 	"volley/group/protection"
-	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/matrix"
 	"volley/transport"
@@ -29,13 +26,9 @@ import (
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	a, err := volley.MDS(2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dense, err := matrix.Random(fieldtest.Parse(t, "2^8"), 2, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dirs := writeNodes(t, 2, 100)
 	for name, wait := range map[string]func(ctx context.Context, tr transport.Transport, timeout time.Duration) error{
 		"Encode": func(ctx context.Context, tr transport.Transport, timeout time.Duration) error {
@@ -78,37 +71,5 @@ func TestTimeouts(t *testing.T) {
 		if err := run(-1); err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "timeout -1ns: want 0 or more") {
 			t.Errorf("%s, -1: %v", name, err)
 		}
-	}
-}
-
-// TestTimeoutFlags gives each verb times that are none.
-func TestTimeoutFlags(t *testing.T) {
-	t.Parallel()
-	seen := 0
-	var walk func(cmd *cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		for _, name := range []string{"timeout", "progress"} {
-			f := cmd.Flags().Lookup(name)
-			if f == nil {
-				continue
-			}
-			seen++
-			line := append(strings.Fields(cmd.CommandPath())[1:], "--"+name)
-			for _, value := range []string{"-1s", "-1ns", "x", "5"} {
-				if r := volleyRun(append(line, value)...); r.code != exit.Usage || !strings.Contains(r.stderr, "want a duration such as 30s, 0 or more") {
-					t.Errorf("%q %s: %+v", line, value, r)
-				}
-			}
-			if err := f.Value.Set("0"); err != nil {
-				t.Errorf("%q 0: %v", line, err)
-			}
-		}
-		for _, x := range cmd.Commands() {
-			walk(x)
-		}
-	}
-	walk(newCommand(session.New()))
-	if seen < 20 {
-		t.Errorf("%d flags", seen)
 	}
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"volley/internal/exit"
@@ -23,12 +21,6 @@ func TestUnprotect(t *testing.T) {
 	expect(t, exit.OK, "recover", dirs)
 	expect(t, exit.OK, "unprotect --yes", dirs, "the protection is removed")
 	expect(t, exit.OK, "unprotect --yes --json", dirs, `"protected": false`)
-	for _, dir := range dirs {
-		if _, err := os.Lstat(filepath.Join(dir, ".volley")); err == nil {
-			t.Errorf("%s has a .volley", dir)
-		}
-	}
-	if got := contents(t, dirs); !slices.Equal(got, before) {
-		t.Errorf("%q, want %q", got, before)
-	}
+	bare(t, dirs...)
+	have(t, dirs, before)
 }

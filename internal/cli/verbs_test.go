@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,39 +9,11 @@ import (
 
 	"volley/algo"
 	"volley/field"
-	"volley/field/fieldtest"
 	"volley/internal/exit"
 	"volley/matrix/matrices"
-	"volley/plan"
-	"volley/verify"
 )
 
-// TestPlanJSON checks that the plan that is printed computes the matrix that is
-// printed.
-func TestPlanJSON(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ matrix, plan string }{
-		{"-k 7", ""}, {"-k 12", "--model paper -p 3 --algorithm bruck-allgather"}, {"-k 9 --matrix vandermonde", ""},
-		{"-k 8 --matrix dft --inverse", ""}, {"-k 5 --matrix random:9", "--algorithm prepare-and-shoot"},
-	} {
-		flags := "--field 257 " + c.matrix
-		text := mustRun(t, append([]string{"matrix"}, strings.Fields(flags)...)...)
-		a, err := matrices.FromCSV(fieldtest.Parse(t, "257"), strings.NewReader(text), "A")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := plan.Decode(strings.NewReader(mustRun(t, append([]string{"plan", "--json"}, strings.Fields(flags+" "+c.plan)...)...)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := verify.Check(t.Context(), p, a); err != nil {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-}
-
-// TestMatrixIsThatOfEncode encodes with the printed matrix, which is printed again, and with the flags
-// that printed it.
+// TestMatrixIsThatOfEncode encodes with the printed matrix, which is printed again, and with the flags that printed it.
 func TestMatrixIsThatOfEncode(t *testing.T) {
 	t.Parallel()
 	in, _ := writePackets(t, 100, 200, 300, 400, 50, 60)
@@ -98,21 +68,5 @@ func TestEveryNameWorks(t *testing.T) {
 		}
 		mustRun(t, "plan", "-k", "2", "--field", f, "--matrix", name)
 		mustRun(t, "matrix", "-k", "2", "--field", f, "--matrix", name, "--inverse")
-	}
-}
-
-// TestCancelled checks that what takes long, or writes, can be stopped.
-func TestCancelled(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(exit.ErrInterrupted)
-	coded, in, _ := encoded(t, []int{1000, 1000})
-	out := filepath.Join(t.TempDir(), "out")
-	for _, args := range [][]string{{"cost", "-k", "64"}, {"encode", "-o", out, in}, {"decode", "-o", out, coded}, {"decode", "-o", out, coded, filepath.Join(in, "packet.01")}} {
-		var stdout, stderr strings.Builder
-		code := run(ctx, args, &stdout, &stderr)
-		if _, err := os.Lstat(out); code != exit.Interrupted || stdout.String() != "" || stderr.String() != "volley: interrupted\n" || err == nil {
-			t.Errorf("%v: exit %d, %s%s, %v", args, code, stdout.String(), stderr.String(), err)
-		}
 	}
 }

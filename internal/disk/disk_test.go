@@ -135,27 +135,6 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestMake makes directories and takes them back.
-func TestMake(t *testing.T) {
-	t.Parallel()
-	path := t.TempDir()
-	undo, err := disk.Make(disk.OS, filepath.Join(path, "a", "b"), 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, filepath.Join(path, "a", "b"))
-	if err := disk.MkdirAll(d, "c/d", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := disk.Discard(d, "c"); err != nil {
-		t.Fatal(err)
-	}
-	undo()
-	if entries, err := os.ReadDir(path); err != nil || len(entries) > 0 {
-		t.Errorf("%v, %v", entries, err)
-	}
-}
-
 // TestUnmake has a file where a directory was to be made: only directories go.
 func TestUnmake(t *testing.T) {
 	t.Parallel()

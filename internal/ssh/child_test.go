@@ -70,9 +70,7 @@ func newSSH(t *testing.T) string {
 	t.Helper()
 	program, err := os.Executable()
 	name := filepath.Join(t.TempDir(), "ssh")
-	if err = cmp.Or(err, os.Symlink(program, name)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmp.Or(err, os.Symlink(program, name)))
 	return name
 }
 
@@ -95,9 +93,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		gone := make(chan bool)
 		p, err := Greet(bytes.NewReader(data), io.Discard, func() { close(gone) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for {
 			var m message
 			if err := p.Receive(&m); err == ErrGone {
@@ -123,9 +119,7 @@ func TestChild(t *testing.T) {
 	} {
 		client := Client{Command: []string{ssh}, Program: "sh", Verb: "-c " + quote(c.program), Stderr: func(string, string) {}}
 		x, err := client.Start(Address{Host: "far"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		x.Send(message{"there and back"})
 		var m message
 		if err = x.Receive(&m); err == nil && m.Text != "there and back" {
@@ -179,9 +173,7 @@ func TestHang(t *testing.T) {
 				start = client.Ask
 			}
 			x, err := start(Address{Host: c.host, Port: "2222"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if c.asks && x.first < math.MaxInt64 {
 				t.Errorf("who types a password has %v", x.first)
 			}
@@ -217,9 +209,7 @@ func TestStubborn(t *testing.T) {
 	} {
 		client := Client{LocalProgram: []string{"sleep"}, Verb: "1000", Stderr: func(string, string) {}}
 		x, err := client.Start(Address{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if end(x); x.cmd.ProcessState == nil || x.status == nil {
 			t.Errorf("%v, %v", x.cmd.ProcessState, x.status)
 		}
@@ -231,9 +221,7 @@ func TestSilence(t *testing.T) {
 	t.Parallel()
 	client := Client{LocalProgram: []string{"sh", "-c"}, Verb: "echo " + greeting + "; kill -STOP $$", Stderr: func(string, string) {}}
 	x, err := client.Start(Address{Host: ""})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x.silence = 20 * time.Millisecond
 	if err := x.Receive(new(message)); err == nil || !strings.Contains(err.Error(), "volley at this machine has said nothing for 20ms") {
 		t.Error(err)
@@ -306,9 +294,7 @@ func TestLoginShells(t *testing.T) {
 	there := filepath.Join(home, "it's here!")
 	script := "#!/bin/sh\necho " + greeting + "; read x; echo \"$x\"; exit 7\n"
 	for _, name := range []string{there, filepath.Join(home, "here")} {
-		if err := testprogram.Write(name, []byte(script)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, testprogram.Write(name, []byte(script)))
 	}
 	ssh, here := newSSH(t), home+":"+os.Getenv("PATH")
 	for _, shell := range []string{"sh", "bash", "zsh", "ksh", "csh", "tcsh", "fish", "bash -r", "bash -r of few programs"} {
@@ -336,9 +322,7 @@ func TestLoginShells(t *testing.T) {
 			} {
 				c.Command, c.Verb, c.Env, c.Stderr = []string{ssh}, "rank", env, func(string, string) {}
 				x, err := c.Start(Address{Host: "far"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				x.Send(message{"there and back"})
 				var m message
 				err = x.Receive(&m)
@@ -372,5 +356,12 @@ func TestOptions(t *testing.T) {
 		if n, err := fmt.Sscanf(text, "-oServerAliveInterval=%d -oServerAliveCountMax=%d", &interval, &count); n != 2 || interval*(count+1) > most || interval*(count+2) < most {
 			t.Errorf("%v: %s: %v", limit, text, err)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

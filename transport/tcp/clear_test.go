@@ -63,18 +63,14 @@ func TestClearBefore(t *testing.T) {
 		{1, all - 1, []string{head}}, // the receiver wants another length
 		{3, all, []string{head}},     // this is of the next message
 	} {
-		if err := take(p, frame{kind: clearFrame, c: c.number, n: c.size}, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, take(p, frame{kind: clearFrame, c: c.number, n: c.size}, ""))
 		q.Post(&transport.Transfer{Rank: 1, Parts: message})
 		if got := sent(p); !slices.Equal(got, c.want) {
 			t.Errorf("clear-to-send of message %d and %d bytes: sent %v, want %v", c.number, c.size, got, c.want)
 		}
 	}
 	p.line(transport.Tag{}).sends = math.MaxUint32 // the next but one is message 0 again
-	if err := take(p, frame{kind: clearFrame, c: 0, n: all}, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, take(p, frame{kind: clearFrame, c: 0, n: all}, ""))
 	q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{nil}}, &transport.Transfer{Rank: 1, Parts: message})
 	if got, rest := sent(p), fmt.Sprintf("%d:1", restFrame); len(got) != 4 || got[3] != rest {
 		t.Errorf("sent %v, want %s at the end", got, rest)
@@ -99,9 +95,7 @@ func TestClear(t *testing.T) {
 			if k == 0 || k == restFrame && n == 0 {
 				continue
 			}
-			if err := take(p, frame{kind: k, a: uint32(i), n: uint64(size)}, strings.Repeat("x", n)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, take(p, frame{kind: k, a: uint32(i), n: uint64(size)}, strings.Repeat("x", n)))
 		}
 		for i, want := range []int{1, 1, 0, 0} {
 			cleared := 0
@@ -149,9 +143,7 @@ func TestLeftInFlight(t *testing.T) {
 	p.attach(c)
 	q.Post(&transport.Transfer{Rank: 1, Parts: [][]byte{make([]byte, 2*headBytes)}})
 	in.Read(make([]byte, 1))
-	if err := take(p, frame{kind: byeFrame}, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, take(p, frame{kind: byeFrame}, ""))
 	now, cancel := context.WithCancel(t.Context())
 	cancel()
 	if over, err := q.Wait(now); over != nil {
@@ -178,8 +170,6 @@ func TestAnswerBeforeEnd(t *testing.T) {
 			cancel()
 			return false
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }

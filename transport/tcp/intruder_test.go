@@ -37,9 +37,7 @@ type intruder struct{ *conn }
 func intrude(t *testing.T, tr transport.Transport) intruder {
 	t.Helper()
 	raw, err := net.Dial("tcp", tr.(member).addresses[tr.Rank()])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { raw.Close() })
 	raw.SetDeadline(time.Now().Add(transporttest.Limit))
 	open, _ := (&Listener{}).secure(raw, nil)
@@ -178,9 +176,7 @@ func TestHeldOfPeer(t *testing.T) {
 			take(p, frame{kind: byeFrame}, ""),
 			take(p, frame{kind: clearFrame, a: 1 + i, c: 1 << 31}, ""),
 		} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 	}
 	if held := cap(p.lines[transport.Tag{}].early[0].data); held > 64 {

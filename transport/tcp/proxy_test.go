@@ -25,9 +25,7 @@ type proxy struct {
 
 func newProxy(t testing.TB, to string, delay time.Duration) *proxy {
 	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &proxy{Listener: at, to: to, delay: delay}
 	p.all.Go(func() {
 		for {
@@ -86,9 +84,7 @@ func (p *proxy) close() {
 func serveProxied(t testing.TB, n int, delay time.Duration, limits Patience) (listeners []*Listener, proxies []*proxy, addresses []string) {
 	for range n {
 		at, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := newProxy(t, at.Addr().String(), delay)
 		listeners, proxies, addresses = append(listeners, Serve(at, nil, limits, nil)), append(proxies, p), append(addresses, p.Addr().String())
 	}

@@ -34,9 +34,7 @@ func newRun(t testing.TB, n int, limits Patience) []transport.Transport {
 	listeners, addresses := make([]*Listener, n), make([]string, n)
 	for r := range n {
 		at, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		listeners[r], addresses[r] = Serve(at, nil, limits, nil), at.Addr().String()
 	}
 	run := make([]transport.Transport, n)
@@ -108,9 +106,7 @@ func TestCauseOfEnd(t *testing.T) {
 		var kinds []kind
 		for !slices.Contains(kinds, byeFrame) {
 			f, text, err := first.hear()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			kinds = append(kinds, f.kind)
 			if f.kind == abortFrame && (f.a != 1 || text != "the cause") {
 				t.Errorf("rank %d stopped: %s", f.a, text)
@@ -123,4 +119,11 @@ func TestCauseOfEnd(t *testing.T) {
 		second.say(t, forged(goneFrame, 0, 0, 0, ""))
 		closed.Wait()
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -19,17 +19,11 @@ import (
 func unanswered(t *testing.T) string {
 	t.Helper()
 	at, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { syscall.Close(at) })
-	if err := errors.Join(syscall.Bind(at, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(at, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(syscall.Bind(at, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(at, 0)))
 	name, err := syscall.Getsockname(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := fmt.Sprint("127.0.0.1:", name.(*syscall.SockaddrInet4).Port)
 	for range 4 {
 		c, err := net.DialTimeout("tcp", address, 100*time.Millisecond)
@@ -46,9 +40,7 @@ func unanswered(t *testing.T) string {
 func against(t *testing.T, rank int, peer string, limits Patience) *Endpoint {
 	t.Helper()
 	at, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	addresses := []string{peer, peer}
 	addresses[rank] = at.Addr().String()
 	e := Serve(at, nil, limits, nil).Join(rank, addresses, "test")
@@ -96,9 +88,7 @@ func oneWay(t *testing.T, blind int) {
 	dropped, listeners, addresses := unanswered(t), make([]*Listener, 2), make([]string, 2)
 	for r := range 2 {
 		at, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		listeners[r], addresses[r] = Serve(at, nil, limits, nil), at.Addr().String()
 	}
 	run := make([]*Endpoint, 2)

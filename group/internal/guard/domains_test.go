@@ -4,11 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"volley/group/internal/session"
-	"volley/group/internal/store"
-	"volley/group/protection"
 	"volley/internal/disk"
-	"volley/transport/local"
 )
 
 // TestSharing says what may be lost where nodes share hosts.
@@ -36,20 +32,6 @@ func TestSharing(t *testing.T) {
 	two := []Location{{Host: disk.HostID{Name: "localhost", Boot: "1"}}, {Host: disk.HostID{Name: "localhost", Boot: "2"}}, {Host: disk.HostID{Name: "c"}}}
 	if is := HostNames(two); !slices.Equal(is, []string{"localhost (boot 1)", "localhost (boot 2)", "c"}) {
 		t.Errorf("%q", is)
-	}
-}
-
-// TestDeletedSome finds the one node of some that has lost most.
-func TestDeletedSome(t *testing.T) {
-	t.Parallel()
-	s := &session.Session{K: 3, T: local.New(1)[0], States: []*store.State{{Dir: "a"}, {Dir: "b"}, {Dir: "c"}}}
-	for n, x := range s.States {
-		found := make([]Balance, 3)
-		found[n] = Balance{FormerFiles: 10, Files: 1, Deleted: 9, First: []string{"f"}}
-		_, err := CheckAccidents(t.Context(), s, func(n int) *Balance { return &found[n] }, protection.Edits{}, false)
-		if err == nil || !strings.Contains(err.Error(), x.Dir+" has 1 of 10 files") || !strings.Contains(err.Error(), `"f" and 8 more)`) {
-			t.Errorf("%s: %v", x.Dir, err)
-		}
 	}
 }
 

@@ -307,46 +307,6 @@ func wrongDecision(states []*store.State, k, r int, c store.Current, err error) 
 	return ""
 }
 
-// TestDecideRuns checks that what runs leave, with as many nodes lost as are tolerated, is
-// never in doubt, and that one node that was rolled back, or that is forged, decides nothing.
-func TestDecideRuns(t *testing.T) {
-	t.Parallel()
-	is := func(letters string, r int, want ...int64) {
-		c, err := Decide(statesOf(letters, r), "")
-		if (err == nil) != (want != nil) || err == nil && !slices.Contains(want, c.Generation) {
-			t.Errorf("%s, R=%d: generation %d, %v: want one of %v", letters, r, c.Generation, err, want)
-		}
-	}
-	for k := 2; k <= 5; k++ {
-		for r := 1; r < k; r++ {
-			for alphabet, want := range map[string][]int64{
-				"L1":   {1},    // protected
-				"L1ip": {1, 2}, // interrupted before anyone has committed
-				"Lp2":  {1, 2}, // interrupted while they commit: 1 only where nobody has
-				"L2":   {2},    // committed
-				"LNjq": {0, 1}, // the first run, interrupted
-				"Lq1":  {0, 1}, // it, while they commit
-			} {
-				for _, letters := range words(alphabet, k) {
-					switch {
-					case strings.Count(letters, "L") > r:
-					case strings.Contains(letters, "2"):
-						is(letters, r, 2)
-					case alphabet == "Lq1" && strings.Contains(letters, "1"):
-						is(letters, r, 1)
-					default:
-						is(letters, r, want...)
-					}
-				}
-			}
-			is("9"+strings.Repeat("2", k-1), r)
-			if k > 2 {
-				is("1"+strings.Repeat("2", k-1), r, 2)
-			}
-		}
-	}
-}
-
 // TestDecideGroups checks that nodes of other groups, and in another order, are named, and what does not count.
 func TestDecideGroups(t *testing.T) {
 	t.Parallel()

@@ -2,60 +2,13 @@ package scrub
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"volley/group/internal/store"
-	"volley/group/internal/tree"
 	"volley/group/protection"
 	"volley/internal/disk/disktest"
 )
-
-// TestPart deals the parts of files, and the blocks of parity, to so many parts: each is in one of them, whatever else there is, and
-// together they have all bytes.
-func TestPart(t *testing.T) {
-	t.Parallel()
-	m := &store.Manifest{DataChunks: 2, ParityChunks: 1, BlockBytes: 64, ChunkBytes: 64 * 40}
-	x := &store.Record{}
-	for i := range 30 {
-		x.Entries = append(x.Entries, &tree.Entry{Path: tree.Name(fmt.Sprint("f", 100+i)), Type: tree.TypeFile, Size: 150})
-	}
-	x.Bytes = tree.Allocate(x.Entries, nil, store.MostChunk)
-	files := tree.ExtentsOf(x.Entries)
-	for _, parts := range []int{1, 2, 7, MostParts} {
-		bytes, want := int64(0), m.ParityBytes()
-		for i := range parts {
-			bytes += Part{i + 1, parts}.Bytes(m, x)
-		}
-		deal := func(what string, has func(p Part) bool) {
-			n := 0
-			for i := range parts {
-				if has(Part{i + 1, parts}) {
-					n++
-				}
-			}
-			if n != 1 {
-				t.Fatalf("%s is in %d of %d parts", what, n, parts)
-			}
-		}
-		for _, g := range m.FilePartsOf(files) {
-			want += g.N
-			deal(fmt.Sprintf("%+v", g), func(p Part) bool { return p.HasFile(m, files[g.File], g) })
-		}
-		for row := range m.Rows() {
-			deal(fmt.Sprint("row ", row), func(p Part) bool { return p.HasParity(m, row, 0) })
-		}
-		if bytes != want {
-			t.Errorf("%d parts have %d bytes: want %d", parts, bytes, want)
-		}
-	}
-	for _, p := range []Part{{0, 1}, {1, 0}, {-1, 2}, {3, 2}, {1, MostParts + 1}} {
-		if p.Valid() {
-			t.Errorf("%v is valid", p)
-		}
-	}
-}
 
 // TestLatestReading has what is noted at a node be anything: what is no note counts for nothing. Of several numbers of parts the one
 // counts by which all was read last, and of its parts the one that was read the longest ago.

@@ -72,48 +72,6 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
-// TestGeometry checks that chunks hold the data, and that more of it leaves whole rows where
-// they were.
-func TestGeometry(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		most := rapid.OneOf(rapid.Int64Range(0, 1<<20), rapid.Int64Range(0, 1<<40)).Draw(t, "most")
-		more := most + rapid.Int64Range(0, 1<<16).Draw(t, "more")
-		k := rapid.IntRange(2, 20).Draw(t, "K")
-		r := rapid.IntRange(1, k-1).Draw(t, "R")
-		make := func(most int64, earlier *Manifest) *Manifest {
-			m := &Manifest{Version: Version, Nodes: k, Tolerate: r, DataChunks: k - r, ParityChunks: r}
-			m.Geometry(most, earlier)
-			d := int64(m.DataChunks)
-			switch {
-			case m.ChunkBytes*d < most || m.ChunkBytes%Align != 0 || m.BlockBytes%Align != 0 || m.BlockBytes < Align || m.BlockBytes > LongBlock:
-				t.Fatalf("%d bytes: %+v", most, m)
-			case m.ChunkBytes*d >= most+2*d*Align && m.ChunkBytes*d >= most+d*m.BlockBytes:
-				t.Fatalf("%d bytes, and room for %d", most, m.ChunkBytes*d)
-			case int64(m.Rows())*(d+int64(r)) > 4*MostBlocks+int64(k) && m.BlockBytes < LongBlock:
-				t.Fatalf("%d bytes: %d rows: %+v", most, m.Rows(), m)
-			}
-			return m
-		}
-		a := make(most, nil)
-		b := make(more, a)
-		if b.BlockBytes != a.BlockBytes {
-			t.Fatalf("blocks of %d became such of %d", a.BlockBytes, b.BlockBytes)
-		}
-		whole := int(most / (int64(a.DataChunks) * a.BlockBytes)) // rows
-		for _, row := range []int{0, whole / 2, whole - 1} {
-			if row < 0 || row >= whole {
-				continue
-			}
-			at, n := a.Block(row)
-			at2, n2 := b.Block(row)
-			if n != a.BlockBytes || at != at2 || n != n2 || a.OffsetOf(row, 1%a.DataChunks, a.DataChunks) != b.OffsetOf(row, 1%a.DataChunks, a.DataChunks) {
-				t.Fatalf("row %d of %d moved", row, whole)
-			}
-		}
-	})
-}
-
 // TestSizes checks the lengths of chunks and blocks at their bounds.
 func TestSizes(t *testing.T) {
 	t.Parallel()

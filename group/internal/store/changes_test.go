@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,36 +11,6 @@ import (
 
 // changesManifest has three rows of two blocks of parity: of 16, 16 and 8 bytes each.
 var changesManifest = &Manifest{DataChunks: 2, ParityChunks: 2, BlockBytes: 16, ChunkBytes: 40}
-
-// TestPlace finds the blocks of parity in the base and in files of changes, of which the latest counts.
-func TestPlace(t *testing.T) {
-	m := changesManifest
-	for _, c := range []struct {
-		name    string
-		changes []ChangedBlocks
-		want    string // of each byte 3 of a block
-	}{
-		{"no changes", nil, "parity+3 parity+19 parity+35 parity+51 parity+67 parity+75"},
-		{"one", []ChangedBlocks{{7, 48, [][3]int{{1, 3, 0}, {5, 6, 2}}}}, "parity+3 changes.7+3 changes.7+19 parity+51 parity+67 changes.7+35"},
-		{"two", []ChangedBlocks{{7, 48, [][3]int{{1, 4, 0}}}, {9, 32, [][3]int{{2, 3, 1}, {4, 5, 0}}}}, "parity+3 changes.7+3 changes.9+19 changes.7+35 changes.9+3 parity+75"},
-		{"of chunks that were longer", []ChangedBlocks{{7, 1600, [][3]int{{0, 100, 0}}}}, "changes.7+3 changes.7+19 changes.7+35 changes.7+51 changes.7+67 changes.7+83"},
-	} {
-		x := &Changes{Format: Format, Files: c.changes}
-		var places []string
-		for row := range m.Rows() {
-			for chunk := range m.ParityChunks {
-				name, place := x.Place(m, m.OffsetOf(row, chunk, m.ParityChunks)+3)
-				places = append(places, fmt.Sprint(name, "+", place))
-			}
-		}
-		if text := strings.Join(places, " "); text != c.want {
-			t.Errorf("%s: %s: want %s", c.name, text, c.want)
-		}
-		if name, place := x.Place(m, m.ParityBytes()); name != ParityFile || place != m.ParityBytes() {
-			t.Errorf("%s: behind all: %s+%d", c.name, name, place)
-		}
-	}
-}
 
 // changesTexts are lines of ChangesFile, and what is wrong with them.
 var changesTexts = map[string]string{

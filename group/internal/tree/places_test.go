@@ -2,7 +2,6 @@ package tree
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -102,61 +101,6 @@ func TestAllocate(t *testing.T) {
 			t.Fatalf("files of %d bytes moved: %v became %v", moved, was, list)
 		}
 	})
-}
-
-// TestAllocateForLong edits the files of a node for long. What has a place keeps it, nothing overlaps, and gaps and
-// room together come to half of the bytes at most. The bytes at new places are bounded by those that were written.
-func TestAllocateForLong(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(10) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		var list []*Entry
-		var written, laid int64
-		for step := range 300 {
-			was := copied(list)
-			for range 1 + rng.IntN(3) {
-				name := Name(fmt.Sprint("f", rng.IntN(30)))
-				i := slices.IndexFunc(list, func(e *Entry) bool { return e.Path == name })
-				switch how := rng.IntN(6); {
-				case i < 0:
-					list = append(list, file(string(name), 1+rng.Int64N(4<<20)))
-					written += list[len(list)-1].Size
-				case how == 0:
-					written += list[i].Size // it may make others move
-					list = slices.Delete(list, i, i+1)
-				case how == 1:
-					written += list[i].Size / 2
-					list[i].Size -= list[i].Size / 2
-				case how == 2 && list[i].Size > 0:
-					list[i].Path = Name(fmt.Sprint("renamed", step))
-				default:
-					n := 1 + rng.Int64N(10_000)
-					written += n
-					list[i].Size += n
-				}
-			}
-			last, starts := int64(0), map[int64]int64{}
-			end := Allocate(list, was, mostData)
-			for _, e := range ExtentsOf(list) {
-				if e.Offset < last || e.Room < 0 || e.Room > e.Size/8 {
-					t.Fatalf("seed %d, step %d: %+v: the one before ends at %d", seed, step, e, last)
-				}
-				last = e.Offset + e.Size + e.Room
-			}
-			if 2*end > 3*bytesOf(list) {
-				t.Fatalf("seed %d, step %d: %d bytes take %d", seed, step, bytesOf(list), end)
-			}
-			for _, e := range was {
-				starts[e.Offset] = e.Size
-			}
-			for _, e := range list {
-				laid += max(0, e.Size-starts[e.Offset])
-			}
-		}
-		if laid > written {
-			t.Errorf("seed %d: %d bytes were written or deleted, and %d laid", seed, written, laid)
-		}
-	}
 }
 
 // TestRoom checks how much room a file has that grows, shrinks or stays.

@@ -12,18 +12,6 @@ import (
 	"volley/internal/disk/disktest"
 )
 
-// TestFileMode writes modes as a record has them, and back.
-func TestFileMode(t *testing.T) {
-	t.Parallel()
-	for mode, bits := range map[fs.FileMode]uint32{
-		0: 0, 0o777: 0o777, fs.ModeSetuid | 0o755: 0o4755, fs.ModeSetgid | 0o700: 0o2700, fs.ModeSticky | 0o777: 0o1777, fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky: 0o7000,
-	} {
-		if UnixMode(mode) != bits || FileMode(bits) != mode {
-			t.Errorf("%v: %#o, and %#o: %v", mode, UnixMode(mode), bits, FileMode(bits))
-		}
-	}
-}
-
 // modes are the modes that files of a directory have, by name, whatever the disk says.
 type modes struct {
 	disk.Dir

@@ -1,9 +1,7 @@
 package disktest
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -74,32 +72,19 @@ func TestDiskPowerCut(t *testing.T) {
 	}{
 		{"nothing", func(t *testing.T, d disk.Dir) {}, all, "a a/x=X b b/y=Y"},
 		{"write", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", false) }, all, "a a/x=X b b/y=Y"},
-		{"write, kept", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", false) }, only(), "a a/x=X b b/y=Y new=N"},
 		{"write, sync", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", true) }, all, "a a/x=X b b/y=Y"},
 		{"write, syncdir", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", false); must(t, d.SyncDir(".")) }, all, "a a/x=X b b/y=Y new="},
 		{"write, sync, syncdir", func(t *testing.T, d disk.Dir) { write(t, d, "new", "N", true); must(t, d.SyncDir(".")) }, all, "a a/x=X b b/y=Y new=N"},
-		{"overwrite", func(t *testing.T, d disk.Dir) { write(t, d, "a/x", "NEW", false) }, all, "a a/x=X b b/y=Y"},
 		{"overwrite, sync", func(t *testing.T, d disk.Dir) { write(t, d, "a/x", "NEW", true) }, all, "a a/x=NEW b b/y=Y"},
 		{"remove", func(t *testing.T, d disk.Dir) { must(t, d.Remove("a/x")) }, all, "a a/x=X b b/y=Y"},
 		{"remove, syncdir", func(t *testing.T, d disk.Dir) { must(t, d.Remove("a/x"), d.SyncDir("a")) }, all, "a b b/y=Y"},
-		{"remove all", func(t *testing.T, d disk.Dir) { must(t, disk.Discard(d, "a")) }, all, "a a/x=X b b/y=Y"},
-		{"remove all, one lost", func(t *testing.T, d disk.Dir) { must(t, disk.Discard(d, "a")) }, only("/d/a"), "a b b/y=Y"},
 		{"link", func(t *testing.T, d disk.Dir) { must(t, d.Link("a/x", "b/x"), d.Remove("a/x"), d.SyncDir("a")) }, all, "a b b/y=Y"},
-		{"mkdir", func(t *testing.T, d disk.Dir) {
-			must(t, d.Mkdir("c", 0o700))
-			write(t, d, "c/z", "Z", true)
-			must(t, d.SyncDir("c"))
-		}, all, "a a/x=X b b/y=Y"},
 		{"mkdir, syncdir above", func(t *testing.T, d disk.Dir) {
 			must(t, d.Mkdir("c", 0o700))
 			write(t, d, "c/z", "Z", true)
 			must(t, d.SyncDir("."))
 		}, all, "a a/x=X b b/y=Y c"},
 		{"mkdirall", func(t *testing.T, d disk.Dir) { must(t, disk.MkdirAll(d, "c/d", 0o700)) }, all, "a a/x=X b b/y=Y c c/d"},
-		{"replace", func(t *testing.T, d disk.Dir) {
-			write(t, d, "a/tmp", "NEW", true)
-			must(t, d.Rename("a/tmp", "a/x"))
-		}, all, "a a/x=X b b/y=Y"},
 		{"replace, syncdir", func(t *testing.T, d disk.Dir) {
 			write(t, d, "a/tmp", "NEW", true)
 			must(t, d.Rename("a/tmp", "a/x"), d.SyncDir("a"))
@@ -110,7 +95,6 @@ func TestDiskPowerCut(t *testing.T) {
 		}, all, "a a/x= b b/y=Y"},
 		{"move", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y")) }, all, "a a/x=X b b/y=Y"},
 		{"move, kept", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y")) }, only("/d/a/x"), "a b b/y=X"},
-		{"move, lost", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y")) }, only("/d/b/y"), "a a/x=X b b/y=Y"},
 		{"move, syncdir of the new", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y"), d.SyncDir("b")) }, all, "a b b/y=X"},
 		{"move, syncdir of the old", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a/x", "b/y"), d.SyncDir("a")) }, all, "a a/x=X b b/y=Y"},
 		{"move, the old name in use", func(t *testing.T, d disk.Dir) {
@@ -118,9 +102,6 @@ func TestDiskPowerCut(t *testing.T) {
 			write(t, d, "a/x", "NEW", true)
 			must(t, d.SyncDir("a"))
 		}, all, "a a/x=NEW b b/y=X"},
-		{"move twice", func(t *testing.T, d disk.Dir) {
-			must(t, d.Rename("a/x", "tmp"), d.Rename("tmp", "b/x"))
-		}, only("/d/b/x"), "a a/x=X b b/y=Y"},
 		{"move twice, syncdir", func(t *testing.T, d disk.Dir) {
 			must(t, d.Rename("a/x", "tmp"), d.Rename("tmp", "b/x"), d.SyncDir("b"))
 		}, all, "a b b/x=X b/y=Y"},
@@ -130,20 +111,11 @@ func TestDiskPowerCut(t *testing.T) {
 			write(t, d, "tmp", "2", true)
 			must(t, d.Rename("tmp", "b/y"))
 		}, only("/d/a/x"), "a a/x=X b b/y=2"},
-		{"backup", func(t *testing.T, d disk.Dir) {
-			must(t, d.Rename("a/x", "a/old"))
-			write(t, d, "a/x", "NEW", true)
-		}, all, "a a/x=X b b/y=Y"},
 		{"exchange", func(t *testing.T, d disk.Dir) { must(t, d.Exchange("a/x", "b/y")) }, all, "a a/x=X b b/y=Y"},
-		{"exchange, kept", func(t *testing.T, d disk.Dir) { must(t, d.Exchange("a/x", "b/y")) }, only("/d/a/y"), "a a/x=Y b b/y=X"},
 		{"exchange, syncdir", func(t *testing.T, d disk.Dir) { must(t, d.Exchange("a/x", "b/y"), d.SyncDir("a")) }, all, "a a/x=Y b b/y=X"},
-		{"exchange of what was moved", func(t *testing.T, d disk.Dir) {
-			must(t, d.Rename("a/x", "tmp"), d.Exchange("tmp", "b/y"))
-		}, all, "a a/x=X b b/y=Y"},
 		{"exchange of what was moved, syncdir", func(t *testing.T, d disk.Dir) {
 			must(t, d.Rename("a/x", "tmp"), d.Exchange("tmp", "b/y"), d.SyncDir("."))
 		}, all, "a b b/y=X tmp=Y"},
-		{"directory", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a", "b/a")) }, all, "a a/x=X b b/y=Y"},
 		{"directory, syncdir", func(t *testing.T, d disk.Dir) { must(t, d.Rename("a", "b/a"), d.SyncDir("b")) }, all, "b b/a b/a/x=X b/y=Y"},
 		{"open and removed", func(t *testing.T, d disk.Dir) {
 			f, err := d.OpenFile("a/x", os.O_RDWR, 0)
@@ -216,79 +188,5 @@ func TestDiskPowerCutModes(t *testing.T) {
 		if err != nil || i.Mode() != mode || name != "/d" && !i.ModTime().Equal(at) {
 			t.Errorf("%s: %v, %v, %v", name, i.Mode(), i.ModTime(), err)
 		}
-	}
-}
-
-// TestDiskUserLasts checks that what the user does lasts, and what it needs.
-func TestDiskUserLasts(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d", 0o755)
-	m.WriteFile("/d/x", []byte("X"), 0o644)
-	d := open(t, m.Process(), "/d")
-	must(t, d.Mkdir("new", 0o750), d.Rename("x", "new/x"))
-	m.AppendFile("/d/new/x", []byte("Y"))
-	m.MkdirAll("/d/e/f", 0o700)
-	m.Symlink("../new", "/d/e/link")
-	m.WriteFile("/d/e/link/z", []byte("Z"), 0o755|fs.ModeSetuid)
-	m.Link("/d/new/z", "/d/e/f/z")
-	m.Overwrite("/d/e/f/z", 2, []byte("!"), true)
-	m.CopyTree("/d/e", "/d/copy")
-	m.Rename("/d/copy", "/d/c")
-	m.WriteFile("/d/c/gone", nil, 0o600)
-	m.Chmod("/d/c/gone", 0o400)
-	m.Remove("/d/c/gone")
-	m.MkdirAll("/d/h/i", 0o700)
-	m.RemoveAll("/d/h")
-	before := m.Tree("/")
-	m.PowerCut(nil)
-	if after := m.Tree("/"); after != before {
-		t.Errorf("%s\nwas %s", after, before)
-	}
-	if got, want := tree(m, "/d"), "c c/f c/f/z=Z\x00! c/link e e/f e/f/z=Z\x00! e/link new new/x=XY new/z=Z\x00!"; got != want {
-		t.Errorf("%q", got)
-	}
-	a, err := m.Lstat("/d/e/f/z")
-	must(t, err)
-	b, err := m.Lstat("/d/c/f/z")
-	must(t, err)
-	if a.Mode() != b.Mode() || !a.ModTime().Equal(b.ModTime()) {
-		t.Errorf("the copy: %v %v, of %v %v", b.Mode(), b.ModTime(), a.Mode(), a.ModTime())
-	}
-	if text := m.Tree("/d", "c", "e"); !strings.Contains(text, "new/z u") || strings.Contains(text, "link") {
-		t.Error(text)
-	}
-}
-
-// TestDiskAppend checks that clones and what was made last share no bytes that change.
-func TestDiskAppend(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	d := open(t, m.Process(), "/")
-	f, err := d.OpenFile("f", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
-	must(t, err, d.SyncDir("."))
-	for range 5 {
-		_, err := f.Write([]byte("0123456789"))
-		must(t, err, f.Sync())
-		_, err = f.Write([]byte("tail"))
-		must(t, err)
-		want, err := m.ReadFile("/f")
-		must(t, err)
-		c := m.Clone()
-		cut := m.Clone()
-		cut.PowerCut(nil)
-		cut.AppendFile("/f", []byte("XXXX"))
-		c.AppendFile("/f", []byte("YYYYYYYY"))
-		c.Overwrite("/f", 0, []byte("Z"), false)
-		if got, err := m.ReadFile("/f"); err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%q, want %q", got, want)
-		}
-		if got, _ := cut.ReadFile("/f"); string(got) != string(want[:len(want)-4])+"XXXX" {
-			t.Fatalf("%q", got)
-		}
-		must(t, f.Truncate(int64(len(want)-4)))
-	}
-	if _, err := f.ReadAt(make([]byte, 60), 0); err != io.EOF {
-		t.Error(err)
 	}
 }

@@ -3,12 +3,10 @@ package disktest
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"volley/files"
 	"volley/internal/disk"
@@ -90,31 +88,19 @@ func TestMountCannot(t *testing.T) {
 		do   func(d disk.Dir) error
 		want syscall.Errno
 	}{
-		{"symbolic link", Mount{}, func(d disk.Dir) error { return d.Symlink("x", "new") }, 0},
 		{"no symbolic links", Mount{NoSymlinks: true}, func(d disk.Dir) error { return d.Symlink("x", "new") }, syscall.EPERM},
-		{"no symbolic links, and it is there", Mount{NoSymlinks: true}, func(d disk.Dir) error { return d.Symlink("x", "x") }, syscall.EEXIST},
 		{"no links", Mount{Links: 1}, func(d disk.Dir) error { return d.Link("x", "new") }, syscall.EPERM},
 		{"two links", Mount{Links: 2}, func(d disk.Dir) error { return d.Link("x", "new") }, 0},
 		{"a third link", Mount{Links: 2}, func(d disk.Dir) error { return errors.Join(d.Link("x", "new"), d.Link("x", "third")) }, syscall.EMLINK},
 		{"a link of a directory", Mount{}, func(d disk.Dir) error { return d.Link("dir", "new") }, syscall.EPERM},
-		{"an exchange", Mount{}, func(d disk.Dir) error { return d.Exchange("x", "dir") }, 0},
 		{"no exchange", Mount{NoExchange: true}, func(d disk.Dir) error { return d.Exchange("x", "dir") }, syscall.ENOTSUP},
-		{"no exchange with nothing", Mount{NoExchange: true}, func(d disk.Dir) error { return d.Exchange("x", "none") }, syscall.ENOENT},
-		{"a long name", Mount{}, func(d disk.Dir) error { return d.Mkdir(long, 0o755) }, 0},
 		{"a name too long", Mount{NameBytes: 8}, func(d disk.Dir) error { return d.Mkdir(long, 0o755) }, syscall.ENAMETOOLONG},
 		{"the longest name", Mount{NameBytes: 9}, func(d disk.Dir) error { return d.Mkdir(long, 0o755) }, 0},
-		{"a name too long for any", Mount{}, func(d disk.Dir) error { return d.Mkdir(strings.Repeat("n", 256), 0o755) }, syscall.ENAMETOOLONG},
-		{"below one too long", Mount{NameBytes: 8}, func(d disk.Dir) error { return d.Mkdir(long+"/x", 0o755) }, syscall.ENAMETOOLONG},
-		{"rename to one too long", Mount{NameBytes: 8}, func(d disk.Dir) error { return d.Rename("x", long) }, syscall.ENAMETOOLONG},
 		{"writing where only reading is", Mount{ReadOnly: true}, func(d disk.Dir) error { return d.Mkdir("new", 0o755) }, syscall.EROFS},
 		{"a lock there", Mount{ReadOnly: true}, func(d disk.Dir) error {
 			_, err := d.Lock("x", false, files.Holder{})
 			return err
 		}, syscall.EROFS},
-		{"a shared lock there", Mount{ReadOnly: true}, func(d disk.Dir) error {
-			_, err := d.Lock("x", true, files.Holder{})
-			return err
-		}, 0},
 		{"opening to write there", Mount{ReadOnly: true}, func(d disk.Dir) error {
 			_, err := d.OpenFile("x", os.O_WRONLY, 0)
 			return err
@@ -136,143 +122,4 @@ func TestMountCannot(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestMountTimes checks the times of a file system that has whole seconds.
-func TestMountTimes(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.Remount("/", func(o *Mount) { o.Granularity = time.Second })
-	d := open(t, m.Process(), "/")
-	for _, want := range []time.Time{m.Now().Truncate(time.Second), time.Unix(7, 0)} {
-		if write(t, d, "x", "X", false); want.Unix() == 7 {
-			must(t, d.SetTime("x", time.Unix(7, 999_999_999)))
-		}
-		info, err := m.Lstat("/x")
-		must(t, err)
-		if !info.ModTime().Equal(want) || disk.Changed(info).Nanosecond() != 0 {
-			t.Errorf("%v, %v: want %v", info.ModTime(), disk.Changed(info), want)
-		}
-	}
-}
-
-// TestMountCase works where large and small letters are the same: names stay as they were given.
-func TestMountCase(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.Remount("/", func(o *Mount) { o.IgnoreCase = true })
-	m.MkdirAll("/Dir", 0o755)
-	p := m.Process()
-	d := open(t, p, "/dIR")
-	if d.Path() != "/Dir" {
-		t.Errorf("opened %s", d.Path())
-	}
-	write(t, d, "Straße", "1", true)
-	write(t, d, "STRASSE", "2", true) // another name
-	write(t, d, "Ä", "3", true)
-	write(t, d, "ä", "4", true)
-	must(t, is("create", d.Mkdir("ä", 0o755), syscall.EEXIST), is("link", d.Link("ä", "Ä"), syscall.EEXIST), d.SyncDir("."))
-	if got := tree(m, "/dir"); got != "STRASSE=2 Straße=1 Ä=4" {
-		t.Errorf("%s", got)
-	}
-	must(t, d.Rename("ä", "ä"))
-	if got := tree(m, "/dir"); got != "STRASSE=2 Straße=1 ä=4" {
-		t.Errorf("renamed to itself: %s", got)
-	}
-	must(t, d.Rename("strasse", "Ä"))
-	if got := tree(m, "/dir"); got != "Straße=1 ä=2" {
-		t.Errorf("in its place: %s", got)
-	}
-	must(t, d.Remove("ä"))
-	if _, err := d.Lstat("Ä"); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-}
-
-// TestMountRoom fills a file system, and makes room again.
-func TestMountRoom(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/m", 0o755)
-	m.Mount("/m", Mount{Bytes: 3 * block})
-	p := m.Process()
-	d := open(t, p, "/m")
-	fill := func(name string, bytes int) (disk.File, int, error) {
-		f, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
-		must(t, err)
-		n, err := f.Write(make([]byte, bytes))
-		return f, n, err
-	}
-	f, n, err := fill("a", block+1)
-	must(t, is("two blocks", err, 0))
-	if n != block+1 {
-		t.Error(n)
-	}
-	_, n, err = fill("b", block+1)
-	must(t, is("two more", err, syscall.ENOSPC))
-	if n != block {
-		t.Errorf("%d bytes fit: want a block", n)
-	}
-	_, err = f.WriteAt(make([]byte, block), 0)
-	must(t, is("where it has been written", err, 0), is("a hole", f.Truncate(100*block), 0))
-	n, err = f.WriteAt([]byte("x"), 50*block)
-	must(t, is("in the hole", err, syscall.ENOSPC))
-	if info, err := d.Lstat("a"); err != nil || info.Size() != 100*block || n != 0 {
-		t.Errorf("%+v, %v, %d", info, err, n)
-	}
-	must(t, d.Remove("b")) // still open
-	_, _, err = fill("c", 1)
-	must(t, is("while what was removed is open", err, syscall.ENOSPC), f.Truncate(0))
-	_, _, err = fill("c", 1)
-	must(t, is("after another was cut", err, 0))
-	if _, _, err = fill("c", 3*block); !errors.Is(err, syscall.ENOSPC) {
-		t.Error(err)
-	}
-	p.Kill()
-	d = open(t, m.Process(), "/m")
-	_, n, err = fill("c", 3*block)
-	must(t, is("after the process has ended", err, 0))
-	if n != 3*block {
-		t.Error(n)
-	}
-	m.WriteFile("/m/user", make([]byte, 9*block), 0o644) // needs none
-	c := m.Clone()
-	c.PowerCut(nil)
-	d = open(t, c.Process(), "/m")
-	_, _, err = fill("c", 1)
-	must(t, is("the user's", err, syscall.ENOSPC))
-}
-
-// TestDeny has a path give errors until that is lifted.
-func TestDeny(t *testing.T) {
-	t.Parallel()
-	m := NewMachine()
-	m.MkdirAll("/d/a", 0o755)
-	m.MkdirAll("/d/ab", 0o755)
-	m.WriteFile("/d/a/x", []byte("X"), 0o644)
-	p := m.Process()
-	d := open(t, p, "/d")
-	m.Deny("/d/a", syscall.EACCES)
-	m.Deny("/d/ab", syscall.EIO, "readdir", "mkdir")
-	all := func(d disk.Dir, a, ab syscall.Errno) {
-		t.Helper()
-		_, lstat := d.Lstat("a/x")
-		_, list := d.ReadDir("ab")
-		_, there := d.Lstat("ab")
-		must(t, is("lstat", lstat, a), is("rename", d.Rename("ab", "a/y"), a), is("readdir", list, ab), is("another op", there, 0))
-		if a == 0 {
-			must(t, d.Rename("a/y", "ab"))
-		}
-	}
-	all(d, syscall.EACCES, syscall.EIO)
-	all(open(t, m.Clone().Process(), "/d"), syscall.EACCES, syscall.EIO)
-	m.WriteFile("/d/a/x", []byte("user"), 0o644) // who may
-	m.Lift("/d/a")
-	all(d, 0, syscall.EIO)
-	m.Lift("/d/ab")
-	all(d, 0, 0)
-	p.Deny("/", syscall.ESTALE)
-	_, err := d.Lstat(".")
-	must(t, is("the process", err, syscall.ESTALE))
-	all(open(t, m.Process(), "/d"), 0, 0)
 }
