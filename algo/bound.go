@@ -163,9 +163,7 @@ func universalC2(k, ports, rounds int) int {
 		c2 = 4
 	}
 	if rounds > 0 {
-		for k > codings(c2, ports, rounds) {
-			c2++
-		}
+		c2 = fewestCodings(k, ports, rounds, c2)
 	}
 	if cut, ok := BoundMinCut(k, ports); ok && rounds == BoundC1(k, ports) {
 		c2 = max(c2, cut)
@@ -173,25 +171,31 @@ func universalC2(k, ports, rounds int) int {
 	return c2
 }
 
-// codings returns the most processors for whose matrices there may be enough codings with a C2 in so many rounds, in a
-// field that is large against K. A processor that knows N elements and sends d combinations of them on a port chooses
+// fewestCodings returns the least C2, no less than a known bound, with which there may be enough codings in so many rounds,
+// in a field that is large against K. A processor that knows N elements and sends d combinations of them on a port chooses
 // one of as many subspaces as d·(N-d) parameters have; in the next round it knows p·d elements more.
-func codings(c2, ports, rounds int) int {
-	parameters := make([]int, c2+1) // by the elements sent in the rounds so far; -1: not possible
-	for s := range parameters[1:] {
-		parameters[s+1] = -1
-	}
-	for range rounds {
-		next := slices.Clone(parameters)
-		for s, chosen := range parameters {
-			known := 1 + ports*s
-			for d := 1; chosen >= 0 && d <= min(known, c2-s); d++ {
-				next[s+d] = max(next[s+d], chosen+ports*d*(known-d))
+func fewestCodings(k, ports, rounds, bound int) int {
+	for limit := 2 * bound; ; limit *= 2 {
+		parameters := make([]int, limit+1) // the most, by the elements sent in the rounds so far; -1: not possible
+		for s := range parameters[1:] {
+			parameters[s+1] = -1
+		}
+		for range rounds {
+			next := slices.Clone(parameters)
+			for s, chosen := range parameters {
+				known := 1 + ports*s
+				for d := 1; chosen >= 0 && d <= min(known, limit-s); d++ {
+					next[s+d] = max(next[s+d], chosen+ports*d*(known-d))
+				}
+			}
+			parameters = next
+		}
+		for c2 := bound; c2 <= limit; c2++ {
+			if k <= 1+ports*c2+slices.Max(parameters[:c2+1]) {
+				return c2
 			}
 		}
-		parameters = next
 	}
-	return 1 + ports*c2 + slices.Max(parameters)
 }
 
 // BoundMinCut is the least C2 of a schedule for every matrix that has the least C1, for K = (p+1)^T: Σ_t
