@@ -1,4 +1,4 @@
-// Files of one's own that are no report.
+// Files of one's own.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ test("a plan of one's own is drawn, and proven, until a field is changed", async
   // The fields are those of the plan, and its bounds are there.
   for (const [name, value] of [["processors", "6"], ["ports", "1"], ["field", "2^8"]]) assert.equal(await page.locator(`input[name=${name}]`).inputValue(), value);
   assert.equal(await page.locator("select[name=matrix]").inputValue(), "that of mine.json");
-  assert.match(await page.locator(".cost").textContent(), /C1 3 rounds\s*bound 3.*C2 .*bound 3/s);
+  assert.match(await page.locator(".cost").textContent(), /C1 3 rounds.*C2 .*for every matrix in 3 rounds/s);
   await page.getByRole("tab", { name: "Proof" }).click();
   await page.keyboard.press("End");
   await page.getByText("This is the matrix that the plan computes.").waitFor();

@@ -1,42 +1,8 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
-import { done, Explorer, holdRun, repository, run } from "./explorer.js";
+import { done, Explorer, holdRun } from "./explorer.js";
 
-let directory, report;
-const explorer = new Explorer(async ({ directory: there, volley }) => {
-  directory = there;
-  report = join(directory, "report.json");
-  writeFileSync(report, await run(volley, ["encode", "--model", "paper", "-o", join(directory, "coded"), "--json", join(repository, "examples/packets")]));
-});
-
-test("the view begins with an example; a report takes its place", async () => {
-  const opened = await explorer.show("#/run?k=4");
-  const { page } = opened;
-  await page.locator('.state[data-state="whole"]').waitFor();
-  await page.locator("main").getByText("4, p = 1").waitFor();
-  await page.locator("input[type=file]").setInputFiles(report);
-  await page.locator('section[data-from="file"] .result[data-verified=true]').waitFor();
-  await page.locator("main").getByText(/^16, p = 1/).waitFor();
-  await page.locator("main").getByText("Shown: report.json.").waitFor();
-  await done(opened);
-});
-
-test("a report is loaded where it is dropped, on any view", async () => {
-  const opened = await explorer.show("#/schedule?k=4");
-  const { page } = opened;
-  const text = JSON.stringify(await explorer.json("encode", "-o", join(directory, "dropped"), "--json", join(repository, "examples/packets")));
-  const transfer = await page.evaluateHandle((data) => {
-    const t = new DataTransfer();
-    t.items.add(new File([data], "report.json", { type: "application/json" }));
-    return t;
-  }, text);
-  await page.dispatchEvent("body", "dragover", { dataTransfer: transfer });
-  await page.dispatchEvent("body", "drop", { dataTransfer: transfer });
-  await page.locator(".result[data-verified=true]").waitFor();
-  await done(opened);
-});
+const explorer = new Explorer();
 
 test("a run on sample data is verified, and its rounds are those of the plan", async () => {
   const opened = await explorer.show("#/run?k=8&p=2&sample=4KiB&pace=5ms");

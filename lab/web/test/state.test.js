@@ -47,7 +47,7 @@ test("an error has the words of the fields, and names no flag", async () => {
   await page.getByRole("button", { name: "Run on sample data" }).click();
   assert.equal(await page.locator("#run-sample-error").innerText(), '"much": want a size such as 64MiB');
   await page.locator("input[type=file]").setInputFiles({ name: "list.json", mimeType: "application/json", buffer: Buffer.from("[]") });
-  await page.locator("#files-error").getByText("want a report of volley encode").waitFor();
+  await page.locator(".banner").getByText("want a plan of volley plan, as JSON, or a manifest").waitFor();
   await done(opened);
 });
 
