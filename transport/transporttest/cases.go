@@ -40,7 +40,7 @@ func Cases() []Case {
 		{"wrong lengths", 2, wrongLengths},
 		{"wrong ranks", 1, wrongRanks},
 		{"ctx ends a wait", 2, ctxEnds},
-		{"ranks say for whom they wait", 3, inquiries},
+		{Inquiries, 3, inquiries},
 		{"abort ends waits under way", 2, abortUnderWay},
 		{"only the first abort counts", 2, firstAbort},
 		{"aborts at once", 2, abortsAtOnce},
@@ -62,6 +62,9 @@ func Cases() []Case {
 	}
 	return list
 }
+
+// Inquiries is the name of the case in which ranks are asked for whom they wait.
+const Inquiries = "ranks say for whom they wait"
 
 // A failure ends the body of a rank, by a panic in the goroutine of the body.
 type failure struct{ error }
