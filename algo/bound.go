@@ -45,9 +45,11 @@ func UniversalBound(i plan.Info, rounds int) Bound {
 // BoundBeside returns the [UniversalBound] in as many rounds as a plan of such a cost takes. ok is false where the plan's
 // algorithm has not one schedule for all matrices, as it is called or, below the bound, as it turns out.
 func BoundBeside(i plan.Info, cost sim.Cost) (b Bound, ok bool) {
-	a, err := Lookup(i.Algorithm)
+	if a, err := Lookup(i.Algorithm); err != nil || a.Structured {
+		return b, false
+	}
 	b = UniversalBound(i, cost.C1)
-	return b, err == nil && !a.Structured && cost.C1 >= b.C1 && cost.C2 >= b.C2
+	return b, cost.C1 >= b.C1 && cost.C2 >= b.C2
 }
 
 // reached returns how many processors have to do with a packet, or with a result, of a matrix without zeros.
@@ -156,7 +158,7 @@ func BoundC2(k, ports int) int {
 }
 
 // universalC2 returns the least C2 of a schedule for every matrix in so many rounds, or in any number for 0: by
-// [codings], by [BoundMinCut], and 4 for K = 7 and p = 1 (docs/theory.md has the proofs).
+// [fewestCodings], by [BoundMinCut], and 4 for K = 7 and p = 1 (docs/theory.md has the proofs).
 func universalC2(k, ports, rounds int) int {
 	c2 := BoundC2(k, ports)
 	if k == 7 && ports == 1 {

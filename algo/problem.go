@@ -257,6 +257,7 @@ type factorisations struct {
 	mu      sync.Mutex
 	bySizes map[string]*matrix.Factorisation
 	support poll.Once[support]
+	sparse  poll.Once[bool]
 }
 
 // factor is [layers.Factor] of a square problem's matrix.

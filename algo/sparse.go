@@ -2,21 +2,30 @@ package algo
 
 import (
 	"volley/algo/schedule"
+	"volley/matrix"
 	"volley/plan"
 )
 
 // sparse reports whether more than half of the entries are zero whose row and column are of two processors: plans are then
 // pruned, see [plan.Prune]. It is false where that takes more time than it may save.
 func (p *Problem) sparse() bool {
-	if p.Traffic != nil || p.Matrix.Rows()*p.Matrix.Cols() > mostPruned || !p.seemsSparse() {
+	if p.Traffic != nil || p.Matrix.Rows()*p.Matrix.Cols() > mostPruned {
 		return false
 	}
-	s := p.support()
-	return s.looked > 0 && 2*s.zeros > s.looked
+	return p.known.sparse.Get(func() bool {
+		if !p.seemsSparse() {
+			return false
+		}
+		s := p.support()
+		return s.looked > 0 && 2*s.zeros > s.looked
+	})
 }
 
 // seemsSparse reports whether more than a quarter of four columns are zeros, so that no other matrix is looked at whole.
 func (p *Problem) seemsSparse() bool {
+	if matrix.StructureOf(p.Matrix).Superregular() {
+		return false
+	}
 	k, r, zeros := p.Matrix.Rows(), p.Matrix.Cols(), 0
 	for _, j := range []int{0, r / 3, 2 * r / 3, r - 1} {
 		for i := range k {

@@ -1,2 +1,3 @@
-// Package powercut has a test of what a power cut leaves of groups, on real file systems. It has the build tag powercut, and needs root and loop devices.
+// Package powercut has a test of what a power cut leaves of groups, on real file systems. It has the build tag powercut,
+// and needs root and loop devices.
 package powercut

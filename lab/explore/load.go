@@ -48,8 +48,9 @@ func modelOf(rounds []plan.RoundTraffic, pieces int, m sim.Model) []roundModel {
 // ownPlan returns a plan of the user's own. A is the matrix of the flags, if they name one; else it is what the plan computes.
 func ownPlan(ctx context.Context, m *plan.Materialized, s *selection.Selection, model sim.Model) (*planAnswer, error) {
 	i, n := m.Info(), m.Info().PieceCount()
-	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, OwnMatrix: s == nil, Cost: costOf(sim.Count(m), model)}
-	a.Cost.Bounds = comparison.BoundsOf(nil, i, sim.Count(m))
+	counted := sim.Count(m)
+	a := &planAnswer{Info: describe(i), Candidates: []candidate{}, Rejected: []rejection{}, OwnMatrix: s == nil, Cost: costOf(counted, model)}
+	a.Cost.Bounds = comparison.BoundsOf(nil, i, counted)
 	build := func() (matrix.Matrix, error) { return computedBy(ctx, m) }
 	if s != nil {
 		s.Processors, s.Sinks, s.Field, build = i.Rows/n, i.Columns/n, i.Field.Name(), s.Build

@@ -95,20 +95,22 @@ func runCheck(s *session.Invocation, cmd *cobra.Command, o *checkOptions, name s
 	if err != nil {
 		return err
 	}
-	r.cost(p)
+	counted := r.cost(p)
+	var computed *algo.Problem // nil: of a matrix that is not known
 	if cmd.Flags().Changed("matrix") {
-		if err = o.compare(cmd, p, r); err != nil && len(r.Mismatches) == 0 {
+		if computed, err = o.compare(cmd, p, r); err != nil && len(r.Mismatches) == 0 {
 			return err
 		}
 	}
+	r.Bounds = comparison.BoundsOf(computed, p.Info(), counted)
 	if o.json {
 		return errors.Join(session.WriteJSON(cmd.OutOrStdout(), r), err)
 	}
 	return errors.Join(r.print(cmd.OutOrStdout()), err)
 }
 
-// cost fills in what the plan is and costs.
-func (r *planReport) cost(p *plan.Materialized) {
+// cost fills in what the plan is and costs, and returns what was counted.
+func (r *planReport) cost(p *plan.Materialized) sim.Cost {
 	info, cost := p.Info(), sim.Count(p)
 	pieces := info.PieceCount()
 	r.Algorithm, r.Parameters, r.Field = info.Algorithm, info.Parameters, info.Field.Name()
@@ -116,30 +118,30 @@ func (r *planReport) cost(p *plan.Materialized) {
 	r.Sources, r.Sinks = info.Rows/pieces, info.Columns/pieces
 	r.C1, r.C2, r.C3 = cost.C1, cost.PacketC2(), cost.PacketC3()
 	r.Memory = float64(plan.MemorySlots(p)) / float64(pieces)
-	r.Bounds = comparison.BoundsOf(nil, info, cost)
+	return cost
 }
 
-// compare compares the plan with the selected matrix. The error names the first wrong entry, with exit code exit.Wrong.
-func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *planReport) error {
+// compare compares the plan with the selected matrix. It returns the problem of that matrix where the plan computes it. The
+// error names the first wrong entry, with exit code exit.Wrong.
+func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *planReport) (*algo.Problem, error) {
 	if !cmd.Flags().Changed("field") {
 		o.Field = r.Field
 	} else if o.Field != r.Field {
-		return exit.Usagef("--field %s: the plan is over %s: leave --field out", o.Field, r.Field)
+		return nil, exit.Usagef("--field %s: the plan is over %s: leave --field out", o.Field, r.Field)
 	}
 	o.Processors, o.Sinks = r.Sources, r.Sinks
 	a, err := o.Build()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Matrix = o.Matrix
 	err = verify.Check(cmd.Context(), p, a)
 	wrong := new(verify.MismatchError)
 	if !errors.As(err, &wrong) {
-		if r.Computed = err == nil; r.Computed {
-			problem := &algo.Problem{Matrix: a, Separate: r.Processors > max(r.Sources, r.Sinks), Order: algo.AnyOrder}
-			r.Bounds = comparison.BoundsOf(problem, p.Info(), sim.Count(p))
+		if r.Computed = err == nil; !r.Computed {
+			return nil, exit.AsUsage(err)
 		}
-		return exit.AsUsage(err)
+		return &algo.Problem{Matrix: a, Separate: r.Processors > max(r.Sources, r.Sinks), Order: algo.AnyOrder}, nil
 	}
 	r.Differs = wrong.Count
 	info := p.Info()
@@ -147,7 +149,7 @@ func (o *checkOptions) compare(cmd *cobra.Command, p *plan.Materialized, r *plan
 		r.Mismatches = append(r.Mismatches, mismatch{m.Proc, info.InitialName(m.Row), info.CodedName(m.Column), m.Got.String(), m.Want.String()})
 	}
 	m := r.Mismatches[0]
-	return exit.Wrongf("the plan computes another matrix than %s: %s: processor %d has %s·%s in %s, want %s·%s",
+	return nil, exit.Wrongf("the plan computes another matrix than %s: %s: processor %d has %s·%s in %s, want %s·%s",
 		r.Matrix, printable.Count(r.Differs, "wrong coefficient"), m.Processor, m.Got, m.Initial, m.Coded, m.Want, m.Initial)
 }
 
