@@ -71,10 +71,11 @@ func TestDigestRefused(t *testing.T) {
 	w := newWorld(3, 1)
 	_, err := w.protectBy(w.Process(), ProtectOptions{Digest: XXH3})
 	must(t, err)
-	for digest, want := range map[string]string{"md5": `digest "md5": want blake3, sha256, xxh3`, XXH3: "with a key take sha256 or blake3", "": "with a key take", BLAKE3: ""} {
-		_, err := w.with(keyed(testKey)).clone().protectBy(w.Process(), ProtectOptions{Digest: digest})
-		if want == "" && err != nil || want != "" && (!IsInputError(err) || !strings.Contains(err.Error(), want)) {
+	for digest, want := range map[string]string{"md5": `digest "md5": want blake3, sha256, xxh3`, XXH3: "with a key take sha256 or blake3", "": "with a key take"} {
+		if _, err := w.with(keyed(testKey)).clone().protectBy(w.Process(), ProtectOptions{Digest: digest}); !IsInputError(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v: want %q", digest, err, want)
 		}
 	}
+	_, err = w.with(keyed(testKey)).clone().protectBy(w.Process(), ProtectOptions{Digest: BLAKE3})
+	must(t, err)
 }
