@@ -62,8 +62,8 @@ func execute(ctx context.Context, s *session.Invocation, args []string, stdout, 
 	return s.Finish(err)
 }
 
-// runSent runs the verb that a launch has sent to this rank, and returns the exit code.
-func runSent(ctx context.Context, s *session.Invocation, stderr io.Writer) int {
+// runSent runs the verb that a launch has sent to this rank.
+func runSent(ctx context.Context, s *session.Invocation, stderr io.Writer) {
 	cmd := newCommand(s)
 	s.Begin(cmd, s.LaunchRank, stderr)
 	set := func(f *pflag.FlagSet) (err error) {
@@ -88,7 +88,7 @@ func runSent(ctx context.Context, s *session.Invocation, stderr io.Writer) int {
 			ranks.JoinAnyhow(s, verb, groups.Nodes(s), func(f *pflag.FlagSet) { set(f) })
 		}
 	}
-	return s.Finish(err)
+	s.Finish(err)
 }
 
 // Command returns the command line, for its man pages.

@@ -46,7 +46,6 @@ func TestConfined(t *testing.T) {
 		"does not run the verb group init": verb("group init", "--output="+out+"/x"),
 		"does not permit --bogus":          verb("protect", "--bogus", "--metrics="+out+"/m"),
 		"does not tell what SHELL is":      {Verb: "status", Paths: []string{in}, Dir: in, Variable: "SHELL"},
-		"does not run pre and post":        {Verb: "protect", Paths: []string{in}, Dir: in, Commanded: true},
 	} {
 		_, err := key.Admit(sent)
 		if err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
@@ -94,17 +93,11 @@ func TestForcedCommand(t *testing.T) {
 	have(t, dirs, want)
 	sent, _ := json.Marshal(launch.Start{Verb: "protect", Flags: []launch.Flag{{Name: "ssh", Value: "touch /data/others/x"}}, Paths: []string{"a:/data/0"}, Dir: "/data/0"})
 	lay(t, f.path("admin", "etc/volley/sent"), append(sent, '\n'), 0o600)
-	group := "tolerate: 1\nmembers:\n"
-	for n := range 3 {
-		group += fmt.Sprintf("  - dir: a:/data/%d\n    pre: touch /data/pre\n", n)
-	}
-	lay(t, f.path("admin", "etc/volley/group.yaml"), []byte(group), 0o600)
 	for line, want := range map[string]string{
 		"volley protect --tolerate 1 a:/data/0 a:/data/1 a:/data/others":     "a: this key permits ",
 		"volley recover --file ckpt --to a:/data/others" + names:             "lies elsewhere",
 		"volley verify --remote-path copy" + names:                           "leave --remote-path copy out",
 		"volley encode -o {host}:/data/others a:/data/0/ckpt a:/data/1/ckpt": "does not run the verb encode",
-		"volley protect --group group.yaml":                                  "does not run pre and post",
 		"ssh a volley rank <sent; false":                                     `"End":{"Text":"this key`, // somebody else has written the launch
 		"ssh a touch /data/others/x":                                         "this key starts volley for ranks alone",
 	} {
@@ -113,11 +106,6 @@ func TestForcedCommand(t *testing.T) {
 		}
 	}
 	equal(t, dataOf(t, others), before)
-	permit("--only /data --allow-commands")
-	r := f.run("volley protect --group group.yaml")
-	if _, err := os.Stat(f.path("a", "data/pre")); r.code != exit.OK || err != nil {
-		t.Errorf("%+v, %v", r, err)
-	}
 }
 
 // onlyVariable has the directories of the only rank that the program of TestConfinedStandIn starts.

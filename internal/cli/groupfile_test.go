@@ -115,7 +115,7 @@ func TestGroupFileErrors(t *testing.T) {
 		"members: x": "group.yaml:1: members: want a list",
 		"members: {": "line 1: did not find expected node content",
 		"[a]":        "group.yaml:1: the file: want lines KEY: VALUE",
-		"tolerat: 2": "group.yaml:1: tolerat: want members, command-timeout, or one of tolerate, ",
+		"tolerat: 2": "group.yaml:1: tolerat: want members, or one of tolerate, ",
 		"tolerate: 2\ntolerate: 3\nmembers: [dir: a, dir: b]": "group.yaml:2: tolerate: it is there twice",
 		"members: [dir: a, dir: b]\n---\ntolerate: 1":         "group.yaml:2: --- begins another document",
 		"members: [dir: a]":                                        "group.yaml:1: members: 1: a group has 2 or more",

@@ -34,21 +34,13 @@ func newRank(s *session.Invocation) *cobra.Command {
 		Hidden: true,
 		Args:   session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if confinement.Commands && confinement.Permitted == nil {
-				return exit.Usagef("--%s: it is beside --%s DIR, without which a key may do all", launch.AllowCommandsFlag, launch.OnlyFlag)
-			}
 			if err := cmp.Or(ranks.Named(cmd.Flags(), confinement.Permitted), confinement.Asked(s.Getenv("SSH_ORIGINAL_COMMAND"))); err != nil {
 				return err
 			}
 			r := &launch.Rank{
 				Input: s.Stdin, Output: cmd.OutOrStdout(), Environ: s.Environ, Confinement: confinement, Interval: s.Limits.Progress, Limit: s.Limits.End,
-				LogTo: s.LogTo, Say: s.CommandSays, Message: session.Message,
-				Verb: func(ctx context.Context, r *launch.Rank) string {
-					verb := s.RankOf(r)
-					runSent(ctx, verb, cmd.ErrOrStderr())
-					came, _ := verb.Came.Load().(string)
-					return cmp.Or(came, launch.ResultFailed)
-				},
+				LogTo: s.LogTo, Message: session.Message,
+				Verb: func(ctx context.Context, r *launch.Rank) { runSent(ctx, s.RankOf(r), cmd.ErrOrStderr()) },
 			}
 			if s.OwnsProcess {
 				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write then fails, and the run ends in order
@@ -58,6 +50,5 @@ func newRank(s *session.Invocation) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&confinement.Permitted, launch.OnlyFlag, nil, "refuse everything outside these `DIR`s and files, separated by commas")
-	cmd.Flags().BoolVar(&confinement.Commands, launch.AllowCommandsFlag, false, "beside --only, run pre and post of a group file")
 	return cmd
 }

@@ -97,7 +97,7 @@ var allowed = map[string][]string{
 	"internal/launch":         {"", "engine", "group", "group/protection", "internal/exit", "internal/printable", "internal/ssh", "transport/tcp"},
 	"internal/grouptext":      {"files", "group", "group/protection", "internal/exit", "internal/printable", "internal/report"},
 	"internal/gauges":         {"group", "internal/disk", "internal/exit", "internal/grouptext", "internal/printable"},
-	"internal/groupfile":      {"internal/disk", "internal/exit", "internal/launch", "internal/ssh"},
+	"internal/groupfile":      {"internal/disk", "internal/exit", "internal/ssh"},
 	"internal/cli": {
 		"", "field", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
 		"matrix/matrices",

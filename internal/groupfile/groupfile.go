@@ -9,13 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"volley/internal/disk"
 	"volley/internal/exit"
-	"volley/internal/launch"
 	"volley/internal/ssh"
 )
 
@@ -26,20 +24,16 @@ var Keys = []string{"tolerate", "digest", "exclude", "key", "meta", "group-size"
 // listKey is the one that may have several values.
 const listKey = "exclude"
 
-// limitKey is how long a command of a node may take: each verb has its own time for messages.
-const limitKey = "command-timeout"
-
 // MostBytes is how long a group file may be.
 const MostBytes = 16 << 20
 
 // A Document is what a group file says.
 type Document struct {
-	Flags    map[string][]string
-	Lines    map[string]int
-	Dirs     []string
-	Domains  map[string]string          // by directory; nil: no member has one
-	Commands map[string]launch.Commands // by directory; those of members that have any
-	doc      *yaml.Node
+	Flags   map[string][]string
+	Lines   map[string]int
+	Dirs    []string
+	Domains map[string]string // by directory; nil: no member has one
+	doc     *yaml.Node
 }
 
 // Read reads a group file, whose ssh is a program that is run: nobody else may have written it. Directories here
@@ -74,22 +68,16 @@ func parse(base string, text []byte) (*Document, error) {
 	if err := d.Decode(&extra); err != io.EOF {
 		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, extra.Line))
 	}
-	g := &Document{Commands: map[string]launch.Commands{}, Flags: map[string][]string{}, Lines: map[string]int{}, doc: &doc}
+	g := &Document{Flags: map[string][]string{}, Lines: map[string]int{}, doc: &doc}
 	if doc.Kind == 0 {
 		return nil, fmt.Errorf("1: nothing in it: want members")
 	}
-	limit := 10 * time.Minute // of a command
-	err := pairs(doc.Content[0], "the file", func(key string, keyNode, value *yaml.Node) (err error) {
+	err := pairs(doc.Content[0], "the file", func(key string, keyNode, value *yaml.Node) error {
 		switch {
 		case key == "members":
 			return g.addMembers(base, value)
-		case key == limitKey:
-			if limit, err = time.ParseDuration(textOf(value)); err != nil || limit <= 0 {
-				return fmt.Errorf("%d: %s: want a time above 0, such as 10m", value.Line, key)
-			}
-			return nil
 		case !slices.Contains(Keys, key):
-			return fmt.Errorf("%d: %s: want members, %s, or one of %s", keyNode.Line, key, limitKey, strings.Join(Keys, ", "))
+			return fmt.Errorf("%d: %s: want members, or one of %s", keyNode.Line, key, strings.Join(Keys, ", "))
 		}
 		list := []*yaml.Node{value}
 		if value.Kind == yaml.SequenceNode && key == listKey {
@@ -108,10 +96,6 @@ func parse(base string, text []byte) (*Document, error) {
 		}
 		return nil
 	})
-	for dir, c := range g.Commands {
-		c.Limit = limit
-		g.Commands[dir] = c
-	}
 	if err == nil && len(g.Dirs) < 2 {
 		err = fmt.Errorf("%d: members: %d: a group has 2 or more", doc.Line, len(g.Dirs))
 	}
@@ -159,14 +143,13 @@ func (g *Document) addMembers(base string, list *yaml.Node) error {
 			return fmt.Errorf("%d: member %d: %s", line, i, fmt.Sprintf(format, args...))
 		}
 		var dir, domain string
-		var c launch.Commands
 		err := pairs(m, fmt.Sprint("member ", i), func(key string, keyNode, value *yaml.Node) error {
-			target := map[string]*string{"dir": &dir, "domain": &domain, "pre": &c.Pre, "post": &c.Post}[key]
+			target := map[string]*string{"dir": &dir, "domain": &domain}[key]
 			if target != nil {
 				*target = textOf(value)
 			}
 			if target == nil || *target == "" {
-				return wrong(keyNode.Line, "%s: want dir: DIR, domain: what fails together, pre: and post: commands around protect", key)
+				return wrong(keyNode.Line, "%s: want dir: DIR, domain: what fails together", key)
 			}
 			return nil
 		})
@@ -189,9 +172,6 @@ func (g *Document) addMembers(base string, list *yaml.Node) error {
 		g.Dirs = append(g.Dirs, dir)
 		if domain != "" {
 			domains[dir] = domain
-		}
-		if c != (launch.Commands{}) {
-			g.Commands[dir] = c
 		}
 		if len(domains) > 0 && len(domains) <= i {
 			return wrong(m.Line, "some members have a domain, and some have none: give all one")

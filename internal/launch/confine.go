@@ -16,7 +16,6 @@ import (
 // A Confinement is what a key of ssh permits: authorized_keys has its flags, and what a launch sends is checked by it.
 type Confinement struct {
 	Permitted []string // directories and files; nil: all
-	Commands  bool     // of members
 
 	// Verbs and flags that a confined rank takes: every other one is refused. What a path names has to lie within. That
 	// of a key may be none.
@@ -39,9 +38,6 @@ func (c *Confinement) Asked(command string) error {
 func (c *Confinement) Admit(first Start) (Start, error) {
 	if c.Permitted == nil {
 		return first, nil
-	}
-	if first.Commanded && !c.Commands {
-		return first, exit.Usagef("this key does not run pre and post of a group file: --%s in authorized_keys permits them", AllowCommandsFlag)
 	}
 	if first.Variable != "" {
 		return first, exit.Usagef("this key does not tell what %s is: write the domain of each member into the group file", first.Variable)

@@ -16,8 +16,6 @@ type Ending struct {
 	Code  int    // for exit
 	Set   string // of the process; "": there are none
 
-	Result string `json:",omitempty"` // of protect, as post hears it
-
 	Values map[string]float64 `json:",omitempty"` // of metrics, at rank 0 of a set
 }
 

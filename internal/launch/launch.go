@@ -29,11 +29,8 @@ import (
 // Verb is the only argument of volley at a host.
 const Verb = "rank"
 
-// Flags of the verb.
-const (
-	OnlyFlag          = "only"
-	AllowCommandsFlag = "allow-commands"
-)
+// OnlyFlag is a flag of the verb.
+const OnlyFlag = "only"
 
 // A Launch is a run whose ranks this process starts at hosts.
 type Launch struct {
@@ -70,23 +67,18 @@ type Far struct {
 	*ssh.Child
 	Start
 	Hello
-	*NodeCommands // of the commands of its node; nil: it has none
 
-	address  string
-	patience time.Duration // beyond that of every rank, until its process is ended
-	ending   *Ending
+	address string
+	ending  *Ending
 }
 
-// Begin starts the ranks, and has those run whose nodes have commands what comes before the verb. End ends them.
+// Begin starts the ranks. End ends them.
 func (l *Launch) Begin(ctx context.Context) error {
 	l.greetAll(ctx)
 	if l.Down && !l.isStopped() {
 		if err := l.standIn(); err != nil {
 			return err
 		}
-	}
-	if !l.isStopped() {
-		l.prepare()
 	}
 	if l.isStopped() {
 		return l.verdict(ctx)
@@ -117,7 +109,7 @@ func (l *Launch) End() {
 	l.stop()
 	l.forEach(func(_ int, x *Far) error {
 		if x.Child != nil {
-			x.Child.End(l.Patience + x.patience)
+			x.Child.End(l.Patience)
 		}
 		return nil
 	})
@@ -196,13 +188,7 @@ func (l *Launch) Meet(ctx context.Context) error {
 			return nil
 		})
 	}
-	result, after := l.after()
-	err := l.verdict(ctx)
-	if errors.Is(err, exit.ErrSaid) && after != nil {
-		l.Say(Saying{Text: after.Error()})
-		return err
-	}
-	return afterwards(result, err, after)
+	return l.verdict(ctx)
 }
 
 // standIn starts ranks in place of nodes that cannot be reached or are empty: where their files are to come, or at any host.
@@ -356,7 +342,7 @@ func (l *Launch) stop() {
 	l.stopped = true
 	for _, x := range l.Ranks {
 		if x.Child != nil {
-			x.Child.Stop(l.Patience + x.patience)
+			x.Child.Stop(l.Patience)
 		}
 	}
 }

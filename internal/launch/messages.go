@@ -15,8 +15,6 @@ type Start struct {
 	LaunchHost string `json:"From"` // the host of the launch
 	Watch      bool   // somebody looks at the progress
 
-	Commanded bool `json:",omitempty"` // an Order comes once it has answered
-
 	Variable string // which has the failure domain; "": none
 }
 
@@ -44,16 +42,6 @@ type Hello struct {
 	Address string // by which ssh has reached the host; "": not by ssh
 	Domain  string // what the variable says
 }
-
-// NodeCommands has a rank run the commands of its node around the verb.
-type NodeCommands struct {
-	Commands
-	Name, Meta string
-	Quiet      bool
-}
-
-// An outcome tells a rank what the verb has come to at all ranks.
-type outcome struct{ Result string }
 
 // A table is what a rank is told last.
 type table struct {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,17 +35,14 @@ type Rank struct {
 	Limit time.Duration
 
 	LogTo   func(verbose, json bool) *slog.Logger
-	Say     func(c *Commander, command, line string) // hears what commands of the node say
-	Message func(error) string                       // an error as the launch prints it
+	Message func(error) string // an error as the launch prints it
 
-	// Verb runs the verb of Start, and returns what protect has come to.
-	Verb func(ctx context.Context, r *Rank) (result string)
+	Verb func(ctx context.Context, r *Rank) // runs that of Start
 
 	Start
 	*engine.Listener // once the verb runs
 	table
 	parent *ssh.Parent
-	due    atomic.Pointer[Commander] // it may have to run post
 
 	mu     sync.Mutex // guards what follows
 	untold message    // progress that the launch has not heard of
@@ -59,15 +55,9 @@ func (r *Rank) Serve(ctx context.Context) (err error) {
 	defer cancel(nil)
 	r.parent, err = ssh.Greet(r.Input, r.Output, func() {
 		cancel(ssh.ErrGone)
-		if r.Exit == nil {
-			return
+		if r.Exit != nil {
+			time.AfterFunc(r.Limit-ssh.Beat, r.Exit)
 		}
-		time.AfterFunc(r.Limit-ssh.Beat, func() {
-			if c := r.due.Load(); c != nil {
-				c.post(ResultUnknown)
-			}
-			r.Exit()
-		})
 	})
 	if err == nil {
 		err = r.serve(ctx)
@@ -98,24 +88,7 @@ func (r *Rank) serve(ctx context.Context) error {
 	if err := r.parent.Send(message{Hello: &h}); err != nil {
 		return err
 	}
-	result := func(string) {}
-	if r.Commanded {
-		c, err := r.obey(ctx, sent.Dir)
-		if err != nil {
-			return r.refuse(err)
-		}
-		result = func(mine string) { r.settle(c, mine) }
-		if r.Start, err = r.Confinement.Admit(sent); err != nil { // links may lead elsewhere now
-			return r.refuse(afterwards(ResultFailed, err, c.post(ResultFailed)))
-		}
-		h.Node = Identify(r.Dir, r.Roots) // which pre may have made
-		if err := r.parent.Send(message{Hello: &h}); err != nil {
-			result(ResultFailed)
-			return err
-		}
-	}
-	mine, err := r.takePart(ctx, log)
-	if result(mine); err == nil {
+	if err = r.takePart(ctx, log); err == nil {
 		<-ctx.Done() // until the launch has heard of all ends: others may be receiving yet
 	}
 	return err
@@ -135,26 +108,27 @@ func (r *Rank) refuse(err error) error {
 
 func (r *Rank) getenv(name string) string { return Getenv(r.Environ, name) }
 
-// takePart runs the verb with the others, and returns what post is to hear.
-func (r *Rank) takePart(ctx context.Context, log *slog.Logger) (result string, err error) {
+// takePart runs the verb with the others.
+func (r *Rank) takePart(ctx context.Context, log *slog.Logger) error {
 	var terms engine.Run
-	if err := r.parent.Receive(&terms); err != nil {
-		return ResultFailed, err
+	err := r.parent.Receive(&terms)
+	if err != nil {
+		return err
 	}
 	terms.Log = log
 	if err = r.Confinement.Terms(terms); err == nil {
 		r.Listener, err = engine.Listen(terms)
 	}
 	if err != nil {
-		return ResultFailed, r.refuse(err)
+		return r.refuse(err)
 	}
-	if err := r.parent.Send(message{Listen: r.Address()}); err != nil {
-		return ResultFailed, err
+	if err = r.parent.Send(message{Listen: r.Address()}); err == nil {
+		err = r.parent.Receive(&r.table)
 	}
-	if err := r.parent.Receive(&r.table); err != nil {
-		return ResultFailed, err
+	if err == nil {
+		r.Verb(ctx, r)
 	}
-	return r.Verb(ctx, r), nil
+	return err
 }
 
 // Join brings this rank together with the others.

@@ -35,15 +35,3 @@ func TestLaunchProgress(t *testing.T) {
 		t.Errorf("%+v, want %+v", heard, want)
 	}
 }
-
-// TestCommandResult takes what ranks know of a run together: one that knows is enough.
-func TestCommandResult(t *testing.T) {
-	t.Parallel()
-	for all, want := range map[string]string{
-		"ok ok ok": ResultOK, "unknown ok unknown": ResultOK, "unknown failed unknown": ResultFailed, "unknown unknown": ResultUnknown, "failed failed": ResultFailed, "": ResultUnknown,
-	} {
-		if got := resultOfAll(strings.Fields(all)); got != want {
-			t.Errorf("%q: %s, want %s", all, got, want)
-		}
-	}
-}

@@ -143,7 +143,7 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 		return nil, err
 	}
 	x.stdin, x.output = stdin, stdin
-	stderr := &LineWriter{Line: x.hear}
+	stderr := &lineWriter{Line: x.hear}
 	x.cmd.Stdout, x.cmd.Stderr, x.cmd.Env = w, stderr, c.Env
 	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
 	x.first = x.patience
@@ -421,13 +421,13 @@ func copying(program []byte, verb string) string {
 	return "sh -c " + quote(fmt.Sprintf(script, len(program), sha256.Sum256(program), verb))
 }
 
-// A LineWriter calls Line for every line that is written to it.
-type LineWriter struct {
+// A lineWriter calls Line for every line that is written to it.
+type lineWriter struct {
 	Line func(string)
 	rest []byte
 }
 
-func (w *LineWriter) Write(p []byte) (int, error) {
+func (w *lineWriter) Write(p []byte) (int, error) {
 	w.rest = append(w.rest, p...)
 	for {
 		newline := bytes.IndexByte(w.rest, '\n')
@@ -443,7 +443,7 @@ func (w *LineWriter) Write(p []byte) (int, error) {
 }
 
 // Flush gives the line that has no end.
-func (w *LineWriter) Flush() {
+func (w *lineWriter) Flush() {
 	if len(w.rest) > 0 {
 		w.Line(string(w.rest))
 	}

@@ -43,7 +43,6 @@ type groupOptions struct {
 	rank     int                  // of all, where that of the party is one of a set
 	dir      string               // of the one node that this process has; empty: none, or several
 	roots    bool                 // directories are roots of snapshots
-	commands bool                 // of nodes run
 	resizing *group.ResizeOptions // nil: a group stays as large as it is
 	removed  []string             // directories of the nodes that a resize has removed
 }
@@ -274,10 +273,7 @@ func newProtect(s *session.Invocation) *cobra.Command {
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
 	addAccept(f, &p)
 	newVerb(o, cmd, "the newest that all roots have", func(g part, ctx context.Context) (r *group.ProtectReport, err error) {
-		switch {
-		case len(o.commanders(o.File.Dirs)) > 0 && o.Party.Job():
-			return nil, exit.Usagef("--%s: pre and post of a member run over ssh, and where one process has all nodes: start them beside the processes of this run", ranks.GroupFlag)
-		case p.Retain < 0 || p.Retain > 0 && !o.roots:
+		if p.Retain < 0 || p.Retain > 0 && !o.roots {
 			return nil, exit.Usagef("--retain %d: want how many snapshots of roots stay, with --step", p.Retain)
 		}
 		p := p
@@ -288,17 +284,14 @@ func newProtect(s *session.Invocation) *cobra.Command {
 		if f.Changed("one-file-system") {
 			p.OneFileSystem = &oneFileSystem
 		}
-		err = launch.Between(ctx, o.commanders(g.dirs), func() (string, error) {
-			r, err = g.Protect(ctx, p)
-			return o.cameTo(r != nil, err), err
-		})
+		r, err = g.Protect(ctx, p)
 		return r, reported(r != nil, err)
 	}, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
 		return grouptext.Protect(w, r, p.DryRun, verbose)
 	}, nil)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o.sets.forget, o.commands = p.Force, !p.DryRun // the other verbs read what was protected
+		o.sets.forget = p.Force
 		return run(cmd, args)
 	}
 	return cmd
@@ -394,38 +387,6 @@ func Verbs(s *session.Invocation) []*cobra.Command {
 
 // Nodes are what a rank of any verb tells others of the nodes that it has none of.
 func Nodes(s *session.Invocation) ranks.Nodes { return newOptions(s) }
-
-// orders returns which commands run at a node: of this verb, those of the group file.
-func (o *groupOptions) orders(dir string) *launch.NodeCommands {
-	c, ordered := o.File.Commands[dir]
-	if !ordered || !o.commands {
-		return nil
-	}
-	return &launch.NodeCommands{Commands: c, Name: dir, Meta: o.meta, Quiet: o.Quiet}
-}
-
-// commanders returns those of directories here that have commands.
-func (o *groupOptions) commanders(dirs []string) (list []*launch.Commander) {
-	for _, dir := range dirs {
-		if order := o.orders(dir); order != nil {
-			list = append(list, &launch.Commander{NodeCommands: *order, Dir: dir, Environ: o.Session.Environ, Say: o.Session.CommandSays})
-		}
-	}
-	return list
-}
-
-// cameTo notes, and returns, what protect has come to.
-func (o *groupOptions) cameTo(protected bool, err error) string {
-	result := launch.ResultFailed
-	switch {
-	case protected:
-		result = launch.ResultOK
-	case errors.As(err, new(*group.UnsettledError)):
-		result = launch.ResultUnknown
-	}
-	o.Session.Came.Store(result)
-	return result
-}
 
 // addAccept adds the flag of what was meant, although it looks like an accident.
 func addAccept(f *pflag.FlagSet, o *group.ProtectOptions) {

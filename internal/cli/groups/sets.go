@@ -257,8 +257,6 @@ func (o *groupOptions) Deal(l *launch.Launch, cmd *cobra.Command, start launch.S
 		}
 		x := ranks.Far(a, start)
 		x.Paths, x.Dir, x.Start.Name = []string{a.Path}, a.Path, a.Name
-		x.NodeCommands = o.orders(a.Name)
-		x.Commanded = x.NodeCommands != nil
 		l.Ranks = append(l.Ranks, x)
 	}
 	return nil

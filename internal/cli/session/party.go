@@ -58,8 +58,7 @@ func (s *Invocation) Conclude(code int) int {
 // end ends a session with an error, which one process of all says, and returns the exit code.
 func (s *Invocation) end(err error) int {
 	host, _ := os.Hostname()
-	came, _ := s.Came.Load().(string)
-	mine := launch.Ending{Code: exit.Code(err), Host: host, Result: came, Values: s.Gauges.Values()}
+	mine := launch.Ending{Code: exit.Code(err), Host: host, Values: s.Gauges.Values()}
 	if err != nil {
 		if mine.Text = Message(err); s.read.Load() {
 			mine.Text = dash.ReplaceAllString(mine.Text, "${1}standard input$2")

@@ -49,7 +49,7 @@ type Invocation struct {
 	leads      bool         // it has heard how all processes ended
 
 	read   atomic.Bool // stdin is, or is being
-	saying sync.Mutex  // is held while a line of a command is printed
+	saying sync.Mutex  // is held while a line of a host is printed
 	stdout *clearing   // stdout
 	stderr io.Writer
 	Log    *slog.Logger
@@ -60,7 +60,6 @@ type Invocation struct {
 	Format  string // of the log
 	Metrics string // the file; "": none
 	Gauges  gauges.Gauges
-	Came    atomic.Value // a string: what protect has come to, as post hears it
 }
 
 // New returns a session that finds what this process does.
@@ -215,13 +214,4 @@ func (s *Invocation) Hears(host, line string) {
 	default:
 		s.Log.Warn(line, "host", host)
 	}
-}
-
-// CommandSays prints a line of a command on stderr, with the node's directory.
-func (s *Invocation) CommandSays(c *launch.Commander, command, line string) {
-	if s.JSON {
-		s.Log.Warn(line, "verb", "protect", "node", c.Name, "command", command)
-		return
-	}
-	s.Hears(c.Dir+": "+command, line)
 }

@@ -2,24 +2,26 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"volley/internal/cli/session"
 	"volley/internal/exit"
+	"volley/internal/testprogram"
 )
 
-// snapshotScript returns what deploy has for pre and post.
-func snapshotScript(t *testing.T) string {
+// snapshotRecipe is the script of docs/operations.md that protects snapshots.
+func snapshotRecipe(t *testing.T) string {
 	t.Helper()
-	name, err := filepath.Abs("../../deploy/snapshots/volley-snapshot")
-	must(t, err)
-	return name
+	_, text, _ := strings.Cut(string(readFile(t, "../../docs/operations.md")), "## Snapshots and dumps")
+	_, text, _ = strings.Cut(text, "```text\n")
+	text, _, _ = strings.Cut(text, "```")
+	return text
 }
 
 // standIn is the variable with the folder of what stands in for snapshots of the kernel: each is a copy.
@@ -31,7 +33,7 @@ func init() {
 	}
 }
 
-// standsIn plays a program that needs a kernel's help, of which it knows the calls that pre and post make.
+// standsIn plays a program that needs a kernel's help, of which it knows the calls that volley-snapshot makes.
 func standsIn(name string, args []string) int {
 	in := func(parts ...string) string { return filepath.Join(append([]string{os.Getenv(standIn)}, parts...)...) }
 	does := func(script string, parts ...string) int {
@@ -67,35 +69,36 @@ func standsIn(name string, args []string) int {
 	return 2
 }
 
-// A snapshotCase is nodes whose snapshots are protected.
+// A snapshotCase is nodes whose snapshots are protected: the hosts of the recipe are folders of base, 0, 1 and 2.
 type snapshotCase struct {
-	kind     string
-	flags    string // of the script, behind the source
-	base     string
-	group    string // file
-	env      []string
-	source   func(n int) string // the directory with the files of a node
-	argument func(n int) string // what the script calls that
-	dir      func(n int) string // the member's
+	kind   string // as the script takes it, with the source of root@HOST
+	base   string
+	group  string // file
+	recipe string // file
+	env    []string
+	source func(n int) string // the directory with the files of a node
+	dir    func(n int) string // the member's
 }
 
 // test protects snapshots, which rotate, and looks that every verb reads the one that is protected.
 func (c *snapshotCase) test(t *testing.T) {
 	text := fmt.Sprintf("tolerate: 1\nmeta: %s/meta\nmembers:\n", c.base)
 	for n := range 3 {
-		command := fmt.Sprintf("%s %s '%s' %s", snapshotScript(t), c.kind, c.argument(n), c.flags)
-		text += fmt.Sprintf("  - dir: %s\n    pre: |-\n      %s\n    post: |-\n      %s\n", c.dir(n), command, command)
+		text += fmt.Sprintf("  - dir: %s\n", c.dir(n))
 		for i := range 20 {
 			rewrite(t, filepath.Join(c.source(n), fmt.Sprint("f", i)), bytes.Repeat([]byte{byte(n), byte(i)}, 500))
 		}
 	}
 	c.group = filepath.Join(c.base, "group.yaml")
 	rewrite(t, c.group, []byte(text))
-	c.run(t, exit.OK, "", "protect")
+	c.recipe = filepath.Join(c.base, "recipe")
+	rewrite(t, c.recipe, []byte(strings.NewReplacer("root@a root@b root@c", "0 1 2", "/etc/volley/group.yaml", c.group,
+		"/srv/volley/data", c.base+"/node.$host", "btrfs /srv/data", c.kind).Replace(snapshotRecipe(t))))
+	c.protect(t, exit.OK, "")
 	c.rotated(t)
 	rewrite(t, filepath.Join(c.source(1), "f0"), []byte("new"))
 	c.whole(t)
-	c.run(t, exit.OK, "", "protect")
+	c.protect(t, exit.OK, "")
 	c.whole(t)
 	if text := string(readFile(t, c.dir(1), "f0")); text != "new" {
 		t.Errorf("f0 has %q", text)
@@ -103,23 +106,29 @@ func (c *snapshotCase) test(t *testing.T) {
 
 	// Protect refuses: the snapshot that is protected comes back.
 	shell(t, `mkdir "$2" && cp -a "$1"/f* "$2" && rm "$1"/f*`, c.source(2), c.base+"/aside")
-	c.run(t, exit.Usage, "", "protect")
-	c.whole(t)
+	c.protect(t, exit.Failed, "looks like an accident")
+	c.verbs(t)
 	shell(t, `cp -a "$2"/* "$1"`, c.source(2), c.base+"/aside")
 
-	// A run that ends without post, and one that does not know: both snapshots stay until the next one is protected.
-	for _, ended := range [][]string{{"VOLLEY_COMMAND=pre"}, {"VOLLEY_COMMAND=post", "VOLLEY_RESULT=unknown"}} {
-		x := exec.Command(snapshotScript(t), append([]string{c.kind, c.argument(0)}, strings.Fields(c.flags)...)...)
-		x.Env = slices.Concat(os.Environ(), c.env, []string{"VOLLEY_DIR=" + c.dir(0)}, ended)
-		if out, err := x.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		if list, _ := filepath.Glob(c.dir(0) + ".snapshots/volley-*"); len(list) != 2 {
-			t.Fatalf("%v: want two", list)
-		}
+	// Two runs that ended after their snapshots: what is protected stays until the next one is.
+	protected, err := os.Readlink(c.dir(0))
+	must(t, err)
+	step := func(name string) {
+		c.script(t, exit.OK, "", "-c", fmt.Sprintf("host=0; volley-snapshot %s %s %s", name, c.dir(0), c.kind))
 	}
-	c.run(t, exit.OK, "", "protect")
-	c.rotated(t)
+	for range 2 {
+		step("take")
+	}
+	if now, err := os.Readlink(c.dir(0)); err != nil || now == protected {
+		t.Fatalf("%s, %v: want a new snapshot", now, err)
+	}
+	step("back")
+	if now, err := os.Readlink(c.dir(0)); err != nil || now != protected {
+		t.Fatalf("%s, %v: want %s", now, err, protected)
+	}
+	c.verbs(t)
+	c.protect(t, exit.OK, "")
+	c.whole(t)
 
 	// A node is lost: its files come back into its directory, and from there to where they were.
 	now, err := filepath.EvalSymlinks(c.dir(1))
@@ -128,10 +137,27 @@ func (c *snapshotCase) test(t *testing.T) {
 	removeAll(t, c.dir(1))
 	c.run(t, exit.OK, "", "recover")
 	equal(t, dataOf(t, c.dir(1)), want)
-	c.run(t, exit.Failed, "is no symbolic link: move it away", "protect")
+	c.protect(t, exit.Failed, "is no symbolic link: move it away")
 	removeAll(t, c.dir(1))
-	c.run(t, exit.OK, "", "protect")
+	c.protect(t, exit.OK, "")
 	c.whole(t)
+}
+
+// protect runs the recipe.
+func (c *snapshotCase) protect(t *testing.T, code int, want string) {
+	t.Helper()
+	c.script(t, code, want, c.recipe)
+}
+
+// script runs sh.
+func (c *snapshotCase) script(t *testing.T, code int, want string, args ...string) {
+	t.Helper()
+	x := exec.Command("sh", args...)
+	x.Env = forCommands(c.env...)
+	out, err := x.CombinedOutput()
+	if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) || x.ProcessState.ExitCode() != code || !strings.Contains(string(out), want) {
+		t.Fatalf("%v, %s: want exit code %d and %q", err, out, code, want)
+	}
 }
 
 func (c *snapshotCase) run(t *testing.T, code int, want string, verb ...string) {
@@ -158,34 +184,44 @@ func (c *snapshotCase) rotated(t *testing.T) {
 func (c *snapshotCase) whole(t *testing.T) {
 	t.Helper()
 	c.rotated(t)
+	c.verbs(t)
+}
+
+// verbs has all verbs find the nodes whole.
+func (c *snapshotCase) verbs(t *testing.T) {
+	t.Helper()
 	c.run(t, exit.OK, "", "verify")
 	c.run(t, exit.OK, "", "status")
 	c.run(t, exit.OK, "all nodes are whole", "recover")
 }
 
-// TestSnapshotCommands protects snapshots by what deploy has for pre and post, with copies in place of snapshots.
+// snapshotPrograms fills the folder of the programs that the recipe runs, and returns the environment that has them.
+func snapshotPrograms(t *testing.T, base string) []string {
+	t.Helper()
+	scripts, err := filepath.Abs("../../deploy/snapshots")
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(base, "programs"), 0o755))
+	must(t, testprogram.Write(filepath.Join(base, "programs/ssh"), []byte("#!/bin/sh\nexec sh -c \"$3\"\n")))
+	must(t, testprogram.Write(filepath.Join(base, "programs/volley"), []byte("#!/bin/sh\nexec '"+thisProgram(t)+"' \"$@\"\n")))
+	return []string{"PATH=" + base + "/programs:" + scripts + ":" + os.Getenv("PATH"), standIn + "=" + base}
+}
+
+// TestSnapshotCommands protects snapshots by the recipe, with copies in place of snapshots.
 func TestSnapshotCommands(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"copy", "dump", "btrfs", "lvm", "zfs"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			base := t.TempDir()
-			shell(t, `chmod 700 "$1" && mkdir -p "$1/programs" "$1"/source/0 "$1"/source/1 "$1"/source/2`, base)
+			c := &snapshotCase{base: base, env: snapshotPrograms(t, base)}
+			shell(t, `chmod 700 "$1" && mkdir -p "$1"/source/0 "$1"/source/1 "$1"/source/2`, base)
 			for _, name := range []string{"btrfs", "lvcreate", "mount", "mountpoint", "umount", "zfs"} {
 				must(t, os.Symlink(thisProgram(t), filepath.Join(base, "programs", name)))
 			}
-			c := &snapshotCase{kind: kind, base: base, env: []string{"PATH=" + base + "/programs:" + os.Getenv("PATH"), standIn + "=" + base}}
 			c.source = func(n int) string { return filepath.Join(base, "source", fmt.Sprint(n)) }
 			c.dir = func(n int) string { return filepath.Join(base, fmt.Sprint("node.", n)) }
-			switch c.argument = c.source; kind {
-			case "lvm":
-				c.flags = "nouuid"
-				fallthrough
-			case "zfs":
-				c.argument = func(n int) string { return fmt.Sprint("source/", n) }
-			case "dump":
-				c.argument = func(n int) string { return "cp -a " + c.source(n) + "/. ." }
-			}
+			c.kind = map[string]string{"copy": "copy " + base + "/source/$host", "dump": "dump 'cp -a " + base + "/source/$host/. .'",
+				"btrfs": "btrfs " + base + "/source/$host", "lvm": "lvm source/$host nouuid", "zfs": "zfs source/$host"}[kind]
 			c.test(t)
 		})
 	}
@@ -215,7 +251,7 @@ func TestSnapshotDisks(t *testing.T) {
 			}
 			device := may("a loop device", `truncate -s 512M "$1/disk"; losetup -f --show "$1/disk"`, base)
 			t.Cleanup(func() { exec.Command("losetup", "-d", device).Run() })
-			c := &snapshotCase{kind: kind, base: base + "/at", dir: func(n int) string { return fmt.Sprintf("%s/at/node.%d", base, n) }}
+			c := &snapshotCase{base: base + "/at", env: snapshotPrograms(t, base), dir: func(n int) string { return fmt.Sprintf("%s/at/node.%d", base, n) }}
 			shell(t, `mkdir "$1/at"; chmod 700 "$1"`, base)
 			switch kind {
 			case "btrfs":
@@ -223,7 +259,7 @@ func TestSnapshotDisks(t *testing.T) {
 				t.Cleanup(func() { shell(t, `umount "$1/at"`, base) })
 				shell(t, `chmod 700 "$1/at"; for n in 0 1 2; do btrfs -q subvolume create "$1/at/s$n"; done`, base)
 				c.source = func(n int) string { return fmt.Sprintf("%s/at/s%d", base, n) }
-				c.argument = c.source
+				c.kind = "btrfs " + base + "/at/s$host"
 			case "lvm":
 				group := fmt.Sprint("volleytest", os.Getpid())
 				may("the device mapper", `dmsetup version; vgcreate -q "$2" "$1"; for n in 0 1 2; do lvcreate -q -L 64M -n "s$n" "$2"; mkfs.ext4 -q "/dev/$2/s$n"; mkdir "$3/s$n"; mount "/dev/$2/s$n" "$3/s$n"; done`, device, group, base)
@@ -231,7 +267,7 @@ func TestSnapshotDisks(t *testing.T) {
 					shell(t, `for x in "$2"/at/*.snapshots/* "$2"/s?; do umount "$x"; done; vgremove -q -f "$1"`, group, base)
 				})
 				c.source = func(n int) string { return fmt.Sprintf("%s/s%d", base, n) }
-				c.argument = func(n int) string { return fmt.Sprintf("%s/s%d", group, n) }
+				c.kind = "lvm " + group + "/s$host"
 			}
 			c.test(t)
 		})

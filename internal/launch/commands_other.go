@@ -1,7 +1,0 @@
-//go:build !unix
-
-package launch
-
-import "os/exec"
-
-func inGroup(*exec.Cmd) (kill func()) { return func() {} }
