@@ -28,55 +28,43 @@ import (
 
 func init() { played["ssh"] = asSSH }
 
-// Variables of the ssh for tests: the folder of who is asked, where hosts lie, and the file of what they are told.
+// Variables of the ssh for tests: the folder of who is tried, where hosts lie, and the file of what they are told.
 const (
-	asksVariable = "VOLLEY_TEST_ASKS"
-	homeVariable = "VOLLEY_TEST_HOME"
-	toldVariable = "VOLLEY_TEST_TOLD"
+	triedVariable = "VOLLEY_TEST_TRIED"
+	homeVariable  = "VOLLEY_TEST_HOME"
+	toldVariable  = "VOLLEY_TEST_TOLD"
 )
 
 // asSSH is ssh for tests: every host is this machine, but for dead, which does not answer, mute, which loses the
 // connection at once, hangs, which never starts what it is to, old, which has another version, deaf, which nobody can
-// connect to, and apart, whose processes do not end with the connection. For hosts asks… ssh asks the user, who is asked
-// one thing at a time.
+// connect to, asks, where ssh would ask the user, and apart, whose processes do not end with the connection.
 func asSSH(args []string) int {
 	i := slices.Index(args, "--")
 	if i < 0 { // as a user types it
 		return goesOn(exec.Command("sh", "-c", strings.Join(args[3:], " ")))
 	}
-	host, asks := args[i+1], os.Getenv(asksVariable)
+	host := args[i+1]
 	c := exec.Command("sh", "-c", args[i+2])
 	c.Stdin, c.Dir = os.Stdin, cmp.Or(os.Getenv(homeVariable), "/")
 	fails := func(text string) int { fmt.Fprintln(os.Stderr, text); return 255 }
-	note := func() {
-		if f, err := os.OpenFile(filepath.Join(asks, "asked"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
-			fmt.Fprintln(f, host)
-			f.Close()
-		}
-	}
 	switch {
 	case host == "dead":
 		return fails("ssh: connect to host dead port 22: No route to host")
 	case host == "mute":
 		return 0
 	case host == "hangs":
-		note()
+		if f, err := os.OpenFile(filepath.Join(os.Getenv(triedVariable), "tried"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			fmt.Fprintln(f, host)
+			f.Close()
+		}
 		fails(`Authenticated to hangs ([::1]:22) using "publickey".`)
 		time.Sleep(time.Hour)
 	case host == "old":
 		fmt.Print("volley: messages follow\n{\"Hello\":{\"Version\":\"9.9.9\"}}\n")
 		io.Copy(io.Discard, os.Stdin)
 		return 0
-	case strings.HasPrefix(host, "asks"):
-		if slices.Contains(args[:i], "-oBatchMode=yes") {
-			return fails("me@" + host + ": Permission denied (publickey,password).")
-		}
-		if err := os.Mkdir(filepath.Join(asks, "now"), 0o700); err != nil {
-			return fails("two are asked at once")
-		}
-		note()
-		time.Sleep(100 * time.Millisecond)
-		os.Remove(filepath.Join(asks, "now"))
+	case host == "asks":
+		return fails("me@asks: Permission denied (publickey,password).")
 	}
 	fmt.Printf("Welcome to %s\n\033[2J\n", host) // some set the title so
 	told, err := os.OpenFile(os.Getenv(toldVariable), os.O_APPEND|os.O_WRONLY, 0)
@@ -343,27 +331,6 @@ func TestLaunchErrors(t *testing.T) {
 	f.ended(t)
 }
 
-// TestLaunchAsks reaches hosts whose ssh asks the user: one after the other, or none where there is no user.
-func TestLaunchAsks(t *testing.T) {
-	t.Parallel()
-	f, asks := newFleet(t), t.TempDir()
-	f.env = append(f.env, asksVariable+"="+asks)
-	args := slices.Concat([]string{"protect"}, f.flags, []string{"--tolerate", "1"})
-	for i, dir := range writeNodes(t, 4, 1000) {
-		args = append(args, fmt.Sprintf("%s%d:%s", []string{"asks", "host"}[i/3], i, dir))
-	}
-	if s := starting(); !s.Askable() {
-		f.run(args...).is(t, exit.Failed, "nobody can answer ssh here")
-	}
-	f.env = append(f.env, "SSH_ASKPASS=/bin/false")
-	r := f.run(args...)
-	asked, _ := os.ReadFile(filepath.Join(asks, "asked"))
-	if r.code != exit.OK || strings.Contains(r.stderr, "denied") || len(strings.Fields(string(asked))) != 3 {
-		t.Errorf("%+v, asked %s", r, asked)
-	}
-	f.ended(t)
-}
-
 // TestLaunchFit has hosts that no run fits, or that share what is lost: protect and its dry run name them, and what to do.
 func TestLaunchFit(t *testing.T) {
 	t.Parallel()
@@ -376,6 +343,7 @@ func TestLaunchFit(t *testing.T) {
 		wants []string
 	}{
 		"no ssh":        {node: "dead:/x", code: exit.Failed, wants: []string{"dead:/x cannot be reached, and all nodes are needed: no connection to dead: ssh: connect to host dead port 22: No route to host. Run again when it can be"}},
+		"a password":    {node: "asks:/x", code: exit.Failed, wants: []string{"no connection to asks: me@asks: Permission denied (publickey,password).; ssh may not ask here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: "}},
 		"no volley":     {node: "host3:/x", flags: []string{"--remote-path", "/no volley"}, code: exit.Failed, wants: []string{"cannot start volley at host", "--remote-path says where volley is there"}},
 		"other version": {node: "old:/x", code: exit.Failed, wants: []string{"old runs volley 9.9.9, and this machine, " + own + ", runs volley ", "install the same version at both, or --remote-path copy"}},
 		"no directory":  {node: "host3:/none/of it", code: exit.Usage, wants: []string{"(host3): host3:/none/of it: no such directory: mount it, or mend the name"}},
@@ -401,13 +369,13 @@ func TestLaunchFit(t *testing.T) {
 func TestLaunchHangs(t *testing.T) {
 	t.Parallel()
 	f, tried := newFleet(t), t.TempDir()
-	f.env = append(f.env, asksVariable+"="+tried)
+	f.env = append(f.env, triedVariable+"="+tried)
 	args := slices.Concat([]string{"status", "--timeout", "10s"}, f.flags)
 	for i, dir := range writeNodes(t, 5, 1000) {
 		args = append(args, fmt.Sprintf("%s:%s", []string{"hangs", "host"}[i/4], dir))
 	}
 	r := f.run(args...)
-	list, err := os.ReadFile(filepath.Join(tried, "asked"))
+	list, err := os.ReadFile(filepath.Join(tried, "tried"))
 	if err != nil || string(list) != "hangs\n" || !strings.Contains(r.stdout+r.stderr, "hangs has let ssh in, and has not started volley within 10s: a profile or a file system there may hang; try: ") {
 		t.Errorf("%v, tried %q: %+v", err, list, r)
 	}

@@ -52,7 +52,6 @@ type Launch struct {
 	Silent   bool                            // ends of ranks are not said: of a set, the report does
 	JSON     bool                            // what is said goes to a log of JSON
 
-	asking  sync.Mutex  // is held while ssh may ask the user: for one host at a time
 	release func() bool // of the context
 
 	mu      sync.Mutex // guards what follows, and Out
@@ -230,22 +229,11 @@ func (l *Launch) route() string {
 	return "127.0.0.1"
 }
 
-// greet starts a rank, which says who it is. Where ssh has to ask the user, it does so in a second try.
-func (l *Launch) greet(x *Far) error {
-	err := l.begin(x, l.Start)
-	if l.Asks && errors.As(err, new(*ssh.AskError)) {
-		l.asking.Lock()
-		defer l.asking.Unlock()
-		err = l.begin(x, l.Ask)
-	}
-	return err
-}
-
-// begin is greet for one try.
-func (l *Launch) begin(x *Far, start func(ssh.Address) (*ssh.Child, error)) (err error) {
+// greet starts a rank, which says who it is.
+func (l *Launch) greet(x *Far) (err error) {
 	l.mu.Lock()
 	if x.Child = nil; !l.stopped {
-		x.Child, err = start(x.Address)
+		x.Child, err = l.Start(x.Address)
 	}
 	l.mu.Unlock()
 	if err != nil || x.Child == nil {

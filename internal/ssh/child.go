@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -33,9 +32,6 @@ type Client struct {
 	// Greeting is how long a program there may take from where ssh is let in to its first message; 0: any time. A profile,
 	// or a file system that does not answer, may keep it for ever.
 	Greeting time.Duration
-
-	// Asks says that ssh can ask a user: what it says in vain before Ask is not passed on.
-	Asks bool
 
 	// Limit lowers the minute for which a host, or the program there, may be silent before it counts as dead; 0 does not.
 	Limit time.Duration
@@ -64,16 +60,11 @@ type Child struct {
 
 	try      string        // a command of a shell that shows whether it starts
 	copies   bool          // the program is copied
-	asks     bool          // ssh may ask the user
 	patience time.Duration // from where ssh is let in to the greeting
 	first    time.Duration // from the start, where ssh does not say that it is let in
 	hangs    *time.Timer   // which ends it before it has greeted
 	let      atomic.Bool   // ssh is let in
 	hung     atomic.Bool   // it was killed as it did not greet
-
-	holding sync.Mutex // guards what follows
-	holds   bool
-	kept    []string // lines of stderr
 }
 
 // greeting comes before all messages: what a shell says at login comes before that.
@@ -94,28 +85,17 @@ func (c *Client) connects() time.Duration {
 	return max(time.Second, min(cmp.Or(c.Limit, silence), silence/2).Truncate(time.Second))
 }
 
-// options are for every ssh: no terminal, no ports, it says when it is let in, and a dead host is noticed, one interval
-// later than it counts.
-func (c *Client) options(asks bool) []string {
+// options are for every ssh: no terminal, no questions, no ports, it says when it is let in, and a dead host is noticed,
+// one interval later than it counts.
+func (c *Client) options() []string {
 	seconds := int(c.connects() / time.Second)
 	interval := max(1, seconds/6)
 	option := func(name string, n int) string { return fmt.Sprintf("-o%s=%d", name, max(1, n)) }
-	list := []string{"-T", "-oClearAllForwardings=yes", option("ServerAliveInterval", interval), option("ServerAliveCountMax", seconds/interval-2), option("ConnectTimeout", seconds), "-oLogLevel=VERBOSE"}
-	if !asks {
-		list = append(list, "-oBatchMode=yes")
-	}
-	return list
+	return []string{"-T", "-oClearAllForwardings=yes", option("ServerAliveInterval", interval), option("ServerAliveCountMax", seconds/interval-2), option("ConnectTimeout", seconds), "-oLogLevel=VERBOSE", "-oBatchMode=yes"}
 }
 
-// Start starts a program and returns at once: Receive says what is wrong with it. Where ssh would have to ask a user,
-// that is an [AskError].
-func (c *Client) Start(a Address) (*Child, error) { return c.start(a, false) }
-
-// Ask is Start with an ssh that may ask a user, for a password or whether it is the right host. Users answer one after
-// the other: the caller asks for one host at a time, until it has received a message.
-func (c *Client) Ask(a Address) (*Child, error) { return c.start(a, true) }
-
-func (c *Client) start(a Address, asks bool) (*Child, error) {
+// Start starts a program and returns at once: Receive says what is wrong with it.
+func (c *Client) Start(a Address) (*Child, error) {
 	line := append(slices.Clone(c.LocalProgram), c.Verb)
 	var program []byte
 	if a.Host != "" {
@@ -127,7 +107,7 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 			}
 			remote = copying(program, c.Verb)
 		}
-		line = slices.Concat(c.Command, c.options(asks))
+		line = slices.Concat(c.Command, c.options())
 		if a.Port != "" {
 			line = append(line, "-p", a.Port)
 		}
@@ -136,7 +116,7 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	r, w := io.Pipe()
 	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), stdout: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{}),
 		silence: min(silence, max(cmp.Or(c.Limit, silence), 3*Beat)),
-		try:     c.trial(a), copies: c.Copy && a.Host != "", asks: asks, holds: c.Asks && !asks, patience: cmp.Or(c.Greeting, math.MaxInt64/2)}
+		try:     c.trial(a), copies: c.Copy && a.Host != "", patience: cmp.Or(c.Greeting, math.MaxInt64/2)}
 	x.lines.Buffer(nil, mostLine)
 	stdin, err := x.cmd.StdinPipe()
 	if err != nil {
@@ -147,10 +127,7 @@ func (c *Client) start(a Address, asks bool) (*Child, error) {
 	x.cmd.Stdout, x.cmd.Stderr, x.cmd.Env = w, stderr, c.Env
 	x.cmd.WaitDelay = time.Second // the master of a shared connection keeps stderr open
 	x.first = x.patience
-	switch {
-	case asks: // a user may take any time
-		x.first = math.MaxInt64
-	case a.Host != "": // a command that does not say when it is let in
+	if a.Host != "" { // a command that does not say when it is let in
 		x.first += c.connects()
 	}
 	started := make(chan struct{})
@@ -230,23 +207,7 @@ func (x *Child) hear(text string) {
 		return
 	}
 	x.lastLine = text
-	x.holding.Lock()
-	defer x.holding.Unlock()
-	if x.holds {
-		x.kept = append(x.kept, text)
-		return
-	}
 	x.stderr(x.Label(), text)
-}
-
-// release passes on what was kept back, and what comes.
-func (x *Child) release() {
-	x.holding.Lock()
-	defer x.holding.Unlock()
-	for _, text := range x.kept {
-		x.stderr(x.Label(), text)
-	}
-	x.holds, x.kept = false, nil
 }
 
 // beat tells the other side that this one is there, until the end.
@@ -272,7 +233,7 @@ func (x *Child) Send(v any) error {
 // Receive receives a message. Its error says how the program ended; one that says nothing for too long is killed.
 func (x *Child) Receive(v any) error {
 	timer := time.AfterFunc(x.silence, func() {
-		if x.greeted.Load() { // else a user may be typing a password
+		if x.greeted.Load() { // else Greeting is the limit
 			x.mute.Store(true)
 			x.kill()
 		}
@@ -292,7 +253,6 @@ func (x *Child) Receive(v any) error {
 			if greets {
 				x.greeted.Store(true)
 				x.hangs.Stop()
-				x.release()
 			}
 			if !greets || len(login) > 0 {
 				x.stderr(x.Label(), string(login))
@@ -314,19 +274,15 @@ func (x *Child) failed() error {
 	}
 	exit := new(exec.ExitError)
 	errors.As(x.status, &exit)
-	asks := exit.ProcessState != nil && exit.ExitCode() == 255 && !x.greeted.Load() && !x.asks &&
+	asks := exit.ProcessState != nil && exit.ExitCode() == 255 && !x.greeted.Load() &&
 		(strings.Contains(x.lastLine, "Permission denied (") || strings.Contains(x.lastLine, "Host key verification failed"))
-	if asks && x.holds { // the user is asked
-		return &AskError{fmt.Errorf("no connection to %s%s", x.Label(), detail)}
-	}
-	x.release()
 	switch {
 	case x.hung.Load() && x.let.Load():
 		return &HangError{fmt.Errorf("%s has let ssh in, and has not started volley within %v: a profile or a file system there may hang; try: %s", x.Label(), x.patience, x.try)}
 	case x.hung.Load():
 		return &HangError{fmt.Errorf("volley has not started at %s within %v; try: %s", x.Label(), x.first, x.try)}
 	case asks:
-		return &AskError{fmt.Errorf("no connection to %s%s; nobody can answer ssh here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: %s", x.Label(), detail, x.try)}
+		return fmt.Errorf("no connection to %s%s; ssh may not ask here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: %s", x.Label(), detail, x.try)
 	case x.mute.Load():
 		return fmt.Errorf("volley at %s has said nothing for %v%s", x.Label(), x.silence, detail)
 	case exit.ProcessState == nil:
@@ -353,9 +309,6 @@ type DownError struct{ error }
 
 // A HangError says that a host has not answered in time. It would not for another program either.
 type HangError struct{ error }
-
-// An AskError says that ssh would have to ask a user.
-type AskError struct{ error }
 
 // A StartError says that a program cannot be started on a host.
 type StartError struct {

@@ -91,7 +91,7 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 		program = "volley"
 	}
 	l.Client = ssh.Client{Command: words(o.ssh), Program: program, Copy: o.program == copied, LocalProgram: []string{self}, Verb: launch.Verb, Env: s.Environ,
-		Stderr: s.Hears, Limit: o.Timeout, Greeting: 30 * time.Second, Asks: s.Askable()}
+		Stderr: s.Hears, Limit: o.Timeout, Greeting: 30 * time.Second}
 	if cmd.Flags().Changed("timeout") {
 		l.Greeting = o.Timeout
 	}

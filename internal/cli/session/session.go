@@ -78,18 +78,6 @@ func (s *Invocation) Getenv(name string) string {
 	return launch.Getenv(s.Environ, name)
 }
 
-// Askable reports whether ssh can ask a user, at the terminal of this process or by a program for that.
-func (s *Invocation) Askable() bool {
-	if s.Getenv("SSH_ASKPASS") != "" {
-		return true
-	}
-	f, err := os.Open("/dev/tty")
-	if err == nil {
-		f.Close()
-	}
-	return err == nil
-}
-
 // Self returns the file of this program.
 func (s *Invocation) Self() (string, error) {
 	if s.Program != "" {
