@@ -155,7 +155,7 @@ var flagGroups = []flagGroup{
 	{"Plan flags", "", []string{"algorithm", "plan"}},
 	{"Limit flags", "tuning", []string{"rounds-over", "max-memory", "max-compute", "whole"}},
 	{"Cost model flags", "tuning", []string{"model", "network", "gamma", "ports", "beta", "tau"}},
-	{"Run flags", "", []string{"group-size", "domain", "comm", "timeout", "memory", "limit-rate", "quiet", "progress", "limit-read",
+	{"Run flags", "", []string{"group-size", "comm", "timeout", "memory", "limit-rate", "quiet", "progress", "limit-read",
 		"per-rank", "check", "ssh", "remote-path"}},
 	{"", "ranks", ranks.FlagNames},
 }

@@ -148,9 +148,6 @@ func TestSetsDomains(t *testing.T) {
 	}{
 		{protect + full, nil, "failure domain A has 3 directories without a set, and there are 2 new sets: two of them would be in one set, and be lost together; sets of at most 2 keep them apart"},
 		{protect + " --group none", nil, "none: no such file"},
-		{protect + " --domain none", dirs, "want env:NAME, or a group file"},
-		{protect + " --domain env:RACK", dirs, "--domain env:RACK: it is for ranks, each of which has a variable, and these directories are all of this process"},
-		{"protect --tolerate 1 --domain env:RACK", dirs, "--group-size N says how large"},
 		{"protect --tolerate 1 --group-size -3", dirs, "want 2 or more"},
 		{protect + " --believe 0", dirs, "--believe is for one group"},
 		{protect + " --tolerate 3", dirs, "volley: set 1: "},

@@ -18,7 +18,7 @@ import (
 )
 
 // Keys are the flags that a group file may have. A verb that has no such flag passes it over.
-var Keys = []string{"tolerate", "digest", "exclude", "key", "meta", "group-size", "domain", "step", "retain",
+var Keys = []string{"tolerate", "digest", "exclude", "key", "meta", "group-size", "step", "retain",
 	"ssh", "remote-path", "port", "bind", "memory", "timeout", "limit-rate", "limit-read"}
 
 // listKey is the one that may have several values.

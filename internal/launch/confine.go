@@ -39,9 +39,6 @@ func (c *Confinement) Admit(first Start) (Start, error) {
 	if c.Permitted == nil {
 		return first, nil
 	}
-	if first.Variable != "" {
-		return first, exit.Usagef("this key does not tell what %s is: write the domain of each member into the group file", first.Variable)
-	}
 	if !slices.Contains(c.Verbs, first.Verb) {
 		return first, exit.Usagef("this key does not run the verb %s: it runs %s", first.Verb, strings.Join(c.Verbs, ", "))
 	}

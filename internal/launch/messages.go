@@ -14,8 +14,6 @@ type Start struct {
 	Absent     string // why the node cannot be reached
 	LaunchHost string `json:"From"` // the host of the launch
 	Watch      bool   // somebody looks at the progress
-
-	Variable string // which has the failure domain; "": none
 }
 
 // A Flag is an option of a verb with its value. One that is a list comes once for each.
@@ -40,7 +38,6 @@ type Hello struct {
 	PID     int
 	Node    protection.Identity
 	Address string // by which ssh has reached the host; "": not by ssh
-	Domain  string // what the variable says
 }
 
 // A table is what a rank is told last.

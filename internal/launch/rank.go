@@ -80,7 +80,7 @@ func (r *Rank) serve(ctx context.Context) error {
 	log := r.LogTo(r.flag("verbose") == "true", r.flag("log-format") == "json")
 	h := Hello{Version: volley.Version, PID: os.Getpid(), Node: protection.Identity{Node: -1}}
 	if r.Dir != "" {
-		h.Node, h.Domain = Identify(r.Dir, r.Roots), r.getenv(r.Variable)
+		h.Node = Identify(r.Dir, r.Roots)
 	}
 	if via := strings.Fields(r.getenv("SSH_CONNECTION")); len(via) == 4 && net.ParseIP(via[2]) != nil {
 		h.Address = via[2]

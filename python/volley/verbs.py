@@ -188,18 +188,15 @@ def snapshots(roots: Iterable[Dir] = (), *, group: Dir | None = None, key: Dir |
     return report
 
 
-def in_sets(
-    verb: str, dirs: Iterable[Dir] = (), group_size: int | None = None, *, domain: str | None = None, flags: Sequence[str] = (), **options: Any
-) -> list[SetReport]:
+def in_sets(verb: str, dirs: Iterable[Dir] = (), group_size: int | None = None, *, flags: Sequence[str] = (), **options: Any) -> list[SetReport]:
     """Runs a verb on many nodes that are cut into sets of at most `group_size`, each a group of its own.
 
-    `domain` is what fails together: `env:NAME`. `options` are those of the verb, such as `tolerate=2`, and `group`: a
-    group file, which may say all of this.
+    `options` are those of the verb, such as `tolerate=2`, and `group`: a group file, which may say all of this.
     A set that fails does not hold up the others: raises the error of the first one, with all `reports`.
     """
     if verb not in _REPORTS or verb == "snapshots":
         raise ValueError(f"{verb!r}: want protect, verify, recover, status or unprotect")
-    found, code, errors = run(verb, _flags({"group_size": group_size, "domain": domain, **options}, flags), dirs)
+    found, code, errors = run(verb, _flags({"group_size": group_size, **options}, flags), dirs)
     reports = [read(SetReport, x) for x in found]
     for r in reports:
         if r.report is not None:

@@ -428,7 +428,7 @@ func newSnapshots(s *session.Invocation) *cobra.Command {
 		Use:   "snapshots [flags] DIR...",
 		Short: "List the snapshots of a group of nodes",
 	}, "", part.Snapshots, grouptext.Snapshots, nil)
-	for _, name := range []string{"group-size", "domain", "believe"} { // which are for one snapshot, or none
+	for _, name := range []string{"group-size", "believe"} { // which are for one snapshot, or none
 		cmd.Flags().MarkHidden(name)
 	}
 	return cmd

@@ -57,9 +57,7 @@ func newResize(s *session.Invocation) *cobra.Command {
 		}
 		return end
 	}
-	for _, name := range []string{"group-size", "domain"} {
-		f.Lookup(name).Hidden = true
-	}
+	f.Lookup("group-size").Hidden = true
 	return cmd
 }
 

@@ -35,7 +35,6 @@ import (
 // setOptions is the flags that cut nodes into sets.
 type setOptions struct {
 	size    int               // 0: the nodes are one group
-	domain  string            // env:NAME, or ""
 	domains map[string]string // by directory, of the group file; nil: it has none
 	mine    *setReport        // the set of this rank
 	lost    []*setReport      // sets of no rank, which rank 0 reports
@@ -45,7 +44,6 @@ type setOptions struct {
 
 func (o *setOptions) add(f *pflag.FlagSet) {
 	f.IntVar(&o.size, "group-size", 0, "cut the nodes into sets of at most `N`, each a group of its own; they run side by side")
-	f.StringVar(&o.domain, "domain", "", "what fails together, of which a set gets one node: `env:NAME`, a variable of each rank (default: that of the group file, or else a host, where that is possible)")
 }
 
 // check refuses flags that do not go with sets.
@@ -53,12 +51,6 @@ func (o *setOptions) check(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	if o.size != 0 && ofRoots(cmd) {
 		return exit.Usagef("--group-size: snapshots are of one group: leave it out, and name the roots of one set")
-	}
-	if o.domain != "" && o.variable() == o.domain {
-		return exit.Usagef("--domain %s: want env:NAME, or a group file with the domain of each member: volley group init --help", o.domain)
-	}
-	if o.size == 0 && o.domain != "" {
-		return exit.Usagef("--domain %s: it is for sets: --group-size N says how large they are", o.domain)
 	}
 	for _, name := range []string{"believe", "to", "meta"} {
 		if flag := f.Lookup(name); o.size != 0 && flag != nil && flag.Changed {
@@ -68,23 +60,15 @@ func (o *setOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// variable returns that which has the domain of each rank, or "".
-func (o *setOptions) variable() string { return strings.TrimPrefix(o.domain, "env:") }
-
 // apart reports whether somebody has said what fails together.
-func (o *setOptions) apart() bool { return o.domain != "" || o.domains != nil }
+func (o *setOptions) apart() bool { return o.domains != nil }
 
-// domainOf returns the domain of a directory at a host: value is that of the variable.
-func (o *setOptions) domainOf(value, dir, host string) (string, error) {
-	switch {
-	case o.domain != "" && value == "":
-		return "", exit.Usagef("--domain %s: the variable is not set at %s", o.domain, dir)
-	case o.domain != "":
-		return value, nil
-	case o.domains != nil:
-		return o.domains[dir], nil
+// domainOf returns the domain of a directory at a host.
+func (o *setOptions) domainOf(dir, host string) string {
+	if o.apart() {
+		return o.domains[dir]
 	}
-	return host, nil
+	return host
 }
 
 // choose returns what to report of each set of members: of a lost one an error.
@@ -180,9 +164,6 @@ func (o *groupOptions) inSets(cmd *cobra.Command, dirs []string, verb func(t tra
 	if err := group.Apart(dirs); err != nil {
 		return err
 	}
-	if o.sets.domain != "" {
-		return exit.Usagef("--domain %s: it is for ranks, each of which has a variable, and these directories are all of this process: name the domain of each in a group file: volley group init --help", o.sets.domain)
-	}
 	var members []sets.Member
 	for _, dir := range dirs {
 		members = append(members, sets.Member{Name: dir, Domain: o.sets.domains[dir], Identity: group.Identify(dir)})
@@ -237,7 +218,7 @@ func (o *groupOptions) Deal(l *launch.Launch, cmd *cobra.Command, start launch.S
 	if err := o.sets.check(cmd); err != nil {
 		return err
 	}
-	start.Roots, start.Variable = ofRoots(cmd), o.sets.variable()
+	start.Roots = ofRoots(cmd)
 	verb := cmd.Name()
 	// One set does not hold up the others. Recover knows a lost node's place only when it has seen all.
 	l.Missing = verb == "status" || verb == "verify" || verb == "snapshots" || o.sets.size != 0 && verb != "recover"
@@ -331,12 +312,8 @@ func (o *groupOptions) Says(rank, size int) []byte {
 		x.Added = slices.Contains(o.resizing.Add, o.dir)
 	}
 	if o.sets.size != 0 {
-		var err error
-		if x.Domain, err = o.sets.domainOf(o.Session.Getenv(o.sets.variable()), o.dir, host); err == nil && o.dir == "" {
-			err = exit.Usagef("--group-size: give each process one directory, its own, or as many as there are processes")
-		}
-		if err != nil {
-			x.Error = err.Error()
+		if x.Domain = o.sets.domainOf(o.dir, host); o.dir == "" {
+			x.Error = "--group-size: give each process one directory, its own, or as many as there are processes"
 		}
 	}
 	text, _ := json.Marshal(x)
@@ -357,7 +334,7 @@ func (o *groupOptions) Share(texts [][]byte, rank int) (ranks [][]int) {
 		case x.Error != "":
 			o.sets.err = exit.Usagef("rank %d: %s", r, x.Error)
 		case x.Size != answers[0].Size || x.Apart != answers[0].Apart:
-			o.sets.err = exit.Usagef("ranks 0 and %d were started with different --group-size or --domain: give all the same", r)
+			o.sets.err = exit.Usagef("ranks 0 and %d were started with different --group-size or group files: give all the same", r)
 		}
 	}
 	if o.sets.err == nil && o.sets.size != 0 {
@@ -395,15 +372,9 @@ func (o *groupOptions) setsAtHosts(l *launch.Launch, cmd *cobra.Command) error {
 	var members []sets.Member
 	for _, x := range l.Ranks {
 		x.Node.Name = files.Name(x.Start.Name)
-		m := sets.Member{Name: x.Start.Name, Identity: x.Node}
+		m := sets.Member{Name: x.Start.Name, Domain: o.sets.domainOf(x.Start.Name, x.HostName), Identity: x.Node}
 		if slices.ContainsFunc(members, func(o sets.Member) bool { return o.Name == m.Name }) {
 			return exit.Usagef("%s is there twice: give every node its own", m.Name)
-		}
-		if x.Absent == "" || x.Variable == "" { // else nobody knows
-			var err error
-			if m.Domain, err = o.sets.domainOf(x.Domain, x.Start.Name, x.HostName); err != nil {
-				return err
-			}
 		}
 		members = append(members, m)
 	}

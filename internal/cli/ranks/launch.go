@@ -107,7 +107,7 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 	}
 	_, verb, _ := strings.Cut(cmd.CommandPath(), " ") // behind the name of this program
 	start := launch.Start{Verb: verb, Watch: l.Progress != nil,
-		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", "domain", GroupFlag, "metrics"}, FlagNames)...)}
+		Flags: flagsOf(cmd, slices.Concat([]string{"ssh", "remote-path", "output", "to", "group-size", GroupFlag, "metrics"}, FlagNames)...)}
 	start.LaunchHost, _ = os.Hostname()
 	if o.Nodes != nil {
 		return l, o.Nodes.Deal(l, cmd, start, hosts)
