@@ -58,52 +58,6 @@ func row(t *testing.T, c *comparison.Comparison) comparison.CostRow {
 	return rows[0]
 }
 
-// TestCrossings checks that on either side of a crossing the cheapest plan is as it says,
-// and the same all the way to the next one, but for ties: pieces are filled up to symbols.
-func TestCrossings(t *testing.T) {
-	found := 0
-	for _, args := range [][]string{
-		{"--matrix", "cauchy", "-k", "64"},
-		{"--matrix", "cauchy", "-k", "64", "--model", "network", "--network", "10gbit/20us"},
-		{"--matrix", "lagrange", "--field", "257", "-k", "64", "-p", "2"},
-		{"--matrix", "cauchy", "-k", "20", "--sinks", "6"},
-		{"-k", "64", "--gamma", "0.1ns"},
-		{"-k", "30", "--rounds-over", "0"},
-		{"--matrix", "cauchy", "-k", "64", "--beta", "100ns"}, // at some bytes
-	} {
-		c := compare(t, args...)
-		plans := row(t, c).Plans
-		sizes := comparison.Sizes(1, 1<<30)
-		if len(plans) == 0 || sizes[0] != 1 || sizes[len(sizes)-1] != 1<<30 || !slices.IsSorted(sizes) {
-			t.Fatalf("%v: %d plans, sizes %v", args, len(plans), sizes)
-		}
-		crossings := c.Crossings(plans, sizes)
-		found += len(crossings)
-		is, at := c.Cheapest(plans, sizes[0]), sizes[0]
-		for _, x := range append(crossings, comparison.Crossing{Bytes: sizes[len(sizes)-1], Plan: -1}) {
-			before := min(x.Bytes-1, x.Bytes/1.0005)
-			for _, bytes := range []float64{at, (at + before) / 2, before} {
-				if now := c.Cheapest(plans, bytes); bytes >= at && now != is && c.Seconds(plans[now], bytes) < 0.999*c.Seconds(plans[is], bytes) {
-					t.Errorf("%v: at %.0f bytes %v is the cheapest, want %v", args, bytes, plans[now], plans[is])
-				}
-			}
-			if x.Plan < 0 {
-				break
-			}
-			if x.Plan == is || x.Plan != c.Cheapest(plans, x.Bytes) || x.Seconds != c.Seconds(plans[x.Plan], x.Bytes) {
-				t.Errorf("%v: from %v to %+v", args, plans[is], x)
-			}
-			if short := c.Crossings(plans, []float64{sizes[0], at, x.Bytes}); len(short) == 0 || short[len(short)-1].Plan != x.Plan {
-				t.Errorf("%v: up to %.0f bytes %+v, want %+v at last", args, x.Bytes, short, x)
-			}
-			is, at = x.Plan, x.Bytes
-		}
-	}
-	if found < 6 {
-		t.Errorf("%d crossings", found)
-	}
-}
-
 // TestChosen checks that what is chosen is what the library would run.
 func TestChosen(t *testing.T) {
 	for _, args := range [][]string{

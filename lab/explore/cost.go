@@ -11,6 +11,7 @@ import (
 
 	"volley/internal/comparison"
 	"volley/internal/selection"
+	"volley/lab/crossings"
 )
 
 // What the page compares at most, and what it does unless it is told.
@@ -110,10 +111,10 @@ type sizesRequest struct {
 }
 
 type sizesAnswer struct {
-	Sizes     []float64             `json:"sizes"` // whole bytes
-	Plans     []sizedPlan           `json:"plans"`
-	Crossings []comparison.Crossing `json:"crossings"`
-	Chosen    *comparison.Crossing  `json:"chosen"` // what the planner takes at --size
+	Sizes     []float64            `json:"sizes"` // whole bytes
+	Plans     []sizedPlan          `json:"plans"`
+	Crossings []crossings.Crossing `json:"crossings"`
+	Chosen    *crossings.Crossing  `json:"chosen"` // what the planner takes at --size
 }
 
 type sizedPlan struct {
@@ -149,14 +150,14 @@ func compareSizes(ctx context.Context, request sizesRequest) (*sizesAnswer, erro
 	if err != nil {
 		return nil, err
 	}
-	a := &sizesAnswer{Sizes: comparison.Sizes(smallest, largest)}
+	a := &sizesAnswer{Sizes: crossings.Sizes(smallest, largest)}
 	plans := rows[0].Plans
 	if p := rows[0].Chosen; p != nil {
 		i := slices.IndexFunc(plans, func(x comparison.PlanCost) bool { return x.Algorithm == p.Algorithm && x.Parameters == p.Parameters })
 		if i < 0 { // skipping what takes longer, the planner may look further
 			i, plans = len(plans), append(plans, *p)
 		}
-		a.Chosen = &comparison.Crossing{Plan: i, Bytes: float64(bytes), Seconds: c.Seconds(*p, float64(bytes))}
+		a.Chosen = &crossings.Crossing{Plan: i, Bytes: float64(bytes), Seconds: crossings.Seconds(c, *p, float64(bytes))}
 	}
 	for i, size := range a.Sizes {
 		a.Sizes[i] = math.Round(size)
@@ -165,11 +166,11 @@ func compareSizes(ctx context.Context, request sizesRequest) (*sizesAnswer, erro
 	for _, p := range plans {
 		sized := sizedPlan{p.Algorithm, p.Parameters, p.Cost.C1, p.Cost.PacketC2(), p.Cost.PacketC3(), p.Memory, nil}
 		for _, size := range a.Sizes {
-			sized.Seconds = append(sized.Seconds, c.Seconds(p, size))
+			sized.Seconds = append(sized.Seconds, crossings.Seconds(c, p, size))
 		}
 		a.Plans = append(a.Plans, sized)
 	}
-	a.Crossings = list(c.Crossings(plans, a.Sizes))
+	a.Crossings = list(crossings.Find(c, plans, a.Sizes))
 	for i := range a.Crossings {
 		a.Crossings[i].Bytes = math.Round(a.Crossings[i].Bytes)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"volley/internal/comparison"
 	"volley/internal/report"
+	"volley/lab/crossings"
 	"volley/lab/draw"
 )
 
@@ -40,7 +41,7 @@ func (j *costJob) sizeChart(r comparison.CostRow) draw.Chart {
 		X:     draw.Axis{Label: "size of a packet", Log: true, Binary: true, Format: inBytes},
 		Y:     draw.Axis{Label: "time", Log: true, Format: func(v float64) string { return report.Seconds(v) }},
 	}
-	sizes := comparison.Sizes(j.firstSize, j.last)
+	sizes := crossings.Sizes(j.firstSize, j.last)
 	colour, previous := -1, ""
 	names := make([]string, len(r.Plans))
 	for i, p := range r.Plans {
@@ -50,11 +51,11 @@ func (j *costJob) sizeChart(r comparison.CostRow) draw.Chart {
 		names[i] = fmt.Sprintf("%s %s", p.Algorithm, p)
 		s := draw.Series{Name: names[i], Colour: colour, Dashes: i}
 		for _, size := range sizes {
-			s.Points = append(s.Points, draw.Point{X: size, Y: j.Seconds(p, size)})
+			s.Points = append(s.Points, draw.Point{X: size, Y: crossings.Seconds(&j.Comparison, p, size)})
 		}
 		c.Series = append(c.Series, s)
 	}
-	for _, x := range j.Crossings(r.Plans, sizes) {
+	for _, x := range crossings.Find(&j.Comparison, r.Plans, sizes) {
 		name := fmt.Sprintf("from %s: %s", inBytes(x.Bytes), names[x.Plan])
 		c.Series = append(c.Series, draw.Series{Name: name, Colour: 6, Scattered: true, Points: []draw.Point{{X: x.Bytes, Y: x.Seconds}}})
 	}
