@@ -6,5 +6,5 @@
 // daemon and no membership.
 //
 // Whoever has the secret may take part. From it every rank makes the same key, and TLS 1.3 accepts
-// exactly this key, on both sides. A cluster's own certificates do instead.
+// exactly this key, on both sides.
 package engine

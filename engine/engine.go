@@ -33,9 +33,6 @@ type Run struct {
 
 	Limits tcp.Patience `json:"-"` // of this process
 	Log    *slog.Logger `json:"-"` // gets where this process listens, and who is refused; nil: nothing is logged
-
-	// Files with a cluster's certificate of this process, its key, and the authority of all ranks: instead of a secret.
-	Certificate, Key, Authority string
 }
 
 // Ports is a range of TCP ports.
@@ -72,7 +69,7 @@ func (p *Ports) UnmarshalText(text []byte) (err error) {
 }
 
 // ErrOpen is wrapped by the error of a run that would let everybody connect.
-var ErrOpen = errors.New("neither a secret nor certificates")
+var ErrOpen = errors.New("there is no secret")
 
 // A Listener is a process that listens for its peers.
 type Listener struct {
@@ -115,7 +112,7 @@ type joined struct {
 
 func (j joined) Close() error { return errors.Join(j.Endpoint.Close(), j.listener.Close()) }
 
-// Listen binds this rank's port. It refuses to listen on anything but loopback without a secret or certificates.
+// Listen binds this rank's port. It refuses to listen on anything but loopback without a secret.
 func Listen(run Run) (*Listener, error) {
 	if run.Size < 1 || run.Rank < 0 || run.Rank >= run.Size {
 		return nil, tcp.Inputf("rank %d of %d: want ranks from 0 to below their number", run.Rank, run.Size)
@@ -131,11 +128,13 @@ func Listen(run Run) (*Listener, error) {
 	if run.Bind == "" && loopback(run.Meet) && loopback(run.Advertise) {
 		run.Bind = "127.0.0.1"
 	}
-	security, err := run.security()
-	if err != nil {
-		return nil, tcp.Inputf("%w", err)
-	}
-	if security == nil && (run.Bind == "" || !loopback(run.Bind)) {
+	var security *tls.Config
+	if !run.Secret.IsZero() {
+		var err error
+		if security, err = run.Secret.tls(); err != nil {
+			return nil, err
+		}
+	} else if run.Bind == "" || !loopback(run.Bind) {
 		return nil, tcp.Inputf("rank %d would listen for everybody who can reach it: %w", run.Rank, ErrOpen)
 	}
 	listener, err := run.listen(meetPort)
@@ -170,21 +169,6 @@ func loopback(host string) bool {
 		host = name
 	}
 	return host == "" || host == "localhost" || net.ParseIP(host).IsLoopback()
-}
-
-// security returns how connections are secured, or nil.
-func (r *Run) security() (*tls.Config, error) {
-	switch certificates := r.Certificate != "" || r.Key != "" || r.Authority != ""; {
-	case certificates && !r.Secret.IsZero():
-		return nil, errors.New("a secret and certificates: want one of both")
-	case certificates && (r.Certificate == "" || r.Key == "" || r.Authority == ""):
-		return nil, errors.New("certificates need three files: the certificate, its key and the authority")
-	case certificates:
-		return clusterTLS(r.Certificate, r.Key, r.Authority)
-	case !r.Secret.IsZero():
-		return r.Secret.tls()
-	}
-	return nil, nil
 }
 
 // listen binds the port of the meeting point at rank 0, and elsewhere another one of those allowed.

@@ -15,8 +15,6 @@ import (
 	"io"
 	"math/big"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"volley/internal/disk"
@@ -56,13 +54,11 @@ func (s *Secret) UnmarshalText(text []byte) error {
 	return forbidCore()
 }
 
-// ReadSecret reads the secret of a run from a file that only its owner can read or change, from standard
-// input ("-"), or from an open file descriptor ("fd:3"). Without a name it takes VOLLEY_SECRET, which it removes from
-// the environment; where that is not set the secret is none.
+// ReadSecret reads the secret of a run from a file that only its owner can read or change, or from standard input ("-").
+// Without a name it takes VOLLEY_SECRET, which it removes from the environment; where that is not set the secret is none.
 func ReadSecret(name string) (s Secret, err error) {
 	var text []byte
 	source := name
-	number, descriptor := strings.CutPrefix(name, "fd:")
 	switch {
 	case name == "":
 		source = SecretVariable
@@ -73,13 +69,9 @@ func ReadSecret(name string) (s Secret, err error) {
 		os.Unsetenv(source)
 		text = []byte(value)
 	case name == "-":
-		text, err = readLine(os.Stdin)
-	case descriptor:
-		var fd uint64
-		if fd, err = strconv.ParseUint(number, 10, 16); err == nil {
-			f := os.NewFile(uintptr(fd), name)
-			defer f.Close()
-			text, err = readLine(f)
+		text, err = bufio.NewReaderSize(io.LimitReader(os.Stdin, 128), 128).ReadBytes('\n')
+		if err == io.EOF {
+			err = nil
 		}
 	default:
 		text, err = disk.ReadSecret(name, 128)
@@ -91,15 +83,6 @@ func ReadSecret(name string) (s Secret, err error) {
 		return s, fmt.Errorf("cannot read the secret of the run in %s: %w", source, err)
 	}
 	return s, nil
-}
-
-// readLine returns the first line, of at most 128 bytes.
-func readLine(r io.Reader) ([]byte, error) {
-	text, err := bufio.NewReaderSize(io.LimitReader(r, 128), 128).ReadBytes('\n')
-	if err == io.EOF {
-		err = nil
-	}
-	return text, err
 }
 
 // tls returns what connections of a run with the secret need: both sides show that they have its key.
@@ -116,56 +99,21 @@ func (s Secret) tls() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutual(tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, func(chain []*x509.Certificate) error {
-		if theirs, ok := chain[0].PublicKey.(ed25519.PublicKey); !ok || !theirs.Equal(public) {
-			return fmt.Errorf("%w: it does not have the secret of this run", tcp.ErrStranger)
-		}
-		return nil
-	}), nil
-}
-
-// clusterTLS returns what connections with a cluster's certificates need. Whoever has one that the authority
-// has signed may take part, whatever name it is for.
-func clusterTLS(cert, key, authority string) (*tls.Config, error) {
-	certificate, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the certificate in %s with its key in %s: %w", cert, key, err)
-	}
-	text, err := os.ReadFile(authority)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificate of an authority: want PEM", authority)
-	}
-	return mutual(certificate, func(chain []*x509.Certificate) error {
-		between := x509.NewCertPool()
-		for _, c := range chain[1:] {
-			between.AddCert(c)
-		}
-		_, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
-		if err != nil {
-			return fmt.Errorf("%w: %w", tcp.ErrStranger, err)
-		}
-		return nil
-	}), nil
-}
-
-// mutual returns a configuration in which both sides show a certificate, which the other one checks.
-func mutual(certificate tls.Certificate, check func(chain []*x509.Certificate) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
-		Certificates: []tls.Certificate{certificate},
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 		ClientAuth:   tls.RequireAnyClientCert,
-		// Names in certificates say nothing about ranks: check replaces what is skipped.
+		// Names in certificates say nothing about ranks: VerifyConnection replaces what is skipped.
 		InsecureSkipVerify:     true,
 		SessionTicketsDisabled: true,
 		VerifyConnection: func(c tls.ConnectionState) error {
 			if len(c.PeerCertificates) == 0 {
 				return fmt.Errorf("%w: it shows no certificate", tcp.ErrStranger)
 			}
-			return check(c.PeerCertificates)
+			if theirs, ok := c.PeerCertificates[0].PublicKey.(ed25519.PublicKey); !ok || !theirs.Equal(public) {
+				return fmt.Errorf("%w: it does not have the secret of this run", tcp.ErrStranger)
+			}
+			return nil
 		},
-	}
+	}, nil
 }

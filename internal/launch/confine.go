@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"volley/engine"
 	"volley/internal/exit"
 )
 
@@ -66,16 +65,6 @@ func (c *Confinement) Admit(first Start) (Start, error) {
 		}
 	}
 	return first, nil
-}
-
-// Terms returns an error where a rank would read files elsewhere to listen.
-func (c *Confinement) Terms(run engine.Run) error {
-	for _, path := range []string{run.Certificate, run.Key, run.Authority} {
-		if _, err := c.permittedPath(path); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // permittedPath returns the path that a name leads to, or an error where that is not within what the key permits.

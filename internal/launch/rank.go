@@ -116,10 +116,7 @@ func (r *Rank) takePart(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	terms.Log = log
-	if err = r.Confinement.Terms(terms); err == nil {
-		r.Listener, err = engine.Listen(terms)
-	}
-	if err != nil {
+	if r.Listener, err = engine.Listen(terms); err != nil {
 		return r.refuse(err)
 	}
 	if err = r.parent.Send(message{Listen: r.Address()}); err == nil {

@@ -99,9 +99,7 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 		return nil, exit.Usagef("--ssh %q: want a command, and what has blanks in quotes", o.ssh)
 	}
 	l.Terms = o.Ranks.Run
-	if l.Terms.Certificate+l.Terms.Key+l.Terms.Authority == "" {
-		l.Terms.Secret = engine.NewSecret()
-	}
+	l.Terms.Secret = engine.NewSecret()
 	if !cmd.Flags().Changed("port") {
 		l.Terms.Ports = engine.Ports{}
 	}

@@ -26,20 +26,17 @@ type Flags struct {
 }
 
 // FlagNames are those of [Flags].
-var FlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port", "tls-cert", "tls-key", "tls-ca"}
+var FlagNames = []string{"rank", "size", "meet", "secret", "bind", "advertise", "port"}
 
 // Add adds the flags, which topic ranks lists.
 func (o *Flags) Add(f *pflag.FlagSet) {
 	f.IntVar(&o.Rank, "rank", -1, "`R`, the rank of this process, from 0")
 	f.IntVar(&o.Size, "size", 0, "`K`, the number of processes of the run")
 	f.StringVar(&o.Meet, "meet", "", "`HOST:PORT` at which rank 0 listens and all meet")
-	f.StringVar(&o.secret, "secret", "", "`FILE` with the secret of the run: 64 hexadecimal digits, as openssl rand -hex 32 prints; - is standard input, fd:N a descriptor (default: "+engine.SecretVariable+")")
+	f.StringVar(&o.secret, "secret", "", "`FILE` with the secret of the run: 64 hexadecimal digits, as openssl rand -hex 32 prints; - is standard input (default: "+engine.SecretVariable+")")
 	f.StringVar(&o.Bind, "bind", "", "`HOST` to listen at (default: all interfaces, or loopback where --meet is)")
 	f.StringVar(&o.Advertise, "advertise", "", "`HOST` or HOST:PORT at which others reach this process (default: that of the route to --meet)")
 	f.TextVar(&o.Ports, "port", engine.UsualPorts, "`PORTS` to listen at")
-	f.StringVar(&o.Certificate, "tls-cert", "", "`FILE` with this process's certificate, instead of a secret")
-	f.StringVar(&o.Key, "tls-key", "", "`FILE` with its key")
-	f.StringVar(&o.Authority, "tls-ca", "", "`FILE` with the authority of all certificates: who has one of it may take part")
 }
 
 // launchers are the variables that tell each process how many there are in its step, not in a whole allocation.
@@ -74,7 +71,7 @@ func (o *Joining) engine(getenv func(string) string) (string, error) {
 		return "", say(mpirun, "--comm mpi would make them one run, but "+noMPI)
 	case several(ofPMI) && built:
 		return "", say(ofSlurm, "--comm mpi makes them one run by MPI, and --comm tcp without it")
-	case several(ofSlurm) && o.Ranks.secret == "" && getenv(engine.SecretVariable) == "" && o.Ranks.Certificate == "":
+	case several(ofSlurm) && o.Ranks.secret == "" && getenv(engine.SecretVariable) == "":
 		return "", say(ofSlurm, "with a secret they are one run: --secret FILE, or "+engine.SecretVariable)
 	case several(ofSlurm):
 		return "tcp", nil
@@ -106,10 +103,8 @@ func (o *Flags) run(getenv func(string) string) (run engine.Run, err error) {
 	if run.Meet == "" || run.Size == 0 {
 		return run, exit.Usagef("--comm tcp: rank %d does not know how many ranks there are or where they meet: --size and --meet say it", run.Rank)
 	}
-	if run.Certificate+run.Key+run.Authority == "" {
-		if run.Secret, err = engine.ReadSecret(o.secret); err != nil {
-			return run, exit.AsUsage(err)
-		}
+	if run.Secret, err = engine.ReadSecret(o.secret); err != nil {
+		return run, exit.AsUsage(err)
 	}
 	return run, nil
 }
