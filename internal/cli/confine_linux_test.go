@@ -91,7 +91,6 @@ func TestForcedCommand(t *testing.T) {
 	for line, want := range map[string]string{
 		"volley protect --tolerate 1 a:/data/0 a:/data/1 a:/data/others":     "a: this key permits ",
 		"volley recover --file ckpt --to a:/data/others" + names:             "lies elsewhere",
-		"volley verify --remote-path copy" + names:                           "leave --remote-path copy out",
 		"volley encode -o {host}:/data/others a:/data/0/ckpt a:/data/1/ckpt": "does not run the verb encode",
 		"ssh a volley rank <sent; false":                                     `"End":{"Text":"this key`, // somebody else has written the launch
 		"ssh a touch /data/others/x":                                         "this key starts volley for ranks alone",

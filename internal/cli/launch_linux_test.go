@@ -106,7 +106,7 @@ type fleet struct {
 	env   []string
 	mark  string // in the environment of every process of theirs
 
-	program string // that starts ranks here, and is copied: a short one, which runs this program
+	program string // that starts ranks here, and runs this program
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -197,39 +197,28 @@ func (f *fleet) ended(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
-	copies := t.TempDir()
-	f.env = append(f.env, "TMPDIR="+copies)
 	dirs := writeNodes(t, 4, 200_000)
-	for _, flags := range [][]string{nil, {"--remote-path", "copy"}} {
-		f.flags = append(f.flags, flags...)
-		if text := f.must(t, f.of("protect", "--tolerate", "2", dirs[0], dirs[1], dirs[2], dirs[3])...); strings.Count(text, "protected, generation 1") != 1 {
-			t.Fatal(text)
-		}
-		want := dataOfAll(t, dirs)
-		removeAll(t, dirs[1], dirs[2])
-		again := f.of("recover", dirs[3], dirs[2], dirs[0], dirs[1])
-		if text := f.must(t, again...); !strings.Contains(text, "recovered node 2: 4 files, ") || !strings.Contains(text, "  host1:"+dirs[2]) {
-			t.Fatal(text)
-		}
-		equal(t, dataOfAll(t, dirs), want)
-		again[0] = "verify"
-		if r := f.run(again...); r.code != exit.OK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
-			t.Fatalf("%+v", r)
-		}
-		vanish(t, filepath.Join(dirs[1], "ckpt"))
-		if r := f.run(again...); r.code != exit.Wrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
-			t.Fatalf("damage: %+v", r)
-		}
-		mustRun(t, append([]string{"recover"}, dirs...)...)
-		mustRun(t, append([]string{"verify"}, dirs...)...) // as in one process
-		for _, dir := range dirs {
-			removeAll(t, filepath.Join(dir, ".volley"))
-		}
+	if text := f.must(t, f.of("protect", "--tolerate", "2", dirs[0], dirs[1], dirs[2], dirs[3])...); strings.Count(text, "protected, generation 1") != 1 {
+		t.Fatal(text)
 	}
+	want := dataOfAll(t, dirs)
+	removeAll(t, dirs[1], dirs[2])
+	again := f.of("recover", dirs[3], dirs[2], dirs[0], dirs[1])
+	if text := f.must(t, again...); !strings.Contains(text, "recovered node 2: 4 files, ") || !strings.Contains(text, "  host1:"+dirs[2]) {
+		t.Fatal(text)
+	}
+	equal(t, dataOfAll(t, dirs), want)
+	again[0] = "verify"
+	if r := f.run(again...); r.code != exit.OK || !strings.Contains(r.stderr, "host0: Welcome to host0\n") || strings.Contains(r.stderr, "\x1b") {
+		t.Fatalf("%+v", r)
+	}
+	vanish(t, filepath.Join(dirs[1], "ckpt"))
+	if r := f.run(again...); r.code != exit.Wrong || !strings.Contains(r.stdout, "damaged") || strings.Count("\n"+r.stderr, "\nvolley: ") != 1 {
+		t.Fatalf("damage: %+v", r)
+	}
+	mustRun(t, append([]string{"recover"}, dirs...)...)
+	mustRun(t, append([]string{"verify"}, dirs...)...) // as in one process
 	f.ended(t)
-	if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
-		t.Errorf("copies are left: %v, %v", left, err)
-	}
 }
 
 // TestLaunchMissing asks for the status where a host does not answer, and copies its files out to
@@ -345,7 +334,7 @@ func TestLaunchFit(t *testing.T) {
 		"no ssh":        {node: "dead:/x", code: exit.Failed, wants: []string{"dead:/x cannot be reached, and all nodes are needed: no connection to dead: ssh: connect to host dead port 22: No route to host. Run again when it can be"}},
 		"a password":    {node: "asks:/x", code: exit.Failed, wants: []string{"no connection to asks: me@asks: Permission denied (publickey,password).; ssh may not ask here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: "}},
 		"no volley":     {node: "host3:/x", flags: []string{"--remote-path", "/no volley"}, code: exit.Failed, wants: []string{"cannot start volley at host", "--remote-path says where volley is there"}},
-		"other version": {node: "old:/x", code: exit.Failed, wants: []string{"old runs volley 9.9.9, and this machine, " + own + ", runs volley ", "install the same version at both, or --remote-path copy"}},
+		"other version": {node: "old:/x", code: exit.Failed, wants: []string{"old runs volley 9.9.9, and this machine, " + own + ", runs volley ", "install the same version at both"}},
 		"no directory":  {node: "host3:/none/of it", code: exit.Usage, wants: []string{"(host3): host3:/none/of it: no such directory: mount it, or mend the name"}},
 		"a firewall":    {node: "deaf:" + t.TempDir(), flags: []string{"--port", "7000-7999"}, code: exit.Failed, wants: []string{"(deaf), at 127.0.0.1:1, is gone or cannot be reached from rank ", "; if it runs, open TCP port 1 of 127.0.0.1 for 127.0.0.1, and 7000-7999 for other runs"}},
 		"one machine":   {node: "host3:" + t.TempDir(), wants: []string{"all nodes are on one disk, and lost with it: give each node a disk of its own"}},

@@ -248,7 +248,7 @@ func (l *Launch) greet(x *Far) (err error) {
 	}
 	if err != nil {
 		if missing := new(ssh.StartError); errors.As(err, &missing) {
-			advice := "--remote-path says where volley is there, --remote-path copy copies this one"
+			advice := "scp copies this one, and --remote-path says where volley is there"
 			if missing.Restricted {
 				advice = "a restricted login shell runs only what its PATH has: put volley there, and use --remote-path volley"
 			}
@@ -257,11 +257,11 @@ func (l *Launch) greet(x *Far) (err error) {
 		return err
 	}
 	if m.Hello == nil {
-		return fmt.Errorf("volley at %s says what volley %s, which runs here, does not: install the same version at both, or --remote-path copy", x.Label(), volley.Version)
+		return fmt.Errorf("volley at %s says what volley %s, which runs here, does not: install the same version at both", x.Label(), volley.Version)
 	}
 	if m.Hello.Version != volley.Version {
 		host, _ := os.Hostname()
-		return fmt.Errorf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both, or --remote-path copy", x.Label(), m.Hello.Version, host, volley.Version)
+		return fmt.Errorf("%s runs volley %s, and this machine, %s, runs volley %s: install the same version at both", x.Label(), m.Hello.Version, host, volley.Version)
 	}
 	x.Hello = *m.Hello
 	return nil

@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -25,9 +23,6 @@ type Client struct {
 	Program      string   // the program's name or path there, as a shell finds it; ~/ is the user's home
 	LocalProgram []string // the program on this machine, for addresses without a host
 	Verb         string   // its only argument
-
-	// Copy has Here[0] copied to a temporary file there for the time of the run, in place of Program.
-	Copy bool
 
 	// Greeting is how long a program there may take from where ssh is let in to its first message; 0: any time. A profile,
 	// or a file system that does not answer, may keep it for ever.
@@ -59,7 +54,6 @@ type Child struct {
 	status    error // once ended
 
 	try      string        // a command of a shell that shows whether it starts
-	copies   bool          // the program is copied
 	patience time.Duration // from where ssh is let in to the greeting
 	first    time.Duration // from the start, where ssh does not say that it is let in
 	hangs    *time.Timer   // which ends it before it has greeted
@@ -70,11 +64,10 @@ type Child struct {
 // greeting comes before all messages: what a shell says at login comes before that.
 const greeting = "volley: messages follow"
 
-// Bounds of a line, of a part of a program that is copied, and of the time between two messages: a beat is an empty one.
+// Bounds of a line, and of the time between two messages: a beat is an empty one.
 const (
-	mostLine  = 1 << 20
-	copyBytes = 256 << 10
-	Beat      = 2 * time.Second
+	mostLine = 1 << 20
+	Beat     = 2 * time.Second
 )
 
 // silence is how long a side that says nothing, not even a beat, counts as there.
@@ -97,26 +90,17 @@ func (c *Client) options() []string {
 // Start starts a program and returns at once: Receive says what is wrong with it.
 func (c *Client) Start(a Address) (*Child, error) {
 	line := append(slices.Clone(c.LocalProgram), c.Verb)
-	var program []byte
 	if a.Host != "" {
-		remote := quoteProgram(c.Program) + " " + c.Verb
-		if c.Copy {
-			var err error
-			if program, err = os.ReadFile(c.LocalProgram[0]); err != nil {
-				return nil, err
-			}
-			remote = copying(program, c.Verb)
-		}
 		line = slices.Concat(c.Command, c.options())
 		if a.Port != "" {
 			line = append(line, "-p", a.Port)
 		}
-		line = append(line, "--", a.Host, remote)
+		line = append(line, "--", a.Host, quoteProgram(c.Program)+" "+c.Verb)
 	}
 	r, w := io.Pipe()
 	x := &Child{Address: a, cmd: exec.Command(line[0], line[1:]...), stdout: r, lines: bufio.NewScanner(r), stderr: c.Stderr, ended: make(chan struct{}),
 		silence: min(silence, max(cmp.Or(c.Limit, silence), 3*Beat)),
-		try:     c.trial(a), copies: c.Copy && a.Host != "", patience: cmp.Or(c.Greeting, math.MaxInt64/2)}
+		try:     c.trial(a), patience: cmp.Or(c.Greeting, math.MaxInt64/2)}
 	x.lines.Buffer(nil, mostLine)
 	stdin, err := x.cmd.StdinPipe()
 	if err != nil {
@@ -149,19 +133,7 @@ func (c *Client) Start(a Address) (*Child, error) {
 		w.Close()
 		close(x.ended)
 	}()
-	x.mu.Lock()
-	go func() {
-		for part := range slices.Chunk(program, copyBytes) {
-			if _, err := x.output.Write(part); err != nil {
-				break
-			}
-			if len(part) == copyBytes { // more than a pipe holds: ssh has read of it, so it is let in
-				x.moves()
-			}
-		}
-		x.mu.Unlock()
-		beat(x.ended, x.write)
-	}()
+	go beat(x.ended, x.write)
 	return x, nil
 }
 
@@ -188,20 +160,14 @@ func (c *Client) Line(a Address, command string) string {
 	return strings.Join(append(line, a.Host, command), " ")
 }
 
-// moves notes that ssh is let in, and that something has happened since: the time until the greeting begins anew.
-func (x *Child) moves() {
-	x.let.Store(true)
-	if !x.greeted.Load() {
-		x.hangs.Reset(x.patience)
-	}
-}
-
 // hear takes a line of stderr: some are ssh's own on how the connection is.
 func (x *Child) hear(text string) {
 	ours := func(line string) bool { return x.Host != "" && strings.HasPrefix(text, line) }
 	switch {
 	case ours("Authenticated to "): // also where the greeting has come first, on its own way
-		x.moves()
+		if x.let.Store(true); !x.greeted.Load() { // the time until the greeting begins anew
+			x.hangs.Reset(x.patience)
+		}
 		return
 	case ours("Authenticated using "), ours("Transferred: sent "), ours("Bytes per second: sent "):
 		return
@@ -288,8 +254,8 @@ func (x *Child) failed() error {
 	case exit.ProcessState == nil:
 		return fmt.Errorf("the connection to %s has ended%s", x.Label(), detail)
 	case exit.ExitCode() == 126, exit.ExitCode() == 127, !x.greeted.Load() && unstarted.MatchString(x.lastLine):
-		// A restricted shell takes no / in the name of a program, and has the sh that a copy needs only in its PATH.
-		return &StartError{fmt.Errorf("cannot start volley at %s%s", x.Label(), detail), x.copies || strings.Contains(x.lastLine, "restricted")}
+		// A restricted shell takes no / in the name of a program.
+		return &StartError{fmt.Errorf("cannot start volley at %s%s", x.Label(), detail), strings.Contains(x.lastLine, "restricted")}
 	case exit.ExitCode() == 255 && x.greeted.Load():
 		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.Label(), detail)
 	case exit.ExitCode() == 255 && strings.Contains(x.lastLine, "timed out"):
@@ -361,17 +327,6 @@ func quoteProgram(path string) string {
 		return "~/" + quote(rest)
 	}
 	return quote(cmp.Or(path, "volley"))
-}
-
-// copying returns the command that takes a program from standard input, compares its digest, runs it and removes it. All
-// login shells take it: it is one line, for csh, and without exec, which a restricted shell refuses.
-func copying(program []byte, verb string) string {
-	script := `umask 077; d=$(mktemp -d) || exit 1; ` +
-		`dd iflag=fullblock bs=%d count=1 of="$d/volley" 2>/dev/null; ` +
-		`if echo "%x  $d/volley" | sha256sum -c >/dev/null; then chmod 700 "$d/volley"; "$d/volley" %s; s=$?; ` +
-		`else echo "the copy of volley has not arrived whole" >&2; s=1; fi; ` +
-		`rm -rf "$d"; exit $s`
-	return "sh -c " + quote(fmt.Sprintf(script, len(program), sha256.Sum256(program), verb))
 }
 
 // A lineWriter calls Line for every line that is written to it.

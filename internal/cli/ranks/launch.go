@@ -23,14 +23,11 @@ import (
 // HostWord stands for each host in a path that all hosts have.
 const HostWord = "{host}"
 
-// copied is no file of volley at hosts, but that of this machine.
-const copied = "copy"
-
 // AddElsewhere adds the flags by which ranks start elsewhere.
 func (o *Joining) AddElsewhere(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.ssh, "ssh", "ssh", "`CMD` that reaches hosts named as HOST:PATH, with its arguments")
-	f.StringVar(&o.program, "remote-path", "volley", "`FILE` of volley on these hosts; "+copied+": this volley, copied there for the run")
+	f.StringVar(&o.program, "remote-path", "volley", "`FILE` of volley on these hosts")
 }
 
 // Spread runs a verb on what arguments name: here, or by ranks at the hosts of the arguments.
@@ -86,11 +83,7 @@ func (o *Joining) launchOf(cmd *cobra.Command, args []string) (*launch.Launch, e
 	if !o.Quiet {
 		l.Progress = s.Progress(o.interval)
 	}
-	program := o.program
-	if program == copied {
-		program = "volley"
-	}
-	l.Client = ssh.Client{Command: words(o.ssh), Program: program, Copy: o.program == copied, LocalProgram: []string{self}, Verb: launch.Verb, Env: s.Environ,
+	l.Client = ssh.Client{Command: words(o.ssh), Program: o.program, LocalProgram: []string{self}, Verb: launch.Verb, Env: s.Environ,
 		Stderr: s.Hears, Limit: o.Timeout, Greeting: 30 * time.Second}
 	if cmd.Flags().Changed("timeout") {
 		l.Greeting = o.Timeout
