@@ -94,7 +94,7 @@ python: ## the Python package: types and tests; needs Python with mypy, pytest, 
 lab/web/node_modules/.package-lock.json: lab/web/package.json lab/web/package-lock.json
 	cd lab/web && npm ci --no-audit --no-fund
 
-page: lab/web/node_modules/.package-lock.json ## lab/web/dist, the page of volley explore, from its sources; needs Node.js and npm
+page: lab/web/node_modules/.package-lock.json ## lab/web/dist, the page of volley-lab explore, from its sources; needs Node.js and npm
 	cd lab/web && npm run check && npm run build
 
 # The engine is then this code as WebAssembly, and no server is needed that computes.

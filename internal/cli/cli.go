@@ -123,9 +123,6 @@ func newCommand(s *session.Invocation) *cobra.Command {
 	addVerbs(cmd, "Directories of nodes", groups.Verbs(s)...)
 	addVerbs(cmd, "Files", schedules.Files(s)...)
 	addVerbs(cmd, "Schedules", schedules.Verbs(s)...)
-	if extension == nil {
-		addVerbs(cmd, "Schedules", newExplore(s))
-	}
 	addVerbs(cmd, "More", newVersion())
 	cmd.SetHelpCommandGroupID("More")
 	cmd.InitDefaultHelpCmd()

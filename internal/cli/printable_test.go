@@ -99,7 +99,7 @@ func TestEvilNames(t *testing.T) {
 	do(2, group("protect", "--tolerate", "1", "--believe", evil)...)
 	do(2, "protect", "--tolerate", "1", nodes[2], table)
 	do(2, "protect", "--tolerate", "1", nodes[2], nodes[2])
-	for _, args := range [][]string{{evil}, {"help", evil}, {"plan", "--" + evil}, {"cost", "-k", "3", "--algorithm", evil}, {"explore", "--listen", evil}, {"algorithms", evil}, {"verify", none}} {
+	for _, args := range [][]string{{evil}, {"help", evil}, {"plan", "--" + evil}, {"cost", "-k", "3", "--algorithm", evil}, {"algorithms", evil}, {"verify", none}} {
 		do(2, args...)
 	}
 	for _, flag := range []string{"-k", "--matrix", "--field", "--format", "--points"} {

@@ -27,7 +27,7 @@ var memory = semaphore.NewWeighted(Budget)
 const patience = 10 * time.Second
 
 // ErrBusy is the error where others have the memory that a request needs.
-var ErrBusy = errors.New("volley explore is busy: other requests take the memory that it has for all: try again when they have ended, or use the command line")
+var ErrBusy = errors.New("volley-lab explore is busy: other requests take the memory that it has for all: try again when they have ended, or use the command line")
 
 // Admit waits for the share of a request, which is yet to be read and may have so many bytes. What it has of the budget
 // is its own until release is called. The error is [ErrBusy] or the cause of ctx.

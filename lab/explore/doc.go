@@ -1,4 +1,4 @@
-// Package explore answers the questions of the page that volley explore serves: what a
+// Package explore answers the questions of the page that volley-lab explore serves: what a
 // schedule looks like, what it computes, what it costs, how a run went.
 //
 // A question is a method and a JSON object. The answer is JSON, {"result": …} or

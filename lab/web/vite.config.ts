@@ -20,6 +20,6 @@ export default defineConfig(({ mode }) => ({
     rolldownOptions: { input: { app: "index.html" }, output },
   },
   worker: { format: "es", rolldownOptions: { output } },
-  // npm run dev needs the token that volley explore has printed, as VOLLEY_TOKEN.
+  // npm run dev needs the token that volley-lab explore has printed, as VOLLEY_TOKEN.
   server: { proxy: { "/api": { target: "http://127.0.0.1:8080", rewrite: (path) => `${path}?token=${loadEnv(mode, ".", "VOLLEY_").VOLLEY_TOKEN}` } } },
 }));

@@ -1,4 +1,4 @@
-// Package web serves the page of volley explore, as npm run build makes it, and the methods of package explore.
+// Package web serves the page of volley-lab explore, as npm run build makes it, and the methods of package explore.
 package web
 
 import (
@@ -69,7 +69,7 @@ func Handler(token string) http.Handler {
 func guard(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !local(r) {
-			http.Error(w, "volley explore answers to an address of its own only, such as http://127.0.0.1:8080, and to no page from elsewhere", http.StatusForbidden)
+			http.Error(w, "volley-lab explore answers to an address of its own only, such as http://127.0.0.1:8080, and to no page from elsewhere", http.StatusForbidden)
 			return
 		}
 		h := w.Header()
@@ -81,7 +81,7 @@ func guard(token string, next http.Handler) http.Handler {
 		query := matches(r.URL.Query().Get("token"))
 		cookie, err := r.Cookie(cookieName(r))
 		if !query && (err != nil || !matches(cookie.Value)) {
-			http.Error(w, "volley explore answers only who has its token: open the address that it has printed, which ends with ?token=…", http.StatusForbidden)
+			http.Error(w, "volley-lab explore answers only who has its token: open the address that it has printed, which ends with ?token=…", http.StatusForbidden)
 			return
 		}
 		if query && r.Method == http.MethodGet && r.URL.Path == "/" { // the address that is shown, and copied, is without

@@ -43,7 +43,7 @@ func flagFor(err error) string {
 	case errors.As(err, &planError) && planError.Matrix != "":
 		return "--matrix names the one that the plan computes"
 	case errors.As(err, new(*field.UnregisteredError)):
-		return LabName + " has it: " + WhereLab
+		return LabName + " has it: " + whereLab
 	case errors.As(err, new(*volley.MemoryError)):
 		return "--memory gives more"
 	case errors.Is(err, engine.ErrOpen):

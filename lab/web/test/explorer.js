@@ -42,7 +42,7 @@ export async function serve(volley) {
   const lines = createInterface({ input: child.stdout });
   const address = await new Promise((resolve, reject) => {
     lines.once("line", resolve);
-    child.once("exit", (code) => reject(new Error(`volley explore: exit ${code}`)));
+    child.once("exit", (code) => reject(new Error(`volley-lab explore: exit ${code}`)));
   });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   return { address, end: () => (child.kill("SIGINT"), ended) };

@@ -1,4 +1,4 @@
-// Calls of the engine: over HTTP where `volley explore` serves the page, or in a worker
+// Calls of the engine: over HTTP where `volley-lab explore` serves the page, or in a worker
 // that runs the same Go code as WebAssembly where the page is static files.
 import { inWords } from "./labels";
 
@@ -58,7 +58,7 @@ async function post(method: string, body: string, signal?: AbortSignal): Promise
     });
   } catch (error) {
     if (isAbort(error)) throw error;
-    throw new EngineError("", "The engine does not answer. Is volley explore still running?");
+    throw new EngineError("", "The engine does not answer. Is volley-lab explore still running?");
   }
   if (!/json/.test(response.headers.get("Content-Type") ?? "")) {
     const text = response.ok ? "" : (await response.text()).trim(); // busy, or another token by now
