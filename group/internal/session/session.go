@@ -121,7 +121,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		}
 		x.Node = x.NumberAmong(s.K)
 		if x.UnknownVersion > 0 {
-			return s.SharedError(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it, which is volley 0.2.0 for version 4. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.UnknownVersion, store.Version, s.MetaText("the %s of every node")))
+			return s.SharedError(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.UnknownVersion, store.Version, s.MetaText("the %s of every node")))
 		}
 	}
 	for _, n := range s.Nodes { // all have their locks, and nothing is written yet

@@ -314,9 +314,6 @@ func (n *Node) Load(key []byte, nodes int) *State {
 		if Leftover(e.Name()) {
 			s.Leftovers = append(s.Leftovers, e.Name())
 		}
-		if s.UnknownVersion = max(s.UnknownVersion, earlierVersion(n.Dir, e.Name())); s.UnknownVersion > 0 {
-			continue
-		}
 		if kind, g, ok := NameOf(e.Name()); ok {
 			n.loadGeneration(s, e.Name(), g, kind == GenerationName, key, nodes)
 		}
@@ -523,23 +520,6 @@ func NameOf(name string) (kind string, g int64, ok bool) {
 }
 
 var generationNames = regexp.MustCompile(`^(generation\.|pending\.)([1-9][0-9]*)$`)
-
-// earlierVersion returns the version of a manifest that lies where version 4 and earlier ones had it; 0: it is none.
-func earlierVersion(d disk.Dir, name string) int {
-	if !earlierNames.MatchString(name) {
-		return 0
-	}
-	text, err := disk.ReadText(d, MetaPath(name), MostManifest)
-	if err == nil {
-		_, err = DecodeManifest(text)
-	}
-	if version := new(VersionError); errors.As(err, &version) {
-		return version.Version
-	}
-	return 0
-}
-
-var earlierNames = regexp.MustCompile(`^(manifest|pending)\.[1-9][0-9]*\.json$`)
 
 // RollForward puts a pending generation in force at the node if it has the root: two runs may have made different ones.
 func (n *Node) RollForward(g int64, root string) error {
