@@ -248,7 +248,7 @@ func (m *model) run(verb string, p *disktest.Process, step int64) (x result) {
 	case "recover", "recover to":
 		o, w := RecoverOptions{}, m.world
 		if verb == "recover to" {
-			o.OutDir = beside
+			o.Files, o.OutDir = []string{"*"}, beside
 		}
 		if m.roots {
 			w = m.with(protection.Settings{Roots: true, Step: Latest})
@@ -524,10 +524,10 @@ func (m *model) unprotected(x result) {
 	delete(m.promises, noStep)
 }
 
-// beside is where what was lost comes back, beside the group.
+// beside is where what was protected is copied, beside the group.
 const beside = "/out"
 
-// besides checks what came back beside the group. It may take its place there.
+// besides checks what was copied beside the group.
 func (m *model) besides(x result, alone bool) {
 	if x.err != nil {
 		if IsInputError(x.err) || pick(m, "begin anew", true, false) { // else the next one goes on
@@ -548,22 +548,14 @@ func (m *model) besides(x result, alone bool) {
 	}
 	for n, dir := range m.dirs {
 		place := fmt.Sprint(beside, "/node.", n)
-		if m.Exists(dir) && (strings.Contains(m.tree(n), " -") || len(m.meta(n)) > 0) {
-			continue
-		}
 		if !m.Exists(place) {
-			if strings.Count(m.tree(n), "\n") == 1 { // else it has directories
-				m.fail("%s is lost, and not in %s", dir, beside)
+			if strings.Count(p.trees[0][dir], "\n") > 1 {
+				m.fail("%s is not in %s", dir, beside)
 			}
 			continue
 		}
 		if listing := m.Tree(place, tree.MetaName); !slices.ContainsFunc(p.trees, func(trees map[string]string) bool { return trees[dir] == listing }) {
 			m.check(diff(place, p.trees[0][dir], listing))
-		}
-		if pick(m, "take its place", true, false) {
-			m.RemoveAll(dir)
-			m.Rename(place, dir)
-			m.note("  %s takes the place of %s", place, dir)
 		}
 	}
 }

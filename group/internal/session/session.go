@@ -70,7 +70,6 @@ type Session struct {
 	RecordOf    map[int]*store.Record     // of the nodes here
 	LostRecords []int                     // nodes whose records no node has any more
 	Records     map[int]map[string][]byte // record files that nodes here lack, by name
-	Redirected  map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt       bool                      // what was made without a key gets one
 	Tidies      bool                      // it removes what interrupted runs have left, where it writes
 	Taken       *int64                    // the snapshot that the nodes are; nil: none
@@ -724,6 +723,3 @@ func (s *Session) Ending() bool {
 	marked := func(x *store.State) bool { return slices.Contains(x.Leftovers, store.EndingName) }
 	return slices.ContainsFunc(s.States, marked) && !slices.ContainsFunc(s.States, func(x *store.State) bool { return len(x.Held) > 0 && !marked(x) })
 }
-
-// Restores reports whether this run brings back what a node lacks.
-func (s *Session) Restores(n int) bool { return s.Redirected == nil || s.Redirected[n] }
