@@ -600,22 +600,25 @@ func (m *model) retained(x result, may map[int64]bool, steps []int64) {
 	if x.err == nil {
 		may[*x.protect.Step] = true
 	}
-	left := m.steps()
-	for _, step := range steps {
+	removed := func(step int64) bool {
 		missing := 0
 		for _, dir := range m.dirsOf(step) {
 			if !m.Exists(dir) {
 				missing++
 			}
 		}
+		return missing > m.r
+	}
+	left := m.steps()
+	for _, step := range steps {
 		newer := 0
 		for _, other := range left {
-			if other > step && (may[other] || m.promises[other].rotten) {
+			if p := m.promises[other]; other > step && (may[other] || p != nil && p.generation > 0 && !removed(other)) {
 				newer++
 			}
 		}
-		if may[step] && missing > m.r && (x.retain == 0 || newer < x.retain) {
-			m.fail("step %d is removed, and %d newer ones are left that may come back", step, newer)
+		if may[step] && removed(step) && (x.retain == 0 || newer < x.retain) {
+			m.fail("step %d is removed, and %d newer ones are left that are protected", step, newer)
 		}
 	}
 }
