@@ -493,7 +493,9 @@ func Leftover(name string) bool {
 func contents(d disk.Dir) (files bool, entries []fs.DirEntry, err error) {
 	top, err := d.ReadDir(".")
 	if err == nil {
-		files = slices.ContainsFunc(top, func(e fs.DirEntry) bool { return e.Name() != tree.MetaName })
+		files = slices.ContainsFunc(top, func(e fs.DirEntry) bool {
+			return e.Name() != tree.MetaName && !strings.HasPrefix(e.Name(), disk.Hidden)
+		})
 		entries, err = d.ReadDir(tree.MetaName)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -642,8 +644,8 @@ func (n *Node) LeftBytes(s *State) (bytes int64) {
 
 // A Write is a file that is to be written at a node, whole, while everything else stays where it is.
 type Write struct {
-	Bytes int64     // at least
-	Dir   tree.Name // in which it gets its name in the end; "": it stays in .volley
+	Bytes int64  // at least
+	Dir   string // on whose file system; "": on that of .volley
 }
 
 // Writes is what is to be written at a node, and the bytes that go before.

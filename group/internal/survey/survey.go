@@ -228,7 +228,7 @@ func UnsureNotes(s *session.Session, conditions []*content.Condition) []string {
 	return []string{fmt.Sprintf("%s, %s first: length and time are as protected, and something has changed since, such as the mode or the name. verify says whether the content has, too, and the next protect reads it", printable.Count(unsure, "file"), first)}
 }
 
-// Sweep removes what an interrupted recovery of nodes here has left in other file systems.
+// Sweep removes what an interrupted recovery of nodes here has left beside their .volley, where that lies elsewhere.
 func Sweep(s *session.Session) {
 	for _, n := range s.Nodes {
 		if s.States[n.Index].Interrupted() {
