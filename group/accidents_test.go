@@ -2,12 +2,10 @@ package group
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"volley/group/internal/guard"
 	"volley/group/internal/tree"
-	"volley/group/protection"
 )
 
 // TestBalance checks when a node looks as if its files were gone by accident.
@@ -89,25 +87,5 @@ func TestBalanceChanged(t *testing.T) {
 	}
 	if b := guard.BalanceOf(was[:7], each(func(_ int64, e *tree.Entry) { e.Seconds += 100 })[:7]); b.Changed != 7 || b.ManyChanged() || b.ManyBytes() {
 		t.Errorf("7 files: %+v", b)
-	}
-}
-
-// TestChanges says what a dry run finds: a file that lies where it did, under another name, has moved.
-func TestChanges(t *testing.T) {
-	at := func(path string, size, offset, seconds int64) *tree.Entry {
-		e := stamped(path, size, seconds)
-		e.Offset = offset
-		return e
-	}
-	was := []*tree.Entry{at("a", 5, 0, 1), at("b", 5, 64, 2), at("c", 5, 128, 3), at("gone", 5, 192, 4)}
-	now := []*tree.Entry{at("b", 5, 64, 2), at("c", 6, 128, 9), at("new", 7, 256, 5), at("z", 5, 0, 1)}
-	n, list := guard.Changes(now, was)
-	want := []protection.Finding{{Path: "c", Kind: Changed}, {Path: "new", Kind: New}, {Path: "a", Target: "z", Kind: Moved}, {Path: "gone", Kind: Deleted}}
-	if n != 13 || !slices.Equal(list, want) {
-		t.Errorf("%d, %v: want 13, %v", n, list, want)
-	}
-	// One of two names that had the content is left: the other one is a copy, and has not moved.
-	if _, list = guard.Changes([]*tree.Entry{at("a", 5, 0, 1), at("z", 5, 0, 1)}, was[:1]); !slices.Equal(list, []protection.Finding{{Path: "z", Kind: New}}) {
-		t.Errorf("%v", list)
 	}
 }

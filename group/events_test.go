@@ -319,7 +319,7 @@ func (m *model) rotSnapshot(step int64, dir string) {
 		offset := m.random("offset").IntN(len(text))
 		m.Overwrite(dir+"/"+name, int64(offset), []byte{text[offset] ^ 1}, true)
 		m.note("  %s", name)
-		if m.promises[step].rotten = true; strings.HasPrefix(name, tree.MetaName) {
+		if strings.HasPrefix(name, tree.MetaName) {
 			m.hurts(dir, true)
 		}
 	}

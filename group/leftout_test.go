@@ -129,7 +129,6 @@ func TestLeftoversNamed(t *testing.T) {
 		},
 		"recover":                 recovers(RecoverOptions{}),
 		"recover, dry":            recovers(RecoverOptions{DryRun: true}),
-		"recover elsewhere":       recovers(RecoverOptions{OutDir: "/to"}),
 		"recover files":           recovers(RecoverOptions{Files: []string{"plain"}}),
 		"recover files elsewhere": recovers(RecoverOptions{Files: []string{"plain"}, OutDir: "/to"}),
 	} {

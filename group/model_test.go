@@ -248,7 +248,7 @@ func (m *model) run(verb string, p *disktest.Process, step int64) (x result) {
 	case "recover", "recover to":
 		o, w := RecoverOptions{}, m.world
 		if verb == "recover to" {
-			o.OutDir = beside
+			o.Files, o.OutDir = []string{"*"}, beside
 		}
 		if m.roots {
 			w = m.with(protection.Settings{Roots: true, Step: Latest})
@@ -524,10 +524,10 @@ func (m *model) unprotected(x result) {
 	delete(m.promises, noStep)
 }
 
-// beside is where what was lost comes back, beside the group.
+// beside is where what was protected is copied, beside the group.
 const beside = "/out"
 
-// besides checks what came back beside the group. It may take its place there.
+// besides checks what was copied beside the group.
 func (m *model) besides(x result, alone bool) {
 	if x.err != nil {
 		if IsInputError(x.err) || pick(m, "begin anew", true, false) { // else the next one goes on
@@ -548,22 +548,14 @@ func (m *model) besides(x result, alone bool) {
 	}
 	for n, dir := range m.dirs {
 		place := fmt.Sprint(beside, "/node.", n)
-		if m.Exists(dir) && (strings.Contains(m.tree(n), " -") || len(m.meta(n)) > 0) {
-			continue
-		}
 		if !m.Exists(place) {
-			if strings.Count(m.tree(n), "\n") == 1 { // else it has directories
-				m.fail("%s is lost, and not in %s", dir, beside)
+			if strings.Count(p.trees[0][dir], "\n") > 1 {
+				m.fail("%s is not in %s", dir, beside)
 			}
 			continue
 		}
 		if listing := m.Tree(place, tree.MetaName); !slices.ContainsFunc(p.trees, func(trees map[string]string) bool { return trees[dir] == listing }) {
 			m.check(diff(place, p.trees[0][dir], listing))
-		}
-		if pick(m, "take its place", true, false) {
-			m.RemoveAll(dir)
-			m.Rename(place, dir)
-			m.note("  %s takes the place of %s", place, dir)
 		}
 	}
 }
@@ -608,22 +600,25 @@ func (m *model) retained(x result, may map[int64]bool, steps []int64) {
 	if x.err == nil {
 		may[*x.protect.Step] = true
 	}
-	left := m.steps()
-	for _, step := range steps {
+	removed := func(step int64) bool {
 		missing := 0
 		for _, dir := range m.dirsOf(step) {
 			if !m.Exists(dir) {
 				missing++
 			}
 		}
+		return missing > m.r
+	}
+	left := m.steps()
+	for _, step := range steps {
 		newer := 0
 		for _, other := range left {
-			if other > step && (may[other] || m.promises[other].rotten) {
+			if p := m.promises[other]; other > step && (may[other] || p != nil && p.generation > 0 && !removed(other)) {
 				newer++
 			}
 		}
-		if may[step] && missing > m.r && (x.retain == 0 || newer < x.retain) {
-			m.fail("step %d is removed, and %d newer ones are left that may come back", step, newer)
+		if may[step] && removed(step) && (x.retain == 0 || newer < x.retain) {
+			m.fail("step %d is removed, and %d newer ones are left that are protected", step, newer)
 		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 //  6. What comes back beside the group is as it was, and nothing else changes. Unprotect takes all or nothing. A resized
 //     group is the one before or the one after.
 //  7. Of snapshots the newest that may come back does. No older one takes its place, nothing sets it aside, and protect
-//     removes it only for as many newer ones as are retained.
+//     removes it only for as many newer ones that are protected as are retained.
 //  8. A timer raises an alarm for a reason, and for each reason: see alarms_test.go.
 //  9. In the end protect succeeds by force: no state is a dead end.
 type oracle struct {
@@ -48,7 +48,6 @@ type promise struct {
 	tops       map[string]time.Time // of the last change of directories themselves
 	made       time.Time            // when it was
 	next       *promise             // of runs that have not ended, each of whose trees may come into force
-	rotten     bool                 // a file has rotted
 }
 
 // noStep is what the promise of directories is kept by.
@@ -154,7 +153,7 @@ func (o *oracle) succeed(step, generation int64, full bool) {
 		}
 	}
 	if !full && old != nil {
-		p.lacks, p.rotten = old.lacks, old.rotten
+		p.lacks = old.lacks
 	}
 	o.promises[step] = p
 	o.doubt(step)
@@ -171,7 +170,7 @@ func (o *oracle) settle(step int64) {
 // came notes that a generation is in force for certain.
 func (o *oracle) came(step, generation int64) {
 	if p := o.promises[step]; p.next != nil && generation != p.generation {
-		p.next.generation, p.next.next, p.next.rotten = generation, &promise{trees: p.next.trees, lacks: maps.Clone(p.next.lacks), made: p.next.made}, p.rotten
+		p.next.generation, p.next.next = generation, &promise{trees: p.next.trees, lacks: maps.Clone(p.next.lacks), made: p.next.made}
 		o.promises[step] = p.next
 	}
 }
@@ -212,7 +211,6 @@ func (o *oracle) doubt(step int64) {
 func (o *oracle) heal(step int64) {
 	for p := o.promises[step]; p != nil; p = p.next {
 		clear(p.lacks)
-		p.rotten = false
 	}
 }
 

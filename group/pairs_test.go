@@ -28,7 +28,7 @@ var pairVerbs = []pairVerb{
 		return err
 	}},
 	{"recover --to", true, func(w *world, p *disktest.Process) error {
-		_, err := w.recoverBy(p, RecoverOptions{OutDir: fmt.Sprintf("/out.%p", p)})
+		_, err := w.recoverBy(p, RecoverOptions{Files: []string{"*"}, OutDir: fmt.Sprintf("/out.%p", p)})
 		return err
 	}},
 	{"status", true, func(w *world, p *disktest.Process) error { _, err := w.statusBy(p); return err }},

@@ -80,21 +80,12 @@ type ProtectReport struct {
 	Traffic     protection.PlanTraffic `json:"traffic"`
 	Cost        *protection.CodingCost `json:"cost"` // by the model of the network, as if all were coded
 
-	Special []string   `json:"special,omitempty"` // what is neither file, directory nor symbolic link, or a directory that may not be listed: it is not protected
-	Mounts  []string   `json:"mounts,omitempty"`  // directories below nodes in which other file systems begin
-	Exclude []string   `json:"exclude,omitempty"` // patterns of what is not protected
-	Plan    []NodePlan `json:"plan,omitempty"`    // of a dry run, by node
-	Seconds float64    `json:"seconds"`
+	Special []string `json:"special,omitempty"` // what is neither file, directory nor symbolic link, or a directory that may not be listed: it is not protected
+	Mounts  []string `json:"mounts,omitempty"`  // directories below nodes in which other file systems begin
+	Exclude []string `json:"exclude,omitempty"` // patterns of what is not protected
+	Seconds float64  `json:"seconds"`
 
 	crowded []string // hosts and disks that have more nodes than may be lost
-}
-
-// A NodePlan says what a run would protect at a node.
-type NodePlan struct {
-	Files   int                  `json:"files"`
-	Bytes   int64                `json:"bytes"`             // of these
-	Coded   int64                `json:"coded_bytes"`       // of these: of files that are new, have changed, or come to another place
-	Changes []protection.Finding `json:"changes,omitempty"` // New, Changed and Deleted
 }
 
 // Protect makes the parity of all nodes: with it and the records, both in .volley, [Group.Recover] brings back any
@@ -274,9 +265,10 @@ type scanned struct {
 	Location guard.Location
 	Balance  guard.Balance
 	End      int64 // where the data ends
+	Files    int
+	Bytes    int64 // of these
 
 	Special, Mounts []string // see tree.Listing
-	NodePlan
 }
 
 // scan lists the files of the local nodes, and gathers a summary of every node. It refuses names that are too long, nodes
@@ -327,17 +319,11 @@ func (x *protectRun) compare(w *pass.Work, found *scanned) error {
 		limit = store.MostChunk
 	}
 	found.End = tree.Allocate(l.Entries, recorded, limit)
-	if x.o.DryRun {
-		found.Coded, found.Changes = guard.Changes(l.Entries, recorded)
-	}
 	for _, e := range l.Entries {
 		if e.Type == tree.TypeFile {
 			found.Files++
 			found.Bytes += e.Size
 		}
-	}
-	if limit == 0 {
-		found.Coded = found.Bytes
 	}
 	return nil
 }
@@ -354,16 +340,17 @@ func (x *protectRun) report(ctx context.Context) error {
 		r.Dirs, m.Names = append(r.Dirs, state.Dir), append(m.Names, state.Name)
 	}
 	var locations []guard.Location
-	for _, found := range x.found {
+	var bare []string
+	for n, found := range x.found {
+		if found.Files == 0 {
+			bare = append(bare, s.Name(n))
+		}
 		locations = append(locations, found.Location)
 		r.Deleted += found.Balance.Deleted
 		r.Changed += found.Balance.Changed
 		r.Files += found.Files
 		r.DataBytes += found.Bytes
 		r.Special, r.Mounts = append(r.Special, found.Special...), append(r.Mounts, found.Mounts...)
-		if x.o.DryRun {
-			r.Plan = append(r.Plan, found.NodePlan)
-		}
 	}
 	domains := guard.CheckDomains(locations, m.Tolerate)
 	r.Hosts, r.Devices, r.crowded = domains.Hosts, domains.Devices, domains.Crowded
@@ -372,7 +359,7 @@ func (x *protectRun) report(ctx context.Context) error {
 	if m.OneFileSystem {
 		below = "other file systems that are left out"
 	}
-	r.Notes = slices.Concat(r.Notes, domains.Notes, unusual, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts))
+	r.Notes = slices.Concat(r.Notes, domains.Notes, unusual, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts), pass.NoteNames("no file is there, as where a mount is missing", bare))
 	return err
 }
 

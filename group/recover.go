@@ -32,11 +32,9 @@ type RecoverOptions struct {
 	// Files, unless empty, are patterns, as those of ProtectOptions.Exclude, of what alone comes back: also what users have
 	// deleted, and changed files where Revert has them. Recover reads these files, and the blocks from which what they lack
 	// comes back, and no others. With OutDir, what was protected of all of them comes there, at all nodes: that of node 3 in
-	// OutDir/node.3, on the machine of the node's rank.
+	// OutDir/node.3, on the machine of the node's rank. Nothing else is written then.
 	Files []string
 
-	// OutDir, unless empty, is a directory in which the data of lost nodes comes back, that of node 3 in OutDir/node.3, and
-	// nothing else is written. Where ranks are on several machines, it is on that of the lost node's rank.
 	OutDir string `json:"To"`
 }
 
@@ -100,6 +98,9 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 	if err := tree.Excludes(o.Files).Check("files"); err != nil {
 		return nil, store.Inputf("%w", err)
 	}
+	if o.OutDir != "" && len(o.Files) == 0 {
+		return nil, store.Inputf("nothing says which files are to be copied to %s: name some, or * for all", o.OutDir)
+	}
 	latest := g.options.Roots && g.options.Step == Latest
 	v := session.Verb{Name: "recover", Args: o, Access: store.Access{Writes: writes, Makes: writes}}
 	if latest {
@@ -148,8 +149,7 @@ type recovery struct {
 	found       *survey.Survey
 	targets     map[int]*restore.Target // that are written to
 	unrecovered [][]string              // what does not come back, and why
-	outs        []*store.Node           // in which nodes come back that lie elsewhere; nil: where they are
-	outNotes    []string                // which these are
+	outs        []*store.Node           // that get what is copied out
 	undo        func()                  // removes their directories, while empty
 }
 
@@ -164,7 +164,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 		restore.Discard(x.targets)
 		x.closeOuts(err)
 	}()
-	if o.OutDir == "" && !o.DryRun {
+	if s.Verb.Writes {
 		survey.Sweep(s)
 	}
 	if len(o.Files) > 0 {
@@ -177,7 +177,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	}
 	r.Blocks = len(x.found.Rows)
 	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(x.found.Repairs))
-	r.Notes = slices.Concat(s.Notes(), x.outNotes, pass.NoteTorn(s, x.found.Conditions))
+	r.Notes = slices.Concat(s.Notes(), pass.NoteTorn(s, x.found.Conditions))
 	x.giveUp()
 	if err = x.makeTargets(ctx); err != nil {
 		return nil, err
@@ -197,13 +197,8 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 
 // takeAll finds out what nodes lack, and says how they are.
 func (x *recovery) takeAll(ctx context.Context) (err error) {
-	if x.o.OutDir != "" {
-		if err := x.redirect(ctx); err != nil {
-			return err
-		}
-	}
 	var rebuild *survey.Rebuild
-	if survey.Rebuildable(x.s) && !x.o.DryRun && x.o.OutDir == "" {
+	if survey.Rebuildable(x.s) && !x.o.DryRun {
 		rebuild = &survey.Rebuild{Targets: x.targets, Room: x.checkRoom, Traffic: &x.r.Traffic}
 	}
 	if x.found, err = survey.Take(ctx, x.s, x.o.Revert, rebuild); err != nil {
@@ -221,7 +216,7 @@ func (x *recovery) takeAll(ctx context.Context) (err error) {
 // takeFiles is takeAll for some files: parity, records and manifests stay as they are.
 func (x *recovery) takeFiles(ctx context.Context) error {
 	x.o.Revert.Deleted = true
-	files := &survey.Files{Patterns: x.o.Files, Export: x.o.OutDir != ""}
+	files := &survey.Files{Patterns: x.o.Files, Export: x.exports()}
 	matched, err := survey.FilesOfAll(ctx, x.s, files)
 	if err != nil {
 		return err
@@ -241,17 +236,16 @@ func (x *recovery) takeFiles(ctx context.Context) error {
 }
 
 // exports reports whether files are copied out, whatever nodes hold.
-func (x *recovery) exports() bool { return len(x.o.Files) > 0 && x.o.OutDir != "" }
+func (x *recovery) exports() bool { return x.o.OutDir != "" }
 
 // giveUp says what users have done, and takes from the conditions of nodes what cannot come back.
 func (x *recovery) giveUp() {
 	x.unrecovered = make([][]string, len(x.s.Nodes))
 	for i, n := range x.s.Nodes {
-		if c := x.found.Conditions[n.Index]; x.s.Restores(n.Index) {
-			x.unrecovered[i] = survey.GiveUp(x.s, n, c, x.found.Beyond)
-			if !x.exports() {
-				x.unrecovered[i] = append(x.unrecovered[i], survey.HiddenNotes(n, c, c.Chosen)...)
-			}
+		c := x.found.Conditions[n.Index]
+		x.unrecovered[i] = survey.GiveUp(x.s, n, c, x.found.Beyond)
+		if !x.exports() {
+			x.unrecovered[i] = append(x.unrecovered[i], survey.HiddenNotes(n, c, c.Chosen)...)
 		}
 	}
 	if x.exports() {
@@ -270,7 +264,7 @@ func (x *recovery) makeTargets(ctx context.Context) error {
 	filesOnly := len(x.o.Files) > 0
 	for _, n := range x.s.Nodes {
 		c := x.found.Conditions[n.Index]
-		writable := n.Dir != nil && c.Failing == "" && x.s.Restores(n.Index)
+		writable := n.Dir != nil && c.Failing == ""
 		lacks := !filesOnly || len(c.Restore) > 0 || x.s.States[n.Index].Interrupted()
 		if x.targets[n.Index] != nil || !writable || !lacks {
 			continue
@@ -406,149 +400,56 @@ func (x *recovery) take(outcomes []outcome) (complete bool) {
 	return complete
 }
 
-// makeOuts makes nodes in the directories below OutDir, in place of those here that are chosen.
-func (x *recovery) makeOuts(chosen func(n int) bool) {
-	x.outs, x.undo = make([]*store.Node, len(x.s.Nodes)), disk.Unmake(x.s.Disk, x.o.OutDir)
-	for i, n := range x.s.Nodes {
-		if !chosen(n.Index) {
-			continue
-		}
-		dir, host := filepath.Join(x.o.OutDir, fmt.Sprint("node.", n.Index)), ""
-		if prefix, ok := strings.CutSuffix(n.DirName, n.DirPath); ok && n.Absent == "" {
-			host = prefix
-		}
-		x.outs[i] = &store.Node{Index: n.Index, DirPath: dir, DirName: host + dir}
-	}
-}
-
-// openOut opens such a directory, and says which files go there.
-func (x *recovery) openOut(outNode *store.Node) (note string, err error) {
-	err = outNode.Open(x.s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", ""))
-	if err == nil && outNode.ReadOnly != "" {
-		err = fmt.Errorf("%s cannot be written to: %s", outNode.DirName, outNode.ReadOnly)
-	}
-	return fmt.Sprintf("the files of %s go to %s", x.s.Name(outNode.Index), outNode.DirName), err
-}
-
-// closeOuts gives these directories back, and removes them after an error, as far as they are empty.
+// closeOuts gives the directories of what is copied out back, and removes them after an error, as far as they are empty.
 func (x *recovery) closeOuts(err error) {
 	for _, outNode := range x.outs {
-		if outNode != nil {
-			outNode.Close()
-		}
+		outNode.Close()
 	}
 	if err != nil && x.undo != nil {
 		x.undo()
 	}
 }
 
-// redirect has lost nodes, and those that cannot be read, lie in other directories. An earlier run may have left such a
-// directory: the node then has what lies there.
-func (x *recovery) redirect(ctx context.Context) error {
-	s := x.s
-	s.Redirected = map[int]bool{}
-	for n, state := range s.States {
-		if state.Lost || state.Failing != "" {
-			s.Redirected[n], state.Lost, state.Failing, state.Unreachable = true, true, "", false
+// copyTargets makes targets below OutDir for what comes back of files. What an earlier run has written there stays.
+func (x *recovery) copyTargets(ctx context.Context) error {
+	return x.s.Steady(ctx, func(ctx context.Context) error {
+		x.undo = disk.Unmake(x.s.Disk, x.o.OutDir)
+		var sources []*store.Node
+		for _, n := range x.s.Nodes {
+			if len(x.found.Conditions[n.Index].Restore) == 0 {
+				continue
+			}
+			dir, host := filepath.Join(x.o.OutDir, fmt.Sprint("node.", n.Index)), ""
+			if prefix, ok := strings.CutSuffix(n.DirName, n.DirPath); ok && n.Absent == "" {
+				host = prefix
+			}
+			sources, x.outs = append(sources, n), append(x.outs, &store.Node{Index: n.Index, DirPath: dir, DirName: host + dir})
 		}
-	}
-	if x.o.DryRun {
-		return nil
-	}
-	x.makeOuts(s.Restores)
-	for i, outNode := range x.outs {
-		if outNode != nil {
-			s.Nodes[i].Close()
-			s.Nodes[i] = outNode
+		err := x.s.Apart(x.outs...)
+		for i, n := range sources {
+			if err == nil {
+				err = x.copyTarget(ctx, n, x.outs[i])
+			}
 		}
-	}
-	if err := s.Steady(ctx, func(context.Context) error { return s.Apart() }); err != nil {
+		return err
+	})
+}
+
+// copyTarget makes the target in the directory that gets files of a node.
+func (x *recovery) copyTarget(ctx context.Context, n, outNode *store.Node) error {
+	c := x.found.Conditions[n.Index]
+	if err := outNode.Open(x.s.Disk, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
 		return err
 	}
-	type opened struct {
-		State *store.State
-		Note  string
+	if outNode.ReadOnly != "" {
+		return fmt.Errorf("%s cannot be written to: %s", outNode.DirName, outNode.ReadOnly)
 	}
-	nodes, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (result opened, err error) {
-		earlier := s.States[n.Index]
-		if x.outs[i] == nil {
-			return opened{State: earlier}, nil
-		}
-		if result.Note, err = x.openOut(n); err != nil {
-			return result, err
-		}
-		state := n.Load(s.Key, s.K)
-		state.Dir, state.Name, state.Node = earlier.Dir, earlier.Name, state.NumberAmong(s.K)
-		result.State = state
-		return result, checkOut(s, n, state)
-	})
+	l, err := tree.Scan(outNode.Dir, false, tree.Rules{})
 	if err != nil {
 		return err
 	}
-	for n, node := range nodes {
-		s.States[n] = node.State
-		if node.Note != "" {
-			x.outNotes = append(x.outNotes, node.Note)
-		}
-	}
-	s.Tidies = true
-	return nil
-}
-
-// checkOut returns an error where a directory has something else than an earlier recovery of its node.
-func checkOut(s *session.Session, n *store.Node, state *store.State) error {
-	h := state.Holding(s.Current)
-	if state.Lost || state.Interrupted() || h != nil && h.Node == n.Index {
-		return nil
-	}
-	l, err := tree.Scan(n.Dir, false, tree.Rules{})
-	if err == nil && (len(state.Held) > 0 || !hasOnly(s.RecordOf[n.Index], l)) {
-		err = store.Inputf("%s has something else than an earlier recovery of this node: name another directory to recover to", n.DirPath)
-	}
-	return err
-}
-
-// hasOnly reports whether nothing lies in a directory but what a record has there.
-func hasOnly(x *store.Record, l *tree.Listing) bool {
-	recorded := tree.ByPath(x.Entries)
-	return len(l.Bad) == 0 && !slices.ContainsFunc(l.Entries, func(e *tree.Entry) bool {
-		o := recorded[e.Path]
-		return o == nil || content.IsFile(o) != content.IsFile(e) || !content.IsFile(o) && o.Type != e.Type || o.Size != e.Size
-	})
-}
-
-// copyTargets makes targets in other directories for what comes back of files. What an earlier run has written there stays.
-func (x *recovery) copyTargets(ctx context.Context) error {
-	s := x.s
-	x.makeOuts(func(n int) bool { return len(x.found.Conditions[n].Restore) > 0 })
-	outs := slices.DeleteFunc(slices.Clone(x.outs), func(outNode *store.Node) bool { return outNode == nil })
-	if err := s.Steady(ctx, func(context.Context) error { return s.Apart(outs...) }); err != nil {
-		return err
-	}
-	targets := make([]*restore.Target, len(s.Nodes))
-	notes, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (note string, err error) {
-		outNode, c, record := x.outs[i], x.found.Conditions[n.Index], s.RecordOf[n.Index]
-		if outNode == nil {
-			return "", nil
-		}
-		if note, err = x.openOut(outNode); err != nil {
-			return "", err
-		}
-		l, err := tree.Scan(outNode.Dir, false, tree.Rules{})
-		if err != nil {
-			return "", err
-		}
-		lacks := &content.Condition{Listing: l, Data: c.Data, Touched: c.Touched}
-		lacks.Restore, err = survey.Lacking(ctx, s.Manifest, outNode, l, record, c.Restore)
-		targets[i] = survey.NewTargetAt(s, outNode, outNode.Load(s.Key, s.K), record, lacks)
-		targets[i].RestoreEntriesOnly(n.Dir)
-		return note, err
-	})
-	for i, n := range s.Nodes {
-		if targets[i] != nil {
-			x.targets[n.Index] = targets[i]
-		}
-	}
-	x.r.Notes = append(x.r.Notes, slices.DeleteFunc(notes, func(note string) bool { return note == "" })...)
+	lacks := &content.Condition{Listing: l, Data: c.Data, Touched: c.Touched}
+	lacks.Restore, err = survey.Lacking(ctx, x.s.Manifest, outNode, l, x.s.RecordOf[n.Index], c.Restore)
+	x.targets[n.Index] = survey.NewCopy(x.s, n, outNode, lacks)
 	return err
 }

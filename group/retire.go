@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	"volley/group/internal/content"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -48,12 +46,7 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 		return nil, nil, err
 	}
 	defer found.Close()
-	lacking, err := found.glance(ctx, s)
-	if err != nil {
-		return nil, nil, err
-	}
 	removable, kept, notes := surplus(found.List, *s.Taken, retain)
-	notes = append(lacking, notes...)
 	removed, err = found.renameSnapshots(ctx, s, removable, kept[0], &notes)
 	return removed, notes, err
 }
@@ -97,78 +90,4 @@ func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, 
 		steps = slices.DeleteFunc(steps, func(step int64) bool { return slices.Contains(x.Steps, step) })
 	}
 	return steps, err
-}
-
-// glance looks for the files of the snapshots that count by their records: by name, length and time. Where more nodes lack
-// files than may be lost, a snapshot is incomplete, which the notes say.
-func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []string, err error) {
-	counts := func(x *Snapshot) bool { return x.State == InForce || x.State == Recoverable }
-	holders, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (steps []int64, _ error) {
-		for _, x := range f.List {
-			snapshot := f.opened[i][x.Step]
-			if snapshot == nil || !counts(&x) {
-				continue
-			}
-			snapshot.Load(s.Key, s.K)
-			complete, err := hasFiles(ctx, snapshot, x.root)
-			snapshot.Held, snapshot.Unread = nil, nil
-			if err != nil {
-				return nil, err
-			}
-			if complete {
-				steps = append(steps, x.Step)
-			}
-		}
-		return steps, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for i := range f.List {
-		x := &f.List[i]
-		if !counts(x) {
-			continue
-		}
-		var lacking []string
-		for n, root := range f.Roots {
-			if !slices.Contains(holders[n], x.Step) {
-				lacking = append(lacking, root.Dir)
-			}
-		}
-		if len(lacking) > x.tolerate {
-			x.State, x.Reason = Incomplete, fmt.Sprintf("files that were protected are missing or others at %d nodes, and %d may be lost: %s", len(lacking), x.tolerate, strings.Join(lacking, ", "))
-			notes = append(notes, fmt.Sprintf("%s does not count: %s", session.StepName(x.Step), x.Reason))
-		}
-	}
-	return notes, nil
-}
-
-// hasFiles reports whether a node has the files of the generation whose manifest has the root, whatever their names are by
-// now. The error is that of a context that has ended.
-func hasFiles(ctx context.Context, n *store.Node, root string) (bool, error) {
-	for _, l := range n.Held {
-		if l.Node < 0 || l.Held(nil).Root != root {
-			continue
-		}
-		record, err := n.Read(l, l.Manifest.RecordFilesAt(l.Node)[0])
-		if err != nil {
-			return false, nil
-		}
-		x, err := l.Manifest.DecodeRecord(record)
-		if err != nil {
-			return false, nil
-		}
-		list, err := tree.Scan(n.Dir, false, l.Manifest.Rules())
-		if err != nil {
-			return false, nil
-		}
-		if err := content.FindSources(ctx, l.Manifest, n.Dir, list, x, content.NoFiles); err != nil {
-			return false, err
-		}
-		return !slices.ContainsFunc(x.Entries, func(e *tree.Entry) bool {
-			current := list.Find(e.ReadAs())
-			return e.Type == tree.TypeFile && (current == nil || current.FileOf() == "" || current.Size != e.Size || !e.Torn && !current.SameTime(e))
-		}), nil
-	}
-	return false, nil
 }

@@ -36,7 +36,7 @@ var roomCases = []roomCase{
 		w.MkdirAll("/two/b", 0o755)
 		w.dirs[0], w.dirs[1] = "/two/a", "/two/b"
 	}, RecoverOptions{}, []string{"/two/a", "/two/b"}, map[string]string{"/n0": "/two/a", "/n1": "/two/b"}},
-	{"a lost node, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out"}, []string{"/out/node.0"}, map[string]string{"/n0": "/out/node.0"}},
+	{"a lost node, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out", Files: []string{"*"}}, []string{"/out/node.0"}, map[string]string{"/n0": "/out/node.0"}},
 	{"files of all, elsewhere", "/out", func(w *world) { w.RemoveAll("/n0") }, RecoverOptions{OutDir: "/out", Files: []string{"/big"}}, []string{"/out/node.0", "/out/node.1"}, map[string]string{"/n1/big": "/out/node.1/big", "/n0/big": "/out/node.0/big"}},
 	{"a file that has rotted", "/n0", nil, RecoverOptions{}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},
 	{"a file that has rotted, alone", "/n0", nil, RecoverOptions{Files: []string{"/big"}}, []string{"/n0"}, map[string]string{"/n0": "/n0"}},

@@ -41,9 +41,8 @@ type Snapshot struct {
 	Holders []int     `json:"holders"`               // nodes that have what is in force
 	Reason  string    `json:"why,omitempty"`         // it is not in force
 
-	root     string // of the manifest in force; "": there is none
-	tolerate int    // nodes that may be lost, by that
-	Err      error  `json:"-"` // why it is unclear or busy
+	root string // of the manifest in force; "": there is none
+	Err  error  `json:"-"` // why it is unclear or busy
 }
 
 // A SnapshotsReport lists the snapshots of roots.
@@ -290,7 +289,7 @@ func assess(step int64, roots []rootState, o judge.Trust) Snapshot {
 			lacking = append(lacking, roots[n].Dir)
 		}
 	}
-	x.root, x.tolerate = current.Root, tolerate
+	x.root = current.Root
 	few := func(nodes []string) error { return &protection.TooManyError{Nodes: nodes, Tolerate: tolerate} }
 	switch {
 	case err != nil:

@@ -125,9 +125,9 @@ func TestConfinedStandIn(t *testing.T) {
 		return slices.Concat(args, f.flags, []string{"host0:" + dirs[0], "host1:" + dirs[1], "dead:" + dirs[2]})
 	}
 	f.run(line("status")...).is(t, exit.Wrong, "unreachable  dead:", "no more nodes may be lost now")
-	f.must(t, line("recover", "--to", "host0:"+out)...)
+	f.must(t, line("recover", "--file", "*", "--to", "host0:"+out)...)
 	equal(t, filesOf(t, filepath.Join(out, "node.2")), filesOf(t, dirs[2]))
-	if r := f.run(line("recover", "--to", "host0:"+base)...); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
+	if r := f.run(line("recover", "--file", "*", "--to", "host0:"+base)...); r.code == exit.OK || !strings.Contains(r.stdout+r.stderr, "lies elsewhere") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -246,7 +246,7 @@ func TestLaunchMissing(t *testing.T) {
 	run([]string{"recover"}, exit.Failed, "volley: no connection to dead", "give another, empty directory in its place")
 	for _, host := range []string{"", "host5:"} {
 		out := filepath.Join(t.TempDir(), "out")
-		run([]string{"recover", "--to", host + out}, exit.OK, "")
+		run([]string{"recover", "--file", "*", "--to", host + out}, exit.OK, "")
 		equal(t, filesOf(t, filepath.Join(out, "node.1")), want)
 	}
 	equal(t, dataOfAll(t, dirs), before)

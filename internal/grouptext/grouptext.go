@@ -44,16 +44,6 @@ func Protect(w io.Writer, r *group.ProtectReport, dry, verbose bool) error {
 		printable.Fprintf(w, "excluded   %s\n", printable.List(r.Exclude))
 	}
 	if dry {
-		for n, x := range r.Plan {
-			changes := counts(x.Changes)
-			if changes != "" {
-				changes = ": " + changes
-			}
-			printable.Fprintf(w, "node %d  %s in %s, %s to code%s  %s\n", n, size(x.Bytes), printable.Count(x.Files, "file"), size(x.Coded), changes, r.Dirs[n])
-			if verbose {
-				printFindings(w, group.NodeReport{Findings: x.Changes}, verbose)
-			}
-		}
 		return printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
 	}
 	for _, step := range r.Removed {

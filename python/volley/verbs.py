@@ -143,10 +143,9 @@ def recover(
     """Brings back what lost nodes had, and damaged files. Name all nodes: of lost ones an empty directory.
 
     `file` brings back single files alone, by patterns as in `.gitignore`, also at nodes that are whole, and deleted ones.
-    With `to` what was protected of these is copied there for all nodes.
+    With `to` what was protected of these is copied there for all nodes, and nothing changes in the group.
 
-    `to` copies the files of lost nodes there, and changes nothing in the group. `revert` brings back, too, what users
-    have "changed" or "deleted" since. `dry_run` says what would be done.
+    `revert` brings back, too, what users have "changed" or "deleted" since. `dry_run` says what would be done.
 
     With `step` each directory is a root of snapshots: "latest" brings back the newest that is not lost, and sets aside
     those that are lost; a number brings back `step-N`, and sets none aside. `group` and `progress` are those

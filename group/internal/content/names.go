@@ -23,9 +23,6 @@ func (c Chosen) Part(e *tree.Entry, _ store.FilePart) bool { return c(e) }
 // AllFiles chooses every file.
 func AllFiles(*tree.Entry) bool { return true }
 
-// NoFiles chooses no file.
-func NoFiles(*tree.Entry) bool { return false }
-
 // FindSources finds the name under which each file still holds what was protected, and sets it as its source. It compares
 // several names by their digests or, without reading, by their times: no name gets bytes that were not protected under
 // it. If none of its names holds the file, it may have moved. Read says which files may be read.

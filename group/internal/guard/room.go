@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,44 +74,29 @@ func bytes(n int64) string {
 	return humanize.IBytes(uint64(n)) + " (" + humanize.Comma(n) + " bytes)"
 }
 
-// roomsOf returns what a node needs of each file system. What gets its name on another one than .volley is on is made in
-// .volley, and copied.
+// roomsOf returns what a node needs of each file system.
 func roomsOf(s *session.Session, w store.Writes) (list []room) {
 	if len(w.List) == 0 || w.Node.Dir == nil {
 		return nil
 	}
-	found := map[string]int{} // file systems in the list, by directory of the node
-	var find func(dir string) int
-	find = func(dir string) int {
-		i, known := found[dir]
-		if !known {
-			switch _, err := w.Node.Dir.Lstat(dir); {
-			case err == nil || dir == ".":
-				i = fileSystem(s, w.Node, dir, &list)
-			case dir == tree.MetaName && w.Node.Meta != "": // a dry run does not make it
-				i = -1
-			default: // it comes back, too
-				i = find(path.Dir(dir))
-			}
-			found[dir] = i
-		}
-		return i
+	metaDir := tree.MetaName
+	if w.Node.Meta == "" && w.Node.IsBare() { // a dry run does not make it
+		metaDir = "."
 	}
-	add := func(i int, n int64) {
-		if i >= 0 {
-			list[i].Need += (n + list[i].block - 1) / list[i].block * list[i].block
-		}
-	}
-	metaRoom := find(tree.MetaName)
+	metaRoom, dirRoom := fileSystem(s, w.Node, metaDir, &list), fileSystem(s, w.Node, ".", &list)
 	if metaRoom >= 0 {
 		list[metaRoom].Freed = w.Freed
 	}
 	for _, x := range w.List {
-		if add(metaRoom, x.Bytes); x.Dir != "" && find(string(x.Dir)) != metaRoom {
-			add(find(string(x.Dir)), x.Bytes)
+		i := metaRoom
+		if x.Dir != "" {
+			i = dirRoom
+		}
+		if i >= 0 {
+			list[i].Need += (x.Bytes + list[i].block - 1) / list[i].block * list[i].block
 		}
 	}
-	return list
+	return slices.DeleteFunc(list, func(x room) bool { return x.Need == 0 })
 }
 
 // fileSystem returns the place in a list of the file system that a directory of a node is on, and adds it if need be; -1:

@@ -23,7 +23,7 @@ func (x *Target) Commit() error {
 	if err := x.node.RollForward(x.origin.Generation, x.origin.Root); err != nil {
 		return err
 	}
-	if x.node.Keep(); x.stage == nil {
+	if x.node.Keep(); x.base == nil {
 		return nil
 	}
 	if err := x.openDirs(); err != nil {
@@ -41,15 +41,14 @@ func (x *Target) Commit() error {
 	return x.commitMeta()
 }
 
-// giveName gives a staged entry its name, and reports whether it has it. If the name is on another file system, the entry
-// is made there. An entry that cannot get its name is noted.
+// giveName gives a staged entry its name, and reports whether it has it. An entry that cannot get its name is noted.
 func (x *Target) giveName(f *regained, p tree.Name, stagedName string) bool {
 	if x.inFailedDir(p) {
 		return false
 	}
-	kept, err := x.assignName(f.Entry, p, x.stage.entry(stagedName), nil)
+	err := x.assignName(f.Entry, p, x.stage.entry(stagedName))
 	if errors.Is(err, syscall.EXDEV) {
-		err = x.nameBeside(f, p, kept)
+		err = errors.New("it is on another file system than the node's directory, and nothing is made there: copy it out")
 	}
 	if err != nil {
 		x.noteFailed(f.Entry, p, err)
@@ -59,10 +58,10 @@ func (x *Target) giveName(f *regained, p tree.Name, stagedName string) bool {
 	return true
 }
 
-// assignName gives the source the name of an entry, and returns what had the name and is kept. A program may take the
-// name at any time, and what it put there is kept, too.
-func (x *Target) assignName(e *tree.Entry, p tree.Name, source string, kept fs.FileInfo) (fs.FileInfo, error) {
-	err := error(nil)
+// assignName gives the source the name of an entry. What had the name is kept. A program may take the name at any time,
+// and what it put there is kept, too.
+func (x *Target) assignName(e *tree.Entry, p tree.Name, source string) (err error) {
+	var kept fs.FileInfo // what had the name last
 	for range mostPuts {
 		var existing fs.FileInfo
 		existing, err = x.node.Dir.Lstat(string(p))
@@ -70,31 +69,31 @@ func (x *Target) assignName(e *tree.Entry, p tree.Name, source string, kept fs.F
 			if err = x.claimFreeName(e, p, source); errors.Is(err, fs.ErrExist) {
 				continue
 			}
-			return kept, err
+			return err
 		}
 		if err == nil && kept != nil && disk.Inode(existing) == disk.Inode(kept) { // it has another name by now
-			return kept, x.node.Dir.Rename(source, string(p))
+			return x.node.Dir.Rename(source, string(p))
 		}
 		if err == nil {
 			err = x.checkNameFree(p, existing)
 		}
 		switch {
 		case err != nil:
-			return kept, err
+			return err
 		case existing.IsDir() && e.Type == tree.TypeDir: // somebody has made it meanwhile
-			return kept, nil
+			return nil
 		case existing.IsDir():
-			return kept, x.node.Dir.Rename(source, string(p)) // a rename replaces no directory
+			return x.node.Dir.Rename(source, string(p)) // a rename replaces no directory
 		}
 		named := false
 		if named, err = x.keepReplaced(e, p, source, existing); named || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return kept, err
+			return err
 		}
 		if err == nil {
 			kept = existing
 		}
 	}
-	return kept, cmp.Or(err, errors.New("another program writes it all the time"))
+	return cmp.Or(err, errors.New("another program writes it all the time"))
 }
 
 // mostPuts is how often a name may be given to something else meanwhile.
@@ -117,23 +116,6 @@ func (x *Target) claimFreeName(e *tree.Entry, p tree.Name, source string) error 
 	return x.node.Dir.Rename(source, string(p))
 }
 
-// nameBeside makes an entry on the file system of its name, and then gives it the name. So the name never has part of the
-// entry.
-func (x *Target) nameBeside(f *regained, p tree.Name, kept fs.FileInfo) error {
-	const name = "new"
-	nearStage, err := x.stageBeside(path.Dir(string(p)))
-	if err != nil {
-		return err
-	}
-	if err = x.remake(f, p, nearStage, name); err == nil {
-		_, err = x.assignName(f.Entry, p, nearStage.entry(name), kept)
-	}
-	if err != nil {
-		nearStage.Remove(name) // if this fails, the next run removes the whole stage
-	}
-	return err
-}
-
 // commitNames gives an entry its names. Further ones of a file are made before the first, from the staged file, as links
 // or copies.
 func (x *Target) commitNames(f *regained) {
@@ -142,7 +124,7 @@ func (x *Target) commitNames(f *regained) {
 		if i > 0 {
 			name = fmt.Sprint(f.staged, "-", i)
 			if x.node.Dir.Link(x.stage.entry(f.staged), x.stage.entry(name)) != nil { // the file system has no links, or no more of this file
-				if err := x.copy(f, x.stage, name); err != nil {
+				if err := x.copy(f, name); err != nil {
 					x.noteFailed(f.Entry, p, err)
 					continue
 				}
@@ -159,51 +141,27 @@ func (x *Target) commitNames(f *regained) {
 	}
 }
 
-// remake makes an entry on another file system: a file as a link to a name that it has there, or else as a copy.
-func (x *Target) remake(f *regained, p tree.Name, stage *private, name string) error {
-	if f.Type != tree.TypeFile {
-		err := x.makeNonFile(stage, name, f.Entry)
-		if err == nil && f.Type == tree.TypeSymlink { // which lasts only with all of its file system
-			err = stage.SyncAll()
-		}
-		return err
-	}
-	for _, entry := range []*tree.Entry{f.intactName, f.copied} {
-		if entry != nil && x.link(entry, stage, name) {
-			return nil
-		}
-	}
-	if err := x.copy(f, stage, name); err != nil {
-		return err
-	}
-	info, err := stage.Lstat(name)
-	if err == nil {
-		f.copied = tree.Seen(p, info)
-	}
-	return err
-}
-
-// link links a file into a private directory, and reports whether it is still the file that was seen.
-func (x *Target) link(entry *tree.Entry, stage *private, name string) bool {
-	if x.node.Dir.Link(string(entry.Path), stage.entry(name)) != nil {
+// link links a file into the stage, and reports whether it is still the file that was seen.
+func (x *Target) link(entry *tree.Entry, name string) bool {
+	if x.node.Dir.Link(string(entry.Path), x.stage.entry(name)) != nil {
 		return false
 	}
-	info, err := stage.Lstat(name)
+	info, err := x.stage.Lstat(name)
 	if err != nil || !entry.Still(info) {
-		stage.Remove(name)
+		x.stage.Remove(name)
 		return false
 	}
 	return true
 }
 
 // copy makes a copy of a file in the stage, which lasts.
-func (x *Target) copy(f *regained, dir disk.Dir, name string) error {
+func (x *Target) copy(f *regained, name string) error {
 	source, err := x.stage.OpenFile(f.staged, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	target, err := createIn(dir, name, f.Size)
+	target, err := createIn(x.stage, name, f.Size)
 	if err != nil {
 		return err
 	}
@@ -215,10 +173,10 @@ func (x *Target) copy(f *regained, dir disk.Dir, name string) error {
 		}
 	}
 	if err == nil {
-		err = cmp.Or(x.setMeta(dir, name, f.Entry), target.Sync())
+		err = cmp.Or(x.setMeta(x.stage, name, f.Entry), target.Sync())
 	}
 	if err = cmp.Or(err, target.Close()); err != nil {
-		dir.Remove(name)
+		x.stage.Remove(name)
 	}
 	return err
 }
@@ -265,7 +223,7 @@ func (x *Target) commitMeta() error {
 		return err
 	}
 	if remade {
-		if err := n.PutParity(dir, x.stage.entry(parityName)); err != nil {
+		if err := n.PutParity(dir, x.base.entry(parityName)); err != nil {
 			return err
 		}
 		x.Recovered.Parity = x.origin.Manifest.ParityBytes()
@@ -304,7 +262,7 @@ const unsettled = ": its mode and time are not restored"
 func (x *Target) openDirs() error {
 	n := x.node
 	x.noteDisturbed()
-	parents := map[tree.Name]bool{} // directories in which something comes back
+	parents := map[tree.Name]bool{".": x.stage != x.base} // directories in which something comes back, or was made
 	links := false
 	for i, f := range x.entries {
 		for _, p := range f.names {
@@ -345,15 +303,16 @@ func (x *Target) startNonFile(f *regained, name string) {
 		})
 		return
 	}
-	if err := x.makeNonFile(x.stage, name, f.Entry); err != nil {
+	if err := x.makeNonFile(name, f.Entry); err != nil {
 		x.noteFailed(f.Entry, f.Path, err)
 		return
 	}
 	f.staged = name
 }
 
-// makeNonFile makes a directory or symbolic link in a stage. Mode and owner of a directory last before its name does.
-func (x *Target) makeNonFile(stage *private, name string, e *tree.Entry) error {
+// makeNonFile makes a directory or symbolic link in the stage. Mode and owner of a directory last before its name does.
+func (x *Target) makeNonFile(name string, e *tree.Entry) error {
+	stage := x.stage
 	if e.Type == tree.TypeSymlink {
 		if err := stage.Symlink(string(e.Target), name); err != nil {
 			return err

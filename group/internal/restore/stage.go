@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -28,16 +26,31 @@ type private struct {
 // entry returns the path of an entry.
 func (p *private) entry(name string) string { return path.Join(p.path, name) }
 
-// stagePath is where everything that comes back is made.
+// stagePath is where what comes back is made, but for entries where .volley lies elsewhere.
 var stagePath = store.MetaPath(store.StageName)
 
 // makeStage makes the stage in .volley. A directory that a power cut has put back into an earlier one may have what somebody
-// has written since it had its name: it makes way with that, and is kept.
+// has written since it had its name: it makes way with that, and is kept. Where .volley lies elsewhere, entries have a stage
+// in the node itself. That is noted before, so that the next run removes what an interrupted one has left.
 func (x *Target) makeStage() (err error) {
-	if err = x.node.MakeWay(store.StageName); err == nil {
-		x.stage, err = privateDir(x.node, stagePath)
+	n := x.node
+	if err = n.MakeWay(store.StageName); err == nil {
+		x.base, err = privateDir(n, stagePath)
 	}
-	return err
+	if x.stage = x.base; err != nil || n.Meta == "" || len(x.condition.Restore) == 0 {
+		return err
+	}
+	name := disk.Hidden + x.origin.Run
+	if err := cmp.Or(disk.WriteIn(n.Dir, x.base.entry(besideName), []byte(name), 0o600), n.Sync()); err != nil {
+		return err
+	}
+	p, err := privateDir(n, name)
+	if err != nil {
+		disk.Discard(n.Dir, name)
+		return err
+	}
+	x.stage = p
+	return nil
 }
 
 func privateDir(n *store.Node, name string) (*private, error) {
@@ -69,56 +82,27 @@ func privateDir(n *store.Node, name string) (*private, error) {
 // parityName is the name of parity in the stage.
 const parityName = "parity"
 
-// besideName begins the names of notes in the stage on stages that lie elsewhere.
-const besideName = "beside-"
+// besideName is the note in the stage on the one in the node itself.
+const besideName = "beside"
 
-// stageBeside makes a stage in a directory of another file system than .volley is on. It is noted before, so that the
-// next run removes what an interrupted one has left: only what is noted is Volley's there.
-func (x *Target) stageBeside(dir string) (*private, error) {
-	if p := x.nearStages[dir]; p != nil {
-		return p, nil
-	}
-	n, name := x.node, path.Join(dir, disk.Hidden+x.origin.Run)
-	note := fmt.Sprint(besideName, len(x.nearStages))
-	if err := disk.WriteIn(n.Dir, x.stage.entry(note), []byte(name), 0o600); err != nil {
-		return nil, err
-	}
-	p, err := privateDir(n, name)
-	if err != nil {
-		disk.Discard(n.Dir, name)
-		return nil, err
-	}
-	x.nearStages[dir] = p
-	return p, nil
-}
-
-// removeBeside removes stages in other file systems, which changes the times of the directories that they lie in.
+// removeBeside removes the stage in the node itself, which changes the time of its directory.
 func (x *Target) removeBeside() {
-	for _, dir := range slices.Sorted(maps.Keys(x.nearStages)) {
-		p := x.nearStages[dir]
-		p.Close()
-		if err := disk.Discard(x.node.Dir, p.path); err != nil {
-			x.noteUnfinished(tree.Name(p.path), " cannot be removed", err)
-			continue
-		}
-		delete(x.nearStages, dir)
-	}
-}
-
-// Sweep removes the stages that an interrupted run has left in other file systems.
-func Sweep(n *store.Node) {
-	list, err := n.Dir.ReadDir(stagePath)
-	if err != nil {
+	if x.stage == x.base {
 		return
 	}
-	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), besideName) {
-			continue
-		}
-		name, err := disk.ReadText(n.Dir, path.Join(stagePath, e.Name()), store.MostNode)
-		if err == nil && strings.HasPrefix(path.Base(string(name)), disk.Hidden) {
-			disk.Discard(n.Dir, string(name)) // everything in it is Volley's
-		}
+	x.stage.Close()
+	if err := disk.Discard(x.node.Dir, x.stage.path); err != nil {
+		x.noteUnfinished(tree.Name(x.stage.path), " cannot be removed", err)
+		return
+	}
+	x.stage = x.base
+}
+
+// Sweep removes the stage that an interrupted run has left in the node itself.
+func Sweep(n *store.Node) {
+	name, err := disk.ReadText(n.Dir, path.Join(stagePath, besideName), store.MostNode)
+	if err == nil && strings.HasPrefix(string(name), disk.Hidden) && !strings.Contains(string(name), "/") {
+		disk.Discard(n.Dir, string(name)) // everything in it is Volley's
 	}
 }
 
@@ -143,23 +127,22 @@ func createIn(dir disk.Dir, name string, size int64) (disk.File, error) {
 // unstage removes the stage. It leaves a stage for the next recovery if directories of the node are still open, or
 // entries cannot be removed.
 func (x *Target) unstage() error {
-	if x.stage == nil {
+	if x.base == nil {
 		return nil
 	}
 	defer func() {
-		x.stage.Close()
-		x.stage = nil
+		x.base.Close()
+		x.base, x.stage = nil, nil
 	}()
-	x.removeBeside()
-	stays := len(x.opened) > 0 || len(x.nearStages) > 0
-	entries, err := x.stage.ReadDir(".")
+	if x.removeBeside(); x.stage != x.base {
+		return nil
+	}
+	stays := len(x.opened) > 0
+	entries, err := x.base.ReadDir(".")
 	for _, e := range entries {
-		if len(x.nearStages) > 0 && strings.HasPrefix(e.Name(), besideName) {
-			continue
-		}
-		if err := x.stage.Remove(e.Name()); err != nil {
+		if err := x.base.Remove(e.Name()); err != nil {
 			stays = true
-			x.noteUnfinished(tree.Name(x.stage.entry(e.Name())), " cannot be removed", err)
+			x.noteUnfinished(tree.Name(x.base.entry(e.Name())), " cannot be removed", err)
 		}
 	}
 	if err != nil || stays {
@@ -183,7 +166,7 @@ func (x *Target) keepReplaced(e *tree.Entry, p tree.Name, source string, existin
 		err = x.exchange(source, target, name)
 		named = err == nil
 	}
-	if e.Type == tree.TypeDir || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV) {
+	if e.Type == tree.TypeDir || errors.Is(err, errors.ErrUnsupported) || n.Meta != "" && errors.Is(err, syscall.EXDEV) {
 		err = moveReplaced(n, e, name, target, existing)
 	}
 	if err != nil {
@@ -216,7 +199,7 @@ func moveReplaced(n *store.Node, e *tree.Entry, name, target string, existing fs
 	if e.Type == tree.TypeDir || !existing.Mode().IsRegular() || n.Dir.Link(name, target) != nil {
 		err = n.Dir.Rename(name, target)
 	}
-	if errors.Is(err, syscall.EXDEV) {
+	if n.Meta != "" && errors.Is(err, syscall.EXDEV) {
 		if err = copyReplaced(n, name, target, existing); err == nil && e.Type == tree.TypeDir {
 			err = n.Dir.Remove(name) // a directory does not replace a file
 		}
@@ -224,7 +207,7 @@ func moveReplaced(n *store.Node, e *tree.Entry, name, target string, existing fs
 	return err
 }
 
-// copyReplaced copies a file or symbolic link that lies on another file system.
+// copyReplaced copies a file or symbolic link that lies on another file system than .volley.
 func copyReplaced(n *store.Node, name, keptPath string, existing fs.FileInfo) error {
 	if existing.Mode()&fs.ModeSymlink != 0 {
 		target, err := n.Dir.Readlink(name)

@@ -34,8 +34,8 @@ type Target struct {
 	sums         *content.Sums              // of the record
 	source       disk.Dir                   // with the intact part of the node's data; nil: none
 	entriesOnly  bool                       // see RestoreEntriesOnly
-	stage        *private                   // where everything that comes back is made; nil: there is none
-	nearStages   map[string]*private        // stages on other file systems, by their parent directories
+	base         *private                   // where everything that comes back is made; nil: there is none
+	stage        *private                   // where entries are made: the same, or in the node itself
 	entries      []*regained                // that come back
 	byPath       map[tree.Name]*regained    // the same
 	handles      content.Handles[tree.Name] // by file
@@ -62,7 +62,6 @@ type regained struct {
 	staged      string      // where it lies in the stage; "": it is not made yet, or cannot be
 	intactName  *tree.Entry // an intact name; nil: there is none
 	linked      bool        // the staged file is a link to intactName
-	copied      *tree.Entry // its name on another file system; nil: none yet
 }
 
 // Try calls f, unless the node is left out. An error of f leaves the node out, so that it does not hold up the others.
@@ -90,7 +89,7 @@ type Origin struct {
 func NewTarget(origin *Origin, st *store.State, record *store.Record, records map[string][]byte, n *store.Node, c *content.Condition) *Target {
 	return &Target{
 		origin: origin, state: st, records: records, node: n, source: n.Dir, record: record, condition: c,
-		nearStages: map[string]*private{}, byPath: map[tree.Name]*regained{},
+		byPath:     map[tree.Name]*regained{},
 		failedDirs: map[tree.Name]bool{}, disturbed: map[tree.Name]bool{}, unset: map[string][]tree.Name{},
 		synced: map[string]bool{}, opened: map[tree.Name]*openedDir{},
 	}
@@ -130,7 +129,7 @@ func (x *Target) drop(f *regained, err error) {
 // Prepare makes files of the right length, with the parts that still exist. It notes entries that obstacles block.
 func (x *Target) Prepare(ctx context.Context) (err error) {
 	n, c, m := x.node, x.condition, x.origin.Manifest
-	if x.stage != nil { // it was rebuilt
+	if x.base != nil { // it was rebuilt
 		return nil
 	}
 	if err := n.Tidy(x.state); err != nil {
@@ -155,7 +154,7 @@ func (x *Target) Prepare(ctx context.Context) (err error) {
 		if c.Part {
 			length = m.PartParityBytes()
 		}
-		if x.parity, err = createIn(x.stage, parityName, length); err != nil {
+		if x.parity, err = createIn(x.base, parityName, length); err != nil {
 			return err
 		}
 	}
@@ -170,14 +169,18 @@ func (x *Target) idle() bool {
 
 // Writes returns what is still to write, as far as the room it takes is certain.
 func (x *Target) Writes() store.Writes {
-	if x == nil || x.stage != nil || x.idle() {
+	if x == nil || x.base != nil || x.idle() {
 		return store.Writes{}
 	}
 	x.choose()
+	stageDir := ""
+	if x.node.Meta != "" {
+		stageDir = "."
+	}
 	w := store.Writes{Node: x.node, Freed: x.node.LeftBytes(x.state)}
 	for _, f := range x.entries {
 		if f.Type == tree.TypeFile && f.intactName == nil && !f.Sparse {
-			w.List = append(w.List, store.Write{Bytes: f.Size, Dir: tree.Name(path.Dir(string(f.names[0])))})
+			w.List = append(w.List, store.Write{Bytes: f.Size, Dir: stageDir})
 		}
 	}
 	if x.entriesOnly {
@@ -229,7 +232,7 @@ func (x *Target) choose() {
 
 // startFile makes a file in the stage: a link to an intact name, or else an empty file of the right length.
 func (x *Target) startFile(f *regained, name string) {
-	if f.intactName != nil && x.link(f.intactName, x.stage, name) {
+	if f.intactName != nil && x.link(f.intactName, name) {
 		f.staged, f.linked = name, true
 		return
 	}

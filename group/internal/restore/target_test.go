@@ -29,6 +29,7 @@ type site struct {
 	was    map[string]string // what there was below the node, by path
 	after  func()            // calls between Prepare and the first block that comes back
 	wrong  bool              // the blocks that come back are wrong
+	meta   string            // where .volley lies, unless in the node
 }
 
 var treeLine = regexp.MustCompile(`(?m)^(.*?) ([-dLugt]+[-rwx]{9}) \d+\.\d+(.*)$|^(.*?) (d[-rwx]{9})$`)
@@ -111,7 +112,7 @@ func must(t *testing.T, err error) {
 
 // regain brings back what is missing or another, or only its names with entriesOnly; the rest of the node is as it was.
 func (s *site) regain(p *disktest.Process, entriesOnly bool) (x *Target, err error) {
-	n := &store.Node{DirPath: "/n", DirName: "/n"}
+	n := &store.Node{DirPath: "/n", DirName: "/n", Meta: s.meta}
 	if err := n.Open(p, store.Access{Writes: true, Makes: true}, disk.HolderOf("recover", "")); err != nil {
 		return nil, err
 	}
@@ -153,7 +154,9 @@ func (s *site) regain(p *disktest.Process, entriesOnly bool) (x *Target, err err
 		text, _ := s.record.Encode()
 		records[f.Name] = store.Pack(text)
 	}
-	x = NewTarget(s.origin, state, s.record, records, n, c)
+	origin := *s.origin
+	origin.Run = fmt.Sprintf("%p", p) // as runs have names of their own
+	x = NewTarget(&origin, state, s.record, records, n, c)
 	if entriesOnly {
 		x.RestoreEntriesOnly(n.Dir)
 	}
@@ -208,11 +211,23 @@ func (s *site) clear() {
 	}
 }
 
+// own is the path of what has a name in .volley.
+func (s *site) own(name string) string {
+	return store.PathOf("/n", s.meta, tree.Name(store.MetaPath(name)))
+}
+
+// elsewhere has .volley lie on another file system.
+func (s *site) elsewhere() {
+	s.meta = "/meta"
+	s.MkdirAll(s.meta, 0o700)
+	s.Mount(s.meta, disktest.Mount{})
+}
+
 // replaced are the contents of what has made way, each once.
 func (s *site) replaced() (list []string) {
-	for line := range strings.Lines(s.Tree("/n/" + store.MetaPath(store.ReplacedName))) {
+	for line := range strings.Lines(s.Tree(s.own(store.ReplacedName))) {
 		name, _, _ := strings.Cut(line, " ")
-		if text, err := s.ReadFile("/n/" + store.MetaPath(store.ReplacedName) + "/" + name); err == nil && len(text) < 100 { // and not a copy of what came back
+		if text, err := s.ReadFile(s.own(store.ReplacedName) + "/" + name); err == nil && len(text) < 100 { // and not a copy of what came back
 			list = append(list, string(text))
 		}
 	}
@@ -231,6 +246,8 @@ type fault struct {
 	other []string // paths that are not as they were
 	kept  []string // contents that are kept
 }
+
+const farAway = "it is on another file system than the node's directory, and nothing is made there: copy it out"
 
 var faults = []fault{
 	{name: "nothing", do: func(s *site) {}},
@@ -275,19 +292,24 @@ var faults = []fault{
 		"/n/a cannot be made: to this disk the name is that of /n/A. Recover the node on a disk that tells them apart",
 		"/n/d cannot be made, nor what lies in it: to this disk the name is that of /n/D. Recover the node on a disk that tells them apart",
 	}, other: []string{"a", "d", "d/b", "d/e", "d/e/c", "d/twin"}},
-	{name: "another file system below", do: func(s *site) { s.RemoveAll("/n/d"); s.MkdirAll("/n/d", 0o755); s.Mount("/n/d", disktest.Mount{}) }},
-	{name: "others on that are in the way", do: func(s *site) {
+	{name: "another file system below", do: func(s *site) {
 		s.RemoveAll("/n/d")
 		s.MkdirAll("/n/d", 0o755)
 		s.Mount("/n/d", disktest.Mount{})
 		s.WriteFile("/n/d/b", []byte("mine"), 0o600)
+		s.Remove("/n/a")
+	}, left: []string{"/n/d/b cannot be made: " + farAway, "/n/d/e cannot be made, nor what lies in it: " + farAway, "/n/d/twin cannot be made: " + farAway}, other: []string{"d/b", "d/e", "d/e/c", "d/twin"}},
+	{name: ".volley elsewhere", do: func(s *site) { s.elsewhere(); s.clear() }},
+	{name: "the directory is lost, and .volley elsewhere", do: func(s *site) { s.elsewhere(); s.RemoveAll("/n") }},
+	{name: "others in the way, and .volley elsewhere", do: func(s *site) {
+		s.elsewhere()
+		s.RemoveAll("/n/d/e")
+		s.WriteFile("/n/d/e", []byte("theirs"), 0o600)
+		s.WriteFile("/n/d/b", []byte("mine"), 0o600)
+		s.Remove("/n/d/twin")
 		s.Symlink("mine", "/n/d/twin")
-	}, kept: []string{"mine"}},
-	{name: "that has no links", do: func(s *site) {
-		s.RemoveAll("/n/d")
-		s.MkdirAll("/n/d", 0o755)
-		s.Mount("/n/d", disktest.Mount{Links: 1, NoExchange: true})
-	}},
+	}, kept: []string{"mine", "theirs"}},
+	{name: "no links, and .volley elsewhere", do: func(s *site) { s.poor(disktest.Mount{Links: 1, NoExchange: true}); s.elsewhere() }},
 	{name: "wrong blocks", do: func(s *site) { s.Remove("/n/d/b"); s.wrong = true }, left: []string{"/n/d/b cannot be made: data that it comes of has changed meanwhile; run again"}, other: []string{"d/b"}},
 	{name: "somebody writes meanwhile", do: func(s *site) {
 		s.Remove("/n/d/b")
@@ -330,7 +352,7 @@ func TestTarget(t *testing.T) {
 				if round != "" && r.Recovered != (protection.Recovered{}) {
 					t.Errorf("once more: %+v", r.Recovered)
 				}
-				if is := s.Tree("/n/" + store.MetaPath(store.StageName)); !strings.Contains(is, "no such file") {
+				if is := s.Tree(s.own(store.StageName)); !strings.Contains(is, "no such file") {
 					t.Errorf("%sleft: %s", round, is)
 				}
 			}
@@ -381,8 +403,8 @@ func TestTargetWrites(t *testing.T) {
 	}
 	id := n.Complements(s.origin.Manifest, s.origin.Text)
 	for entriesOnly, want := range map[bool][]store.Write{
-		true:  {{Bytes: 500, Dir: "d"}},
-		false: {{Bytes: 500, Dir: "d"}, {Bytes: int64(len(s.parity))}, {Bytes: 3}, id[0], id[1]},
+		true:  {{Bytes: 500}},
+		false: {{Bytes: 500}, {Bytes: int64(len(s.parity))}, {Bytes: 3}, id[0], id[1]},
 	} {
 		x := NewTarget(s.origin, n.Load(nil, 2), s.record, map[string][]byte{"record": []byte("abc")}, n, c)
 		x.entriesOnly = entriesOnly
@@ -399,7 +421,7 @@ func TestTargetWrites(t *testing.T) {
 // after an error is named, and the next run completes it, and leaves nothing.
 func TestTargetInterrupted(t *testing.T) {
 	t.Parallel()
-	for name, entriesOnly := range map[string]bool{"all is lost": true, "the directory is lost": false, "others on that are in the way": true, "a file where a directory was": true, "no links": true} {
+	for name, entriesOnly := range map[string]bool{"all is lost": true, "the directory is lost": false, "others in the way, and .volley elsewhere": true, "the directory is lost, and .volley elsewhere": false, "a file where a directory was": true, "no links": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := faults[slices.IndexFunc(faults, func(f fault) bool { return f.name == name })]
@@ -442,7 +464,10 @@ func TestTargetInterrupted(t *testing.T) {
 						}
 					}
 					r, err := s.regain(s.Process(), entriesOnly)
-					if kept := slices.DeleteFunc(s.replaced(), func(text string) bool { return text == "" }); err == nil && !slices.Equal(kept, x.kept) {
+					kept := slices.DeleteFunc(s.replaced(), func(text string) bool { // which may be part of a copy
+						return text == "" || s.meta != "" && !slices.Contains(x.kept, text)
+					})
+					if err == nil && !slices.Equal(kept, x.kept) {
 						err = fmt.Errorf("kept %q", kept)
 					}
 					if err == nil && (r.Unfinished != nil || s.differences() != nil && !strings.Contains(fmt.Sprint(named), "restored")) {

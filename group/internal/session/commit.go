@@ -51,12 +51,9 @@ func (s *Session) Commit(ctx context.Context, m *store.Manifest, root string) (n
 	return s.Clean(ctx, m.Generation)
 }
 
-// Clean removes, at the nodes that are restored, all but the generation in force, which all have.
+// Clean removes all but the generation in force, which all nodes have.
 func (s *Session) Clean(ctx context.Context, g int64) (notes []string, err error) {
 	reasons, err := Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (reason string, _ error) {
-		if !s.Restores(n.Index) {
-			return "", nil
-		}
 		err := n.Clean(g)
 		if errors.Is(err, fs.ErrPermission) {
 			return err.Error(), nil

@@ -70,7 +70,6 @@ type Session struct {
 	RecordOf    map[int]*store.Record     // of the nodes here
 	LostRecords []int                     // nodes whose records no node has any more
 	Records     map[int]map[string][]byte // record files that nodes here lack, by name
-	Redirected  map[int]bool              // nodes that are recovered elsewhere; nil: each where it is
 	adopt       bool                      // what was made without a key gets one
 	Tidies      bool                      // it removes what interrupted runs have left, where it writes
 	Taken       *int64                    // the snapshot that the nodes are; nil: none
@@ -121,7 +120,7 @@ func (s *Session) Look(ctx context.Context, dirs []string, v Verb) error {
 		}
 		x.Node = x.NumberAmong(s.K)
 		if x.UnknownVersion > 0 {
-			return s.SharedError(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it, which is volley 0.2.0 for version 4. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.UnknownVersion, store.Version, s.MetaText("the %s of every node")))
+			return s.SharedError(ctx, store.Inputf("%s has a manifest of version %d, and this program knows version %d: recover the group with the release that protected it. To protect it anew with this one, move %s away; if the directory is not to be trusted, give an empty one in its place", x.Dir, x.UnknownVersion, store.Version, s.MetaText("the %s of every node")))
 		}
 	}
 	for _, n := range s.Nodes { // all have their locks, and nothing is written yet
@@ -724,6 +723,3 @@ func (s *Session) Ending() bool {
 	marked := func(x *store.State) bool { return slices.Contains(x.Leftovers, store.EndingName) }
 	return slices.ContainsFunc(s.States, marked) && !slices.ContainsFunc(s.States, func(x *store.State) bool { return len(x.Held) > 0 && !marked(x) })
 }
-
-// Restores reports whether this run brings back what a node lacks.
-func (s *Session) Restores(n int) bool { return s.Redirected == nil || s.Redirected[n] }

@@ -314,9 +314,6 @@ func (n *Node) Load(key []byte, nodes int) *State {
 		if Leftover(e.Name()) {
 			s.Leftovers = append(s.Leftovers, e.Name())
 		}
-		if s.UnknownVersion = max(s.UnknownVersion, earlierVersion(n.Dir, e.Name())); s.UnknownVersion > 0 {
-			continue
-		}
 		if kind, g, ok := NameOf(e.Name()); ok {
 			n.loadGeneration(s, e.Name(), g, kind == GenerationName, key, nodes)
 		}
@@ -496,7 +493,9 @@ func Leftover(name string) bool {
 func contents(d disk.Dir) (files bool, entries []fs.DirEntry, err error) {
 	top, err := d.ReadDir(".")
 	if err == nil {
-		files = slices.ContainsFunc(top, func(e fs.DirEntry) bool { return e.Name() != tree.MetaName })
+		files = slices.ContainsFunc(top, func(e fs.DirEntry) bool {
+			return e.Name() != tree.MetaName && !strings.HasPrefix(e.Name(), disk.Hidden)
+		})
 		entries, err = d.ReadDir(tree.MetaName)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -523,23 +522,6 @@ func NameOf(name string) (kind string, g int64, ok bool) {
 }
 
 var generationNames = regexp.MustCompile(`^(generation\.|pending\.)([1-9][0-9]*)$`)
-
-// earlierVersion returns the version of a manifest that lies where version 4 and earlier ones had it; 0: it is none.
-func earlierVersion(d disk.Dir, name string) int {
-	if !earlierNames.MatchString(name) {
-		return 0
-	}
-	text, err := disk.ReadText(d, MetaPath(name), MostManifest)
-	if err == nil {
-		_, err = DecodeManifest(text)
-	}
-	if version := new(VersionError); errors.As(err, &version) {
-		return version.Version
-	}
-	return 0
-}
-
-var earlierNames = regexp.MustCompile(`^(manifest|pending)\.[1-9][0-9]*\.json$`)
 
 // RollForward puts a pending generation in force at the node if it has the root: two runs may have made different ones.
 func (n *Node) RollForward(g int64, root string) error {
@@ -662,8 +644,8 @@ func (n *Node) LeftBytes(s *State) (bytes int64) {
 
 // A Write is a file that is to be written at a node, whole, while everything else stays where it is.
 type Write struct {
-	Bytes int64     // at least
-	Dir   tree.Name // in which it gets its name in the end; "": it stays in .volley
+	Bytes int64  // at least
+	Dir   string // on whose file system; "": on that of .volley
 }
 
 // Writes is what is to be written at a node, and the bytes that go before.

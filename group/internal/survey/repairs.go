@@ -46,7 +46,7 @@ func patternsOf(s *session.Session, conditions []*content.Condition, remake bool
 		data, parity := content.Symbol{Node: n}, content.Symbol{Node: n, Parity: true}
 		visit(c.Data, data, bad)
 		visit(c.Parity, parity, bad)
-		if c.Failing == "" && s.Restores(n) {
+		if c.Failing == "" {
 			visit(filledRows(c.Touched, c.Holes), data, wanted)
 			if remake {
 				visit(filledRows(c.Parity, c.ParityHoles), parity, wanted)

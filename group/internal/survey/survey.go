@@ -174,9 +174,11 @@ func NewTarget(s *session.Session, n *store.Node, c *content.Condition) *restore
 	return restore.NewTarget(originOf(s), s.States[n.Index], s.RecordOf[n.Index], s.Records[n.Index], n, c)
 }
 
-// NewTargetAt returns a target in another directory, which gets what was protected of a node.
-func NewTargetAt(s *session.Session, n *store.Node, st *store.State, x *store.Record, c *content.Condition) *restore.Target {
-	return restore.NewTarget(originOf(s), st, x, nil, n, c)
+// NewCopy returns a target in another directory, in some condition, which gets entries of a node of the session.
+func NewCopy(s *session.Session, n, outNode *store.Node, c *content.Condition) *restore.Target {
+	x := restore.NewTarget(originOf(s), outNode.Load(s.Key, s.K), s.RecordOf[n.Index], nil, outNode, c)
+	x.RestoreEntriesOnly(n.Dir)
+	return x
 }
 
 func originOf(s *session.Session) *restore.Origin {
@@ -226,7 +228,7 @@ func UnsureNotes(s *session.Session, conditions []*content.Condition) []string {
 	return []string{fmt.Sprintf("%s, %s first: length and time are as protected, and something has changed since, such as the mode or the name. verify says whether the content has, too, and the next protect reads it", printable.Count(unsure, "file"), first)}
 }
 
-// Sweep removes what an interrupted recovery of nodes here has left in other file systems.
+// Sweep removes what an interrupted recovery of nodes here has left beside their .volley, where that lies elsewhere.
 func Sweep(s *session.Session) {
 	for _, n := range s.Nodes {
 		if s.States[n.Index].Interrupted() {

@@ -1,14 +1,8 @@
 package group
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path"
 	"strings"
 	"testing"
 
@@ -16,30 +10,6 @@ import (
 	"volley/group/internal/tree"
 	"volley/internal/disk"
 )
-
-// version1 returns a group of 3 nodes in which lies what the program that wrote version 1 kept of one.
-func version1(t testing.TB) *world {
-	t.Helper()
-	w := newWorld(3, 1)
-	f, err := os.Open("testdata/version1.tar.gz")
-	must(t, err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	must(t, err)
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return w
-		}
-		must(t, err)
-		if name, ok := strings.CutPrefix(h.Name, "full"); ok && h.Typeflag == tar.TypeReg && strings.Contains(name, tree.MetaName) {
-			text, err := io.ReadAll(r)
-			must(t, err)
-			w.MkdirAll(path.Dir(name), 0o700)
-			w.WriteFile(name, text, 0o600)
-		}
-	}
-}
 
 // everything lists what is the user's at all nodes, and all files of Volley's but for locks.
 func (w *world) everything() string {
@@ -68,8 +38,8 @@ func (w *world) stored() string {
 	return b.String()
 }
 
-// TestOtherVersion has every verb refuse a group of version 1, and groups in which a single node
-// has a manifest of another version. Nothing of it is touched.
+// TestOtherVersion has every verb refuse groups in which a single node has a manifest of another version. Nothing of it is
+// touched.
 func TestOtherVersion(t *testing.T) {
 	t.Parallel()
 	other := func(head string) *world {
@@ -84,7 +54,7 @@ func TestOtherVersion(t *testing.T) {
 	for _, x := range []struct {
 		w    *world
 		want string
-	}{{version1(t), "version 1"}, {other(`"version":5,"layout":"full"`), "/n1 has a manifest of version 5"}, {other(`"version":9`), "/n1 has a manifest of version 9"}} {
+	}{{other(`"version":5,"layout":"full"`), "/n1 has a manifest of version 5"}, {other(`"version":9`), "/n1 has a manifest of version 9"}} {
 		for _, ranks := range []int{1, 3} {
 			x.w.ranks = ranks
 			x.w.lose(0, 0) // an empty directory
