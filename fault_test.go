@@ -273,7 +273,7 @@ func TestFlipped(t *testing.T) {
 	}{
 		{"2^8", "cauchy", 5, 5, "universal prepare-and-shoot bruck-allgather", paper(2), false, false},
 		{"257", "cauchy", 5, 5, "universal prepare-and-shoot bruck-allgather", paper(2), false, false},
-		{"3^4", "cauchy", 5, 5, "universal prepare-and-shoot bruck-allgather", paper(2), false, false},
+		{"97", "cauchy", 5, 5, "universal prepare-and-shoot bruck-allgather", paper(2), false, false},
 		{"2^8", "cauchy", 6, 2, "sinks", paper(1), false, false},
 		{"2^8", "cauchy", 4, 2, "sinks", volley.WithSeparateSinks(), false, false},
 		{"2^8", "cauchy", 6, 1, "helpers", paper(1), false, false},

@@ -49,7 +49,7 @@ var namedPrimes = map[string]string{
 	"bn254":     "0x30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000001",
 }
 
-// fieldNamed returns the field of a name that is a prime, one of those, or p^m with or without a polynomial.
+// fieldNamed returns the field of a name that is a prime, one of those, or 2^m with or without a polynomial.
 func fieldNamed(name string) fieldChoice {
 	plain, polynomial, other := strings.Cut(name, ":")
 	c := fieldChoice{name: name, canonical: plain, m: 1}

@@ -9,23 +9,33 @@ import (
 // through the sources.
 const blockBytes = 16 << 10
 
-// binaryField is F_{2^w}, w <= 16.
+// binaryField is F_{2^w}, w <= 16. It multiplies by tables of logarithms to the base of the generator.
 type binaryField struct {
-	logarithms
-	poly uint64
+	common
+	ring
+	q   uint64
+	log []uint16 // of every element but zero
+	exp []uint16 // of 0 … 2(q-2), so that a sum of two logarithms needs no reduction
 
 	affine, nibbles coefTable // where there are kernels
 
 	mulAdd func(dst, src []byte, c uint64) // where there are none: sets dst = dst + c·src, c neither 0 nor 1
 }
 
-func newBinary(name string, r *ring) Field {
-	f := &binaryField{logarithms: newLogarithms(name, r), poly: r.f.code(2)}
+func newBinary(name string, r ring) Field {
+	q, g := uint64(1)<<r.degree, r.generator()
+	f := &binaryField{common: newCommon(name, Code(2), r.degree, Code(q), g), ring: r, q: q, log: make([]uint16, q), exp: make([]uint16, 2*(q-1))}
+	a := uint64(1)
+	for k := range int(q - 1) {
+		f.log[a] = uint16(k)
+		f.exp[k], f.exp[k+int(q-1)] = uint16(a), uint16(a)
+		a = r.mul(a, g)
+	}
 	if len(kernelPaths) > 0 {
 		f.affine, f.nibbles = newCoefTable(f, true), newCoefTable(f, false)
 	}
 	f.block, f.row = blockBytes, f.tableRow
-	if r.m <= 8 {
+	if r.degree <= 8 {
 		table := sync.OnceValue(f.products)
 		f.mulAdd = func(dst, src []byte, c uint64) { mulAdd8(dst, src, &table()[c]) }
 		return f
@@ -58,9 +68,18 @@ func (f *binaryField) Combine(dst []byte, coef []Element, src [][]byte) {
 func (f *binaryField) Add(a, b Element) Element { return Code(a[0] ^ b[0]) }
 func (f *binaryField) Sub(a, b Element) Element { return Code(a[0] ^ b[0]) }
 
-// times returns a·X.
-func (f *binaryField) times(a uint64) uint64 {
-	return a<<1 ^ a>>(f.m-1)*f.poly
+func (f *binaryField) Mul(a, b Element) Element { return Code(f.mul(a[0], b[0])) }
+
+func (f *binaryField) mul(a, b uint64) uint64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return uint64(f.exp[int(f.log[a])+int(f.log[b])])
+}
+
+func (f *binaryField) Inv(a Element) Element {
+	f.checkInv(a)
+	return Code(uint64(f.exp[int(f.q-1)-int(f.log[a[0]])]))
 }
 
 // tableRow is the row by mulAdd.

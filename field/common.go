@@ -98,17 +98,6 @@ func (c *common) checkInv(a Element) {
 	}
 }
 
-// small is what the fields with q < 2^32 know about themselves: p and q as words.
-type small struct {
-	common
-	p, q uint64
-}
-
-func newSmall(name string, p uint64, m int, generator uint64) small {
-	q := pow(p, m)
-	return small{newCommon(name, Code(p), m, Code(q), generator), p, q}
-}
-
 // load8 returns the first 8 bytes of s, zeros standing in for missing ones.
 func load8(s []byte) uint64 {
 	if len(s) >= 8 {

@@ -25,8 +25,6 @@ func Portable(name string) Field {
 	case *scalars[bn254.Element, *bn254.Element]:
 		f.simd = nil
 		return f
-	case *extension:
-		return f
 	}
 	panic(name + " is of no odd characteristic")
 }

@@ -10,7 +10,7 @@ import (
 
 // An Element is an element of a field F_q, held as its symbol code: an integer
 // in [0, q), as four 64-bit limbs, least significant first. The code of
-// Σ c_i·X^i in a field of characteristic p is Σ c_i·p^i. The zero value is the
+// Σ c_i·X^i in a field of characteristic 2 is Σ c_i·2^i. The zero value is the
 // zero of every field, and two elements of one field are equal exactly when
 // they are equal under ==.
 type Element [4]uint64

@@ -19,13 +19,11 @@ func TestFields(t *testing.T) {
 		"65537", "2147483647", "babybear", "koalabear", // of four
 		"goldilocks", "bls12-381", "bn254", // of eight and more
 		"2^2", "2^4", "2^7", "2^8", "2^9", "2^12", "2^15", "2^16", "2^8:0x11b", "2^16:0x1002d",
-		"3^2", "3^10", "5^3", "13^4", "251^2",
-		"3^2:0xa", // X^2+1, where X is not primitive
+		"2^4:0x1f", // where X is not primitive
 	}
 	if verifyall.Enabled { // more of each kind
 		names = append(names, "5", "7", "61", "97", "4093", "16381", "1000003",
-			"2^3", "2^5", "2^6", "2^10", "2^11", "2^13", "2^14", "2^4:0x1f", "2^12:0x1069",
-			"3^4", "3^5", "3^7", "5^6", "7^2", "7^5", "17^2", "37^3")
+			"2^3", "2^5", "2^6", "2^10", "2^11", "2^13", "2^14", "2^12:0x1069")
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +38,7 @@ func TestFields(t *testing.T) {
 // oddFields are fields of odd characteristic of all kinds: of narrow and of wide lanes,
 // with symbols of every size, and at the limits of the lanes.
 var oddFields = []string{"3", "127", "163", "251", "257", "32749", "32771", "65521", "65537", "2147483647",
-	"babybear", "koalabear", "goldilocks", "bls12-381", "bn254", "3^4", "7^2", "251^2", "13^4", "3^10"}
+	"babybear", "koalabear", "goldilocks", "bls12-381", "bn254"}
 
 // TestPortable checks the operations on packets as they are where there are no vector instructions.
 func TestPortable(t *testing.T) {

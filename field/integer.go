@@ -53,15 +53,6 @@ func power(p uint64, m int) string {
 	return s
 }
 
-// pow returns p^m, which must be below 2^64.
-func pow(p uint64, m int) uint64 {
-	q := uint64(1)
-	for range m {
-		q *= p
-	}
-	return q
-}
-
 // powMod returns a^n mod q for q < 2^32.
 func powMod(a, n, q uint64) uint64 {
 	r := 1 % q

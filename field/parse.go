@@ -8,14 +8,12 @@ import (
 	"sync"
 )
 
-const (
-	maxPrime = 1 << 31 // primes are below
-	maxPower = 1 << 16 // p^m with m >= 2 is at most
-)
+// maxPrime is what primes without a name are below.
+const maxPrime = 1 << 31
 
 // A Kind is a form of name that [Parse] reads.
 type Kind struct {
-	Pattern string `json:"name"` // with p a prime, m and w exponents
+	Pattern string `json:"name"` // with p a prime, w an exponent
 	Example string `json:"example"`
 	Doc     string `json:"title"`
 }
@@ -25,9 +23,8 @@ func Kinds() []Kind {
 	kinds := []Kind{
 		{"2^w", "2^8", "bytes and other binary symbols, w = 1 … 16; 2^8 by 0x11d, 2^16 by 0x1100b"},
 		{"p", "257", "integers modulo a prime p < 2^31"},
-		{"p^m", "3^4", "a prime power up to 2^16, by the primitive polynomial of smallest code"},
-		{"p^m:polynomial", "2^8:0x11b", "by an irreducible polynomial, as the code Σ c_i·p^i, hexadecimal or decimal"},
-		{"q", "81", "a prime power written out: 81 is 3^4"},
+		{"2^w:polynomial", "2^8:0x11b", "by an irreducible polynomial, as the code Σ c_i·2^i, hexadecimal or decimal"},
+		{"q", "256", "a power of 2 written out: 256 is 2^8"},
 	}
 	for _, l := range large {
 		kinds = append(kinds, Kind{l.name, l.name, l.doc})
@@ -36,7 +33,7 @@ func Kinds() []Kind {
 }
 
 // Parse returns the field with the given name, in one of the forms of [Kinds].
-// Without a polynomial, p^m is defined by the primitive polynomial with the
+// Without a polynomial, 2^w is defined by the primitive polynomial with the
 // smallest code, except 2^16 by 0x1100b. The canonical name of a field omits
 // that polynomial; that of a prime with a name, however written, is the name.
 // The error says what is wrong with the name and what would be
@@ -56,7 +53,7 @@ type spec struct {
 	large string // a name, the rest zero; or:
 	p     uint64
 	m     int
-	poly  uint64 // 0: the default
+	poly  uint64 // where p is 2
 }
 
 // parse reads a name. It takes no time to speak of, whatever the name.
@@ -85,13 +82,18 @@ func parse(name string) (spec, error) {
 		digits, radix = hex, 16
 	}
 	if s.poly, err = parseUint(digits, radix); err != nil {
-		return spec{}, fmt.Errorf("%s is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283", quote(poly))
+		return spec{}, fmt.Errorf("%s is no polynomial; want a code Σ c_i·2^i such as 0x11b or 283", quote(poly))
 	}
 	return s, s.checkPolynomial(poly)
 }
 
 func errSyntax() error {
-	return errors.New("not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, one with a polynomial such as 2^8:0x11b, or a name: " + largeNames())
+	return errors.New("not a field; " + wanted())
+}
+
+// wanted says for an error which names there are.
+func wanted() string {
+	return "want a prime below 2^31, a power of 2 from 2^2 to 2^16, one with a polynomial such as 2^8:0x11b, or a name: " + largeNames()
 }
 
 // parseUint reads an unsigned number without sign or separators. It returns the
@@ -113,7 +115,7 @@ func specOf(base, exponent uint64, text string) (spec, error) {
 	if base < 2 {
 		return spec{}, fmt.Errorf("no field has %s elements; the smallest is 2", text)
 	}
-	tooLarge := fmt.Errorf("q = %s is too large; want a prime below 2^31, a prime power up to 2^16, or a name: %s", text, largeNames())
+	tooLarge := fmt.Errorf("q = %s is too large; %s", text, wanted())
 	if base >= maxPrime {
 		return spec{}, tooLarge
 	}
@@ -129,29 +131,31 @@ func specOf(base, exponent uint64, text string) (spec, error) {
 		return spec{}, fmt.Errorf("the base %d = %s is no prime; write %s", base, power(p, m), power(p, m*int(exponent)))
 	}
 	m *= int(exponent)
-	q := p
-	for i := 1; i < m && q <= maxPower; i++ {
-		q *= p
-	}
-	if m > 1 && q > maxPower {
+	if p == 2 && m > maxDegree {
 		return spec{}, tooLarge
 	}
-	return spec{p: p, m: m}, nil
+	if p != 2 && m > 1 {
+		return spec{}, fmt.Errorf("q = %s is a power of an odd prime; %s", text, wanted())
+	}
+	s := spec{p: p, m: m}
+	if p == 2 {
+		s.poly = defaultPolynomials[m]
+	}
+	return s, nil
 }
 
 // checkPolynomial checks that s.poly, which the name writes as text, defines a
 // field.
 func (s spec) checkPolynomial(text string) error {
-	lead := pow(s.p, s.m)
-	if s.poly < lead || s.poly >= 2*lead {
-		return fmt.Errorf("%s is no monic polynomial of degree %d; want a code from %#x to %#x", shorten(text), s.m, lead, 2*lead-1)
-	}
 	if s.m == 1 {
-		return nil // X - a is irreducible
+		return fmt.Errorf("a prime field has no polynomial; write %d", s.p)
 	}
-	r := newRing(s.p, s.m, s.poly)
-	if g, ok := r.divisor(); ok {
-		return fmt.Errorf("the polynomial %#x is reducible: %#x divides it; want an irreducible one such as %#x", s.poly, g.code(s.p), defaultPolynomial(s.p, s.m))
+	lead := uint64(1) << s.m
+	if s.poly < lead || s.poly >= 2*lead {
+		return fmt.Errorf("%s is no polynomial of degree %d; want a code from %#x to %#x", shorten(text), s.m, lead, 2*lead-1)
+	}
+	if g, ok := (ring{s.m, s.poly}).divisor(); ok {
+		return fmt.Errorf("the polynomial %#x is reducible: %#x divides it; want an irreducible one such as %#x", s.poly, g, defaultPolynomials[s.m])
 	}
 	return nil
 }
@@ -169,22 +173,11 @@ var cache = struct {
 func (s spec) field() Field {
 	cache.Lock()
 	defer cache.Unlock()
-	return s.cached()
-}
-
-func (s spec) cached() Field {
-	if s.m == 1 {
-		s.poly = 0
-	}
 	f, ok := cache.fields[s]
 	if ok {
 		return f
 	}
-	if s.poly != 0 && s.poly == defaultPolynomial(s.p, s.m) {
-		f = spec{p: s.p, m: s.m}.cached()
-	} else {
-		f = s.build()
-	}
+	f = s.build()
 	if len(cache.fields) >= maxCached {
 		clear(cache.fields)
 	}
@@ -192,28 +185,18 @@ func (s spec) cached() Field {
 	return f
 }
 
-// build makes the field. A polynomial given must not be the default one.
 func (s spec) build() Field {
 	if s.large != "" {
 		return buildLarge(s.large)
 	}
-	if s.m == 1 && s.p != 2 {
+	if s.p != 2 {
 		return newPrime(s.p)
 	}
-	name, poly := power(s.p, s.m), s.poly
-	switch {
-	case s.m == 1:
-		poly = 0b11 // X+1, for the tables; any other would give the same field
-	case poly == 0:
-		poly = defaultPolynomial(s.p, s.m)
-	default:
-		name = fmt.Sprintf("%s:%#x", name, poly)
+	name := power(2, s.m)
+	if s.poly != defaultPolynomials[s.m] {
+		name = fmt.Sprintf("%s:%#x", name, s.poly)
 	}
-	r := newRing(s.p, s.m, poly)
-	if s.p == 2 {
-		return newBinary(name, r)
-	}
-	return newExtension(name, r)
+	return newBinary(name, ring{s.m, s.poly})
 }
 
 // shorten cuts text from a name to what fits into a message.

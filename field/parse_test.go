@@ -19,11 +19,9 @@ func TestParse(t *testing.T) {
 	}{
 		{"2", "2", 2, 1},
 		{"2^1", "2", 2, 1},
-		{"2^1:0x3", "2", 2, 1},
 		{"3", "3", 3, 2},
 		{"0257", "257", 257, 3},
 		{"257^1", "257", 257, 3},
-		{"257:300", "257", 257, 3},
 		{"65537", "65537", 65537, 3},
 		{"4", "2^2", 4, 2},
 		{"2^8", "2^8", 256, 2},
@@ -33,13 +31,10 @@ func TestParse(t *testing.T) {
 		{"2^8:0x11b", "2^8:0x11b", 256, 3},
 		{"2^16", "2^16", 65536, 2},
 		{"2^16:0x1002d", "2^16:0x1002d", 65536, 2},
-		{"81", "3^4", 81, 3},
-		{"3^4:86", "3^4", 81, 3},
-		{"3^4:0x59", "3^4:0x59", 81, 3},
-		{"9:10", "3^2:0xa", 9, 4},
+		{"2^4:0x1f", "2^4:0x1f", 16, 3},
+		{"16:31", "2^4:0x1f", 16, 3},
 		{"babybear", "babybear", 2013265921, 31},
 		{"2013265921", "babybear", 2013265921, 31},
-		{"2013265921:2013265922", "babybear", 2013265921, 31},
 		{"2130706433", "koalabear", 2130706433, 3},
 	} {
 		f, err := field.Parse(c.name)
@@ -59,9 +54,10 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	const (
-		names    = "babybear, koalabear, goldilocks, bls12-381, bn254"
-		syntax   = "not a field; want a prime such as 257, a prime power such as 2^8 or 3^4, one with a polynomial such as 2^8:0x11b, or a name: " + names
-		tooLarge = " is too large; want a prime below 2^31, a prime power up to 2^16, or a name: " + names
+		wanted   = "; want a prime below 2^31, a power of 2 from 2^2 to 2^16, one with a polynomial such as 2^8:0x11b, or a name: babybear, koalabear, goldilocks, bls12-381, bn254"
+		syntax   = "not a field" + wanted
+		tooLarge = " is too large" + wanted
+		odd      = " is a power of an odd prime" + wanted
 	)
 	long := strings.Repeat("9", 1000)
 	type row struct{ name, want string }
@@ -74,22 +70,25 @@ func TestParseErrors(t *testing.T) {
 		{"360", "360 = 2^3·3^2·5 is no prime power"},
 		{"4^2", "the base 4 = 2^2 is no prime; write 2^4"},
 		{"2^17", "q = 2^17" + tooLarge},
-		{"3^11", "q = 3^11" + tooLarge},
-		{"257^2", "q = 257^2" + tooLarge},
+		{"3^4", "q = 3^4" + odd},
+		{"81", "q = 81" + odd},
+		{"9:10", "q = 9" + odd},
+		{"257^2", "q = 257^2" + odd},
+		{"3^17", "q = 3^17" + tooLarge},
 		{"2147483648", "q = 2147483648" + tooLarge},
 		{"18446744069414584320", "q = 18446744069414584320" + tooLarge},
 		{"99999999999999999999^9999999999", "q = 99999999999999999999^9999999999" + tooLarge},
 		{long, "q = " + long[:37] + "..." + tooLarge},
-		{"2^8:", `"" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
-		{"2^8:11b", `"11b" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
-		{"2^8:0x11d:0x11d", `"0x11d:0x11d" is no polynomial; want a code Σ c_i·p^i such as 0x11b or 283`},
-		{"2^8:0x1b", "0x1b is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
-		{"2^8:0", "0 is no monic polynomial of degree 8; want a code from 0x100 to 0x1ff"},
-		{"3^2:19", "19 is no monic polynomial of degree 2; want a code from 0x9 to 0x11"},
-		{"257:1000", "1000 is no monic polynomial of degree 1; want a code from 0x101 to 0x201"},
+		{"2^8:", `"" is no polynomial; want a code Σ c_i·2^i such as 0x11b or 283`},
+		{"2^8:11b", `"11b" is no polynomial; want a code Σ c_i·2^i such as 0x11b or 283`},
+		{"2^8:0x11d:0x11d", `"0x11d:0x11d" is no polynomial; want a code Σ c_i·2^i such as 0x11b or 283`},
+		{"2^8:0x1b", "0x1b is no polynomial of degree 8; want a code from 0x100 to 0x1ff"},
+		{"2^8:0", "0 is no polynomial of degree 8; want a code from 0x100 to 0x1ff"},
+		{"257:300", "a prime field has no polynomial; write 257"},
+		{"2^1:0x3", "a prime field has no polynomial; write 2"},
+		{"2013265921:2013265922", "a prime field has no polynomial; write 2013265921"},
 		{"2^8:0x11a", "the polynomial 0x11a is reducible: 0x2 divides it; want an irreducible one such as 0x11d"},
 		{"2^4:0x15", "the polynomial 0x15 is reducible: 0x7 divides it; want an irreducible one such as 0x13"},
-		{"3^2:16", "the polynomial 0x10 is reducible: 0x4 divides it; want an irreducible one such as 0xe"},
 	}
 	for _, name := range []string{
 		"", "x", "^", "2^", "^8", "2^8^2", " 257", "+257", "-257", "1_000",
@@ -114,21 +113,17 @@ func TestParseErrors(t *testing.T) {
 }
 
 // TestIrreducible parses all polynomials of a degree and compares the number of
-// fields with Gauss's formula Σ_{d|m} μ(d)·p^(m/d) / m.
+// fields with Gauss's formula Σ_{d|m} μ(d)·2^(m/d) / m.
 func TestIrreducible(t *testing.T) {
-	for _, c := range []struct{ p, m, want int }{{2, 4, 3}, {2, 6, 9}, {2, 8, 30}, {3, 3, 8}, {3, 4, 18}, {5, 2, 10}, {7, 2, 21}} {
-		lead := 1
-		for range c.m {
-			lead *= c.p
-		}
+	for _, c := range []struct{ m, want int }{{2, 1}, {3, 2}, {4, 3}, {6, 9}, {8, 30}} {
 		n := 0
-		for code := lead; code < 2*lead; code++ {
-			if _, err := field.Parse(fmt.Sprintf("%d^%d:%d", c.p, c.m, code)); err == nil {
+		for code := 1 << c.m; code < 2<<c.m; code++ {
+			if _, err := field.Parse(fmt.Sprintf("2^%d:%d", c.m, code)); err == nil {
 				n++
 			}
 		}
 		if n != c.want {
-			t.Errorf("%d polynomials of degree %d over F_%d make fields, want %d", n, c.m, c.p, c.want)
+			t.Errorf("%d polynomials of degree %d make fields, want %d", n, c.m, c.want)
 		}
 	}
 }
@@ -162,7 +157,7 @@ func TestKinds(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{
-		"2", "257", "2^8", "2^8:0x11b", "2^16:0x1002d", "3^4", "81", "3^10", "2147483647", "4^2", "360",
+		"2", "257", "2^8", "2^8:0x11b", "2^16:0x1002d", "3^4", "81", "2147483647", "4^2", "360",
 		"99999999999999999999^9999999999", "2^8:0xffffffffffffffffffffffff", "1^1", "0", "", "^", ":", "2^8:0x11a",
 		"goldilocks", "18446744069414584321", "babybear", "2013265921:2013265922", "bls12-381", "bn254",
 	} {

@@ -9,7 +9,8 @@ import "math/bits"
 // to `words` words: word r takes the symbols under mask after a shift by r·shift
 // bits.
 type prime struct {
-	small
+	common
+	q       uint64
 	inverse uint64 // ⌊2^64/q⌋
 	lanes   lanes  // two of them
 	paired  bool   // words hold two symbols
@@ -24,7 +25,8 @@ const minPaired = 16
 
 func newPrime(q uint64) *prime {
 	f := &prime{
-		small:   newSmall(primeName(q), q, 1, primitiveRoot(q)),
+		common:  newCommon(primeName(q), Code(q), 1, Code(q), primitiveRoot(q)),
+		q:       q,
 		inverse: ^uint64(0) / q,
 		lanes:   newLanes(q),
 	}

@@ -85,7 +85,7 @@ func structured(t *testing.T, f field.Field, k int) map[string]Matrix {
 
 func TestFactor(t *testing.T) {
 	found := map[string]int{}
-	for _, name := range []string{"2^4", "2^8", "2^9", "97", "257", "3^4"} {
+	for _, name := range []string{"2^4", "2^8", "2^9", "97", "257"} {
 		f := fieldtest.Parse(t, name)
 		for _, k := range []int{1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24, 28, 32, 36} {
 			for family, m := range structured(t, f, k) {
@@ -146,8 +146,7 @@ func TestFactorFolds(t *testing.T) {
 		{"257", []fold{{radix: 2}, {radix: 2}}, 4, "a coset of the multiplicative subgroup of order 4"},
 		{"2^6", []fold{{radix: 3}}, 12, "4 cosets of the multiplicative subgroup of order 3"},
 		{"2^6", []fold{{radix: 2, linear: field.Code(37)}}, 10, "5 cosets of an additive subgroup of order 2"},
-		{"3^3", []fold{{radix: 3, linear: field.Code(2)}}, 6, "2 cosets of an additive subgroup of order 3"},
-		{"3^4", []fold{{radix: 2}, {radix: 3, linear: field.Code(2)}}, 6, "1 full fibre of a composition of degree 6: z^2, z^3 + 2·z"},
+		{"2^6", []fold{{radix: 3}, {radix: 2, linear: field.Code(37)}}, 6, "1 full fibre of a composition of degree 6: z^3, z^2 + 37·z"},
 	} {
 		f := fieldtest.Parse(t, c.field)
 		degree := 1
@@ -337,7 +336,7 @@ func TestFuseAlike(t *testing.T) {
 // chance, or because they are a fibre, have structure: what is found is right.
 func TestFactorAnyPoints(t *testing.T) {
 	rng, found := rand.New(rand.NewPCG(1, 2)), 0
-	for _, name := range []string{"2^4", "2^3", "3^2", "13", "17", "5^2", "7", "19"} {
+	for _, name := range []string{"2^4", "2^3", "13", "17", "7", "19"} {
 		f := fieldtest.Parse(t, name)
 		q := int(f.Order().Int64())
 		for range 15 {

@@ -264,7 +264,7 @@ func TestJSON(t *testing.T) {
 	plans := []plan.Plan{handmade(t)} // every field of Info, and processors without inputs and outputs
 	for _, a := range algo.Algorithms() {
 		for k := 1; k <= 20 && !a.Structured; k++ {
-			plans = append(plans, algotest.Compile(t, a.Name, "3^4", "random:1", k, 1+k%4))
+			plans = append(plans, algotest.Compile(t, a.Name, "97", "random:1", k, 1+k%4))
 		}
 	}
 	for _, p := range plans {

@@ -16,7 +16,7 @@ import (
 	"volley/verify"
 )
 
-var fingerprintFields = []string{"2", "2^4", "2^8", "2^8:0x11b", "2^16", "3^4", "257", "65537", "2147483647"}
+var fingerprintFields = []string{"2", "2^4", "2^8", "2^8:0x11b", "2^16", "97", "257", "65537", "2147483647"}
 
 // symbols returns a random packet of n symbols.
 func symbols(f field.Field, rng *rand.Rand, n int) []byte {

@@ -133,7 +133,7 @@ func TestRelationPasses(t *testing.T) {
 
 // TestRelationWeights has weights that a seed always gives, each of q values as often as the others.
 func TestRelationWeights(t *testing.T) {
-	for _, name := range []string{"2", "3", "3^4", "257"} {
+	for _, name := range []string{"2", "3", "97", "257"} {
 		f := fieldtest.Parse(t, name)
 		list := symbolsOf(f, verify.RelationWeights(f, verify.Seed{5}, 20*int(f.Order().Int64())))
 		if !slices.Equal(list, symbolsOf(f, verify.RelationWeights(f, verify.Seed{5}, 20*int(f.Order().Int64())))) {

@@ -13,7 +13,6 @@ import (
 	"volley/field"
 	"volley/files"
 	"volley/internal/disk"
-	"volley/internal/located"
 )
 
 // The manifest is in its directory twice, under these names.
@@ -126,7 +125,7 @@ func Parse(data []byte) (*Manifest, error) {
 		Version int
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, located.Wrong(data, err)
+		return nil, wrong(data, err)
 	}
 	if head.Format != format || head.Version != version {
 		return nil, fmt.Errorf("format %q version %d: want %q version %d", head.Format, head.Version, format, version)
@@ -135,7 +134,7 @@ func Parse(data []byte) (*Manifest, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(m); err != nil {
-		return nil, located.Wrong(data, err)
+		return nil, wrong(data, err)
 	}
 	if m.SHA256 != "" {
 		bounds := sealOf.FindSubmatchIndex(data)

@@ -75,7 +75,7 @@ func TestPlan(t *testing.T) {
 		`"processors":"4","algorithm":"prepare-and-shoot","field":"7","matrix":"random:1"`,
 		`"processors":"9","ports":"2","matrix":"dft","field":"19"`,
 		`"processors":"9","ports":"2","matrix":"dft","field":"19","order":"reversed"`,
-		`"processors":"13","ports":"3","field":"3^4","matrix":"random:2"`,
+		`"processors":"13","ports":"3","field":"97","matrix":"random:2"`,
 		`"processors":"16","field":"goldilocks","matrix":"dft"`,
 		`"processors":"16","matrix":"fti"`,
 		`"processors":"6","algorithm":"exchange"`,

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 
 	"volley/executor/internal/cores"
 	"volley/field"
@@ -134,17 +133,6 @@ type Receive struct {
 	Wakes          []int // steps that need it, in order
 }
 
-// compilers are those of compact executables: the lists of thousands of ranks would keep the garbage collector busy. By
-// measurement 4,096 ranks of a dense matrix take 7.5 s of CPU time so, and else 8.3.
-var compilers = sync.Pool{New: func() any { return &compiler{} }}
-
-// emptied is a compiler that has the room of c, and holds no program.
-func (c *compiler) emptied() *compiler {
-	return &compiler{
-		values: c.values[:0], terms: c.terms[:0], batches: c.batches[:0], entries: c.entries[:0], elements: c.elements[:0], found: c.found[:0],
-	}
-}
-
 // Prepare makes the executable of a rank, until the context ends: the error is then its cause. It returns an error when
 // a program cannot be made, or sends and receives of processors here do not agree. A compact one holds the coefficients
 // of its maps as they are in packets, and makes a map ready whenever it computes with it, which is done by [cores.On].
@@ -159,10 +147,6 @@ func Prepare(ctx context.Context, p plan.Plan, rank, ranks int, compact bool) (x
 	x = &Executable{Plan: p, Rank: rank, Ranks: ranks, Rounds: info.Rounds(), First: first, Binary: minus == field.One, Compact: compact}
 	x.Processors, x.Outputs = make([]Processor, 0, end-first), make([]Output, 0, end-first)
 	c, p := &compiler{}, poll.WithContext(ctx, p)
-	if compact {
-		c = compilers.Get().(*compiler)
-		defer func() { compilers.Put(c.emptied()) }()
-	}
 	c.poller = poll.New(ctx)
 	c.x, c.field, c.short, c.zero = x, info.Field, info.Field.SymbolBytes() <= 4, -1
 	var joint *plan.JointProgram
