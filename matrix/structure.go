@@ -10,7 +10,7 @@ import (
 	"volley/internal/poll"
 )
 
-// Structure is what is known of a matrix by its making, beyond its entries.
+// Structure is what is known of a matrix by its making, or as [Recognised], beyond its entries.
 type Structure struct {
 	// Points are the point sets that define it; none where there are none, or where it was changed, as by [Inverse].
 	Points []PointSet
