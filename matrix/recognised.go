@@ -10,22 +10,21 @@ import (
 )
 
 // Recognised returns m with the structure that its entries show, and m itself where they show none; m is not to change
-// then. The first rows and columns give the points of one of these, with which every entry is compared:
+// then. It compares every entry with what follows from the first rows and columns, up to one that differs, for a matrix
+// that is one of these:
 //
 //	DFT          for any ω of order K, times any constant; columns or rows may be in the order of [DFTReversed]
 //	Vandermonde  and its transpose
 //	Cauchy       on additive subgroups; on cosets where the points of one follow each other
-//
-// That takes a few field operations for each entry, and for most other matrices for each column.
 func Recognised(m Matrix) Matrix {
 	model := cmp.Or(powersOf(m), cauchyOf(m))
-	if transposed := powersOf(Transpose(m)); model == nil && transposed != nil {
-		model = Transpose(transposed)
+	if model != nil {
+		return recognised{m, model}
 	}
-	if model == nil {
-		return m
+	if model = powersOf(Transpose(m)); model != nil {
+		return recognised{m, Transpose(model)}
 	}
-	return recognised{m, model}
+	return m
 }
 
 // A recognised matrix has the entries of one with structure.
@@ -58,16 +57,17 @@ func powersOf(m Matrix) Matrix {
 	if m.Rows() < 2 || scale.IsZero() {
 		return nil
 	}
-	points, inverse := make([]field.Element, m.Cols()), f.Inv(scale)
+	row, points, inverse := make([]field.Element, m.Cols()), make([]field.Element, m.Cols()), f.Inv(scale)
 	for j := range points {
 		if m.At(0, j) != scale {
 			return nil
 		}
-		points[j] = f.Mul(inverse, m.At(1, j))
+		row[j] = m.At(1, j)
+		points[j] = f.Mul(inverse, row[j])
 	}
 	for i := 2; i < m.Rows(); i++ {
 		for j, point := range points {
-			if m.At(i, j) != f.Mul(m.At(i-1, j), point) {
+			if row[j] = f.Mul(row[j], point); m.At(i, j) != row[j] {
 				return nil
 			}
 		}
@@ -112,8 +112,8 @@ func dftOf(m Matrix, points []field.Element) Matrix {
 	return nil
 }
 
-// cauchyOf returns the Cauchy matrix that has the entries of m, and nil where there is none. The same may be added to all
-// of its points: those of x on the first coset sum to 0, as cosets do.
+// cauchyOf returns the Cauchy matrix that has the entries of m, and nil where there is none. The same may be added to all of
+// its points: those of x on the first coset sum to 0, as cosets do.
 func cauchyOf(m Matrix) Matrix {
 	f := m.Field()
 	difference := func(i, j int) (e field.Element) { // x_i - y_j
