@@ -70,6 +70,27 @@ func TestRecognised(t *testing.T) {
 	}
 }
 
+// TestRecognisedSmall has every matrix of 2×2, and 1×1: layers and inverse are those of its entries.
+func TestRecognisedSmall(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"2", "3", "2^2", "5", "7"} {
+		f := fieldtest.Parse(t, name)
+		q := int(f.Order().Int64())
+		for k := 1; k <= 2; k++ {
+			for number := range intPower(q, k*k) {
+				d := matrix.DenseFunc(f, k, k, func(i, j int) field.Element { return field.Code(uint64(number / intPower(q, i*k+j) % q)) })
+				m := matrix.Recognised(d)
+				checkFactor(t, m)
+				got, err := matrix.Inverse(t.Context(), m)
+				want, unwanted := matrix.Inverse(t.Context(), d)
+				if (err == nil) != (unwanted == nil) || err == nil && !equal(got, want) {
+					t.Fatalf("over %s, matrix number %d of %d×%d: inverse %v, %v, want %v, %v", name, number, k, k, got, err, want, unwanted)
+				}
+			}
+		}
+	}
+}
+
 // TestRecognisedBlocks lists the entries of matrices of more rows than columns, whose blocks have structure then.
 func TestRecognisedBlocks(t *testing.T) {
 	t.Parallel()
@@ -83,4 +104,12 @@ func TestRecognisedBlocks(t *testing.T) {
 			}
 		}
 	}
+}
+
+func intPower(base, exponent int) int {
+	n := 1
+	for range exponent {
+		n *= base
+	}
+	return n
 }
