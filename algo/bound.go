@@ -15,7 +15,7 @@ type Bound struct{ C1, C2 int }
 // Bound returns what no plan for the matrix goes below that has so many ports, and of whose elements so many are a
 // packet. After t rounds a packet, or a result, has to do with (p+1)^t processors at most (paper, section "Lower Bounds",
 // first lemma); every round has a message of an element or more; and what has to move takes the C2 of [BoundCut], or that
-// of one packet where the matrix has zeros.
+// of one packet where the matrix has zeros, or entries that are not looked at.
 func (p *Problem) Bound(ports, pieces int) Bound {
 	s := p.support()
 	packets, links := min(s.processors-1, 1), ports
@@ -77,11 +77,11 @@ func (p *Problem) support() support {
 
 func (p *Problem) findSupport() support {
 	k, r := p.Matrix.Rows(), p.Matrix.Cols()
-	if matrix.StructureOf(p.Matrix).Superregular() {
+	if matrix.StructureOf(p.Matrix).Nonzero() {
 		return support{processors: reached(k, r, p.Separate), dense: true}
 	}
 	var s support
-	columns := min(r, max(1, mostEntries/k))
+	columns := min(r, max(1, mostPruned/k))
 	told, partners := make([]int, k), 0
 	for j := range columns {
 		heard := 0
@@ -105,8 +105,6 @@ func (p *Problem) findSupport() support {
 	s.processors, s.dense = partners+1, columns == r && s.zeros == 0
 	return s
 }
-
-const mostEntries = 1 << 20
 
 // BoundCut returns the least C2, in packets, of a linear plan for a matrix without zeros off the
 // diagonal, whatever pieces packets are cut into: K+R-2 packets have to move in all, and K+R-1

@@ -224,6 +224,7 @@ func TestStructuredCosts(t *testing.T) {
 		{"dft", dft, "257", 4, 1, 3, 3}, {"dft", dft, "257", 64, 1, 7, 7}, {"dft", dft, "257", 64, 3, 4, 4},
 		{"dft", reversed, "5", 4, 1, 2, 2}, // erratum 5: of one coset there is nothing but the DFT
 		{"additive-fft", matrices.Spec{Family: "lch"}, "2^8", 64, 3, 3, 3},
+		{"lagrange", matrices.Spec{Family: "lagrange"}, "257", 8, 2, 4, 4}, // H = 0: two universal steps
 		{"cauchy", matrices.Spec{Family: "cauchy"}, "2^8", 64, 1, 7, 12}, {"cauchy", matrices.Spec{Family: "cauchy"}, "2^8", 64, 1, 8, 10},
 	}
 	for _, k := range []int{6, 8, 10, 12, 20, 24, 28, 40, 48, 64} {

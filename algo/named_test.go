@@ -52,7 +52,7 @@ func TestLookupOwnParameters(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, want string }{
-		{"universal:3,3", "want a window"}, {"universal:17,1", "want a window"}, {"universal:4", "want a window"}, {"universal:4,4/4,4", "want a window"},
+		{"layers", "no such structure: take another"}, {"universal:3,3", "want a window"}, {"universal:17,1", "want a window"}, {"universal:4", "want a window"}, {"universal:4,4/4,4", "want a window"},
 		{"exchange:3", "their product is 3"}, {"exchange:4,4,4", "radix 4: want"}, {"exchange:1,16", "radix 1: want"}, {"exchange:17", "radix 17: want"},
 		{"exchange:9223372036854775807", "radix 9223372036854775807: want"}, {"exchange:16/16/16", "3 lists of radices"},
 		{"bruck-allgather:1", "there are only bruck-allgather"}, {"prepare-and-shoot:2,8", "there are only prepare-and-shoot:9,3"},

@@ -23,7 +23,7 @@ func (p *Problem) sparse() bool {
 
 // seemsSparse reports whether more than a quarter of four columns are zeros, so that no other matrix is looked at whole.
 func (p *Problem) seemsSparse() bool {
-	if matrix.StructureOf(p.Matrix).Superregular() {
+	if matrix.StructureOf(p.Matrix).Nonzero() {
 		return false
 	}
 	k, r, zeros := p.Matrix.Rows(), p.Matrix.Cols(), 0
@@ -37,7 +37,8 @@ func (p *Problem) seemsSparse() bool {
 	return zeros > k
 }
 
-// mostPruned is how many entries a matrix may have whose plans are pruned: each processor makes the programs of all.
+// mostPruned is how many entries a matrix may have whose plans are pruned: each processor makes the programs of all. No
+// more are looked at for bounds.
 const mostPruned = 1 << 16
 
 // pruned returns the plans pruned: those that no other one beats then, unless memory or work are limited.

@@ -82,15 +82,20 @@ func (m *dft) At(i, j int) field.Element {
 }
 
 func (m *dft) Structure() Structure {
-	return Structure{fixed: ofModule(m), inverse: func() Matrix { return m.backward() }, factor: m.factor}
+	return Structure{
+		fixed: ofModule(m), nonzero: m.nonzero, factor: m.factor,
+		inverse: func() Matrix { return m.backward() },
+	}
 }
 
 func (m *reversedDFT) Structure() Structure {
 	return Structure{
-		Reversed: true, fixed: ofModule(m), factor: m.factor,
+		Reversed: true, fixed: ofModule(m), nonzero: m.nonzero, factor: m.factor,
 		inverse: func() Matrix { return &reversedDFT{m.dft.backward(), !m.rows} },
 	}
 }
+
+func (m *dft) nonzero() bool { return true }
 
 // backward returns the inverse: the matrix of entries ω^(-ij)/K, where m has no scale. Its ID is that of m.
 func (m *dft) backward() *dft {

@@ -22,7 +22,7 @@
 // the codes of libraries. Package matrices has matrices by their names, and reads any other from a file.
 //
 // A matrix with structure is a product of layers of small matrices. [Factor] finds the
-// layers. Where a matrix is not square, Factor finds those of each [Block].
+// layers. Where a matrix is not square, Factor finds those of each [Block]. [Recognised] finds the family of entries.
 //
 // [Dense] does Gaussian elimination: [Dense.Basis], [Dense.Inverse] and [Dense.Echelon].
 package matrix

@@ -2,8 +2,10 @@ package matrix
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"volley/field"
 	"volley/field/fieldtest"
 	"volley/internal/pointset"
 )
@@ -36,6 +38,35 @@ func TestSuperregular(t *testing.T) {
 			t.Errorf("%s is singular in %s", c.m.ID(), part)
 		}
 	}
+}
+
+// TestNonzero: what is said to have no zeros has none.
+func TestNonzero(t *testing.T) {
+	f := fieldtest.Parse(t, "2^4")
+	for _, c := range []struct {
+		m    Matrix
+		want bool
+	}{
+		{must(DFT(f, 5))(t), true},
+		{must(DFTReversed(f, 15, nil))(t), true},
+		{must(Cauchy(f, 4, 4))(t), true},
+		{Vandermonde(pointset.Codes(f, 1, 4), 3), true},
+		{Transpose(Vandermonde(pointset.Codes(f, 1, 4), 3)), true},
+		{Vandermonde(pointset.Codes(f, 0, 4), 3), false},
+		{must(Lagrange(pointset.Codes(f, 1, 4), pointset.Codes(f, 4, 4)))(t), false},
+	} {
+		if got := StructureOf(c.m).Nonzero(); got != c.want || got == slices.ContainsFunc(symbolsOf(c.m), field.Element.IsZero) {
+			t.Errorf("%s: %v, want %v", c.m.ID(), got, c.want)
+		}
+	}
+}
+
+// symbolsOf returns the entries, row by row.
+func symbolsOf(m Matrix) (list []field.Element) {
+	for i := range m.Rows() * m.Cols() {
+		list = append(list, m.At(i/m.Cols(), i%m.Cols()))
+	}
+	return list
 }
 
 // TestMDS has every square submatrix of small matrices, of those that are said to

@@ -10,7 +10,7 @@ import (
 	"volley/internal/poll"
 )
 
-// Structure is what is known of a matrix by its making, beyond its entries.
+// Structure is what is known of a matrix by its making, or as [Recognised], beyond its entries.
 type Structure struct {
 	// Points are the point sets that define it; none where there are none, or where it was changed, as by [Inverse].
 	Points []PointSet
@@ -20,6 +20,7 @@ type Structure struct {
 
 	invertible    bool                                                // where it is square
 	superregular  func() bool                                         // nil: not known
+	nonzero       func() bool                                         // of all entries; nil: not known
 	fixed         func() bool                                         // nil: no
 	ready         func(*poll.Poller)                                  // makes what it makes when it is first asked for an entry
 	inverse       func() Matrix                                       // on demand, under any ID; nil: it has no formula
@@ -46,6 +47,9 @@ func StructureOf(m Matrix) (s Structure) {
 // Superregular reports whether the matrix by its making has no zero minor: Cauchy, or Lagrange between disjoint sets of
 // points. It looks at no entries, so it may be false of a matrix that has that property.
 func (s Structure) Superregular() bool { return s.superregular != nil && s.superregular() }
+
+// Nonzero reports whether the matrix by its making has no zero entry. It looks at none, as [Structure.Superregular].
+func (s Structure) Nonzero() bool { return s.nonzero != nil && s.nonzero() || s.Superregular() }
 
 // Fixed reports whether it is certain that nothing changes the entries, and that the ID tells them apart from those of
 // others over the field: this package made the matrix, on demand, and its field and points are of this module, too.
@@ -98,7 +102,7 @@ func (m *formula) Structure() Structure {
 func (t transpose) Structure() Structure {
 	original := StructureOf(t.m)
 	s := original.view()
-	s.invertible = original.invertible
+	s.invertible, s.nonzero = original.invertible, original.Nonzero
 	if original.inverse != nil {
 		s.inverse = func() Matrix { return Transpose(original.inverse()) }
 	}

@@ -83,9 +83,13 @@ func (m vandermonde) inverse() Matrix {
 func (m vandermonde) Structure() Structure {
 	sets := []PointSet{{"alpha", m.points}}
 	return Structure{
-		Points: sets, fixed: ofModule(m, sets...), inverse: m.inverse, split: m.split, factor: m.factor,
+		Points: sets, fixed: ofModule(m, sets...), nonzero: m.nonzero, inverse: m.inverse, split: m.split, factor: m.factor,
 		columns: func(first, n int) Matrix { return vandermonde{pointset.Part(m.points, first, n), m.rows} },
 	}
+}
+
+func (m vandermonde) nonzero() bool {
+	return !slices.ContainsFunc(pointset.Elements(nil, m.points), field.Element.IsZero)
 }
 
 func (m vandermonde) factor(p *poll.Poller, r pointset.Radices) *Factorisation {

@@ -36,6 +36,26 @@ func TestMatrixIsThatOfEncode(t *testing.T) {
 	}
 }
 
+// TestUnnamedMatrixIsPlanned plans for the entries of a matrix as for its name.
+func TestUnnamedMatrixIsPlanned(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"257", "dft"}, {"257", "dft --order reversed"}, {"2^8", "cauchy"}, {"257", "cauchy --omega coset --alpha coset"},
+	} {
+		run := func(verb, matrix string) string {
+			return mustRun(t, strings.Fields(verb+" --field "+c[0]+" -k 64 --matrix "+matrix)...)
+		}
+		file := filepath.Join(t.TempDir(), "A.csv")
+		write(t, file, run("matrix", c[1]))
+		structure, named, _ := strings.Cut(run("plan --why --model paper", c[1]), "\n")
+		recognised, listed, _ := strings.Cut(run("plan --why --model paper", "file:"+file), "\n")
+		if listed != named {
+			t.Errorf("%s: by its entries\n%s\nby its name\n%s", c[1], listed, named)
+		}
+		wants(t, recognised, " by its entries", strings.TrimPrefix(structure, "structure: "))
+	}
+}
+
 // TestEveryNameWorks takes every name that help and registries give.
 func TestEveryNameWorks(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,7 @@ var families = []Family{
 		Name:     "file",
 		Argument: "A.csv",
 		Formula:  "A[i][j] = value j of row i",
-		Doc:      "K rows of R decimal values, with commas between them; lines that begin with # are comments",
+		Doc:      "K rows of R decimal values, with commas between them; lines that begin with # are comments; a DFT, Vandermonde or Cauchy matrix is planned as one",
 		listed:   true,
 		build:    (*builder).stored,
 	},

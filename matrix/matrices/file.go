@@ -6,7 +6,7 @@ import (
 	"volley/matrix"
 )
 
-// stored returns the matrix of a file, or the given one.
+// stored returns the matrix of a file, or the given one, with the structure that its entries show.
 func (b *builder) stored() (matrix.Matrix, error) {
 	if !b.explicit {
 		return b.read(b.Argument)
@@ -18,7 +18,7 @@ func (b *builder) stored() (matrix.Matrix, error) {
 		return nil, fmt.Errorf("matrix: entries of a %d×%d matrix over %s, and %s over %s",
 			b.entries.Rows(), b.entries.Cols(), b.entries.Field().Name(), b.need(), b.f.Name())
 	}
-	return b.entries, nil
+	return matrix.Recognised(b.entries), nil
 }
 
 // need says what shape is needed, for people.
@@ -50,5 +50,5 @@ func (b *builder) read(name string) (matrix.Matrix, error) {
 		}
 		return nil, fmt.Errorf("matrix: %s is %d×%d, and %s%s", name, rows, d.Cols(), b.need(), want)
 	}
-	return d, nil
+	return matrix.Recognised(d), nil
 }

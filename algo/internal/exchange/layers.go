@@ -108,7 +108,7 @@ func blockFactors(t schedule.Task, sizes []int) (facts []*matrix.Factorisation, 
 		}
 		fact := layers.Factor(t.Context, block, sizes)
 		if fact == nil || len(fact.Layers) < 2 {
-			return nil, fmt.Sprintf("block %d has no layers", group)
+			return nil, fmt.Sprintf("block %d has no layers", group) + layers.OnCosets(t.Matrix)
 		}
 		if group > 0 && !sameShape(facts[0].Layers, fact.Layers) {
 			return nil, fmt.Sprintf("the layers of block %d differ from those of block 0", group)

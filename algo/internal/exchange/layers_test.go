@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"volley/algo/internal/layers"
@@ -115,6 +117,31 @@ func TestSinksStructuredDigits(t *testing.T) {
 	}
 	if problems < 100 || cheaper < 5 {
 		t.Errorf("%d problems, of which %d plans are cheaper by other digits: want more", problems, cheaper)
+	}
+}
+
+// TestCosetsNamed names points coset where a block has no layers, and would have some on them.
+func TestCosetsNamed(t *testing.T) {
+	for _, c := range []struct {
+		field, matrix string
+		k, r          int
+		want          bool
+	}{
+		{"257", "cauchy", 24, 8, true}, {"goldilocks", "cauchy", 24, 8, true}, {"257", "cauchy", 8, 24, true},
+		{"257", "cauchy", 21, 7, false}, {"257", "cauchy", 6, 2, false}, {"257", "cauchy", 193, 64, false}, {"257", "random:1", 24, 8, false},
+	} {
+		spec, err := matrices.ParseSpec(c.matrix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := spec.Build(fieldtest.Parse(t, c.field), c.k, c.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = StructuredPlans(task(a, false, 1))
+		if !errors.Is(err, schedule.ErrStructure) || strings.Contains(err.Error(), "would have some on points coset") != c.want {
+			t.Errorf("%s over %s, K = %d, R = %d: %v", c.matrix, c.field, c.k, c.r, err)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"volley/algo/internal/universal"
 	"volley/algo/schedule"
 	"volley/field"
+	"volley/internal/pointset"
 	"volley/internal/poll"
 	"volley/matrix"
 	"volley/plan"
@@ -81,6 +82,9 @@ func plansOf(name string, t schedule.Task, fact *matrix.Factorisation, anyOrder 
 	for _, cuts := range Fusions(t.Context, fact.Layers, t.Ports, allowed) {
 		plans = append(plans, fused(t, name, fact, cuts, anyOrder))
 	}
+	if name == "lagrange" && fact.Half > 0 { // each transform by one step, which is more than one for their product
+		plans = append(plans, fused(t, name, fact, []int{fact.Half, len(fact.Layers)}, anyOrder))
+	}
 	if len(plans) == 0 {
 		plans = append(plans, fused(t, name, fact, []int{len(fact.Layers)}, anyOrder))
 	}
@@ -135,8 +139,22 @@ func cutsFor(layers []matrix.Layer, i int, sizes []int, allowed func(i, j int) b
 
 // notOfFamily returns the error of a matrix that is not of an algorithm's family.
 func notOfFamily(algorithm string, a matrix.Matrix) error {
-	return fmt.Errorf("algo: %s for matrix %s over %s with K = %d: %w: take another algorithm, such as universal",
-		algorithm, Short(a.ID()), a.Field().Name(), a.Rows(), schedule.ErrStructure)
+	hint := ""
+	if algorithm == AnyFamily {
+		hint = OnCosets(a)
+	}
+	return fmt.Errorf("algo: %s for matrix %s over %s with K = %d: %w%s: take another algorithm, such as universal",
+		algorithm, Short(a.ID()), a.Field().Name(), a.Rows(), schedule.ErrStructure, hint)
+}
+
+// OnCosets continues the text that a matrix, or a block of it, has no layers where it would have some on other points.
+func OnCosets(a matrix.Matrix) string {
+	f, k, r := a.Field(), a.Rows(), a.Cols()
+	enough := pointset.CheckElements("", f, "", int64(k)+int64(r), 0, true) == nil && pointset.CosetSize(f, k, r) > 1
+	if enough && len(pointset.PrimeFactors(min(k, r))) > 1 && matrix.StructureOf(a).Points != nil {
+		return ", and would have some on points coset (omega and alpha, or points)"
+	}
+	return ""
 }
 
 // Short cuts an ID, which may have a hash in it, to what fits into a message.
