@@ -1,4 +1,4 @@
-// Package located reads JSON that came from elsewhere, and says in which line it is wrong.
+// Package located says in which line JSON is wrong that came from elsewhere.
 package located
 
 import (
@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 
@@ -32,26 +31,6 @@ func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:offset], []byte("\n"))
 }
 
-// Read returns a JSON text of at most so many bytes. The error is an *[files.FormatError] or that of r.
-func Read(r io.Reader, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(text)) > limit {
-		return nil, &files.FormatError{Line: lineAt(text, limit), Reason: fmt.Sprintf("longer than %d bytes", limit)}
-	}
-	if err := json.Unmarshal(text, new(nothing)); err != nil {
-		return nil, Wrong(text, err)
-	}
-	return text, nil
-}
-
-// nothing is what a text is read into to find out whether it is JSON.
-type nothing struct{}
-
-func (*nothing) UnmarshalJSON([]byte) error { return nil }
-
 // Wrong returns an error of encoding/json as an *[files.FormatError].
 func Wrong(text []byte, err error) error {
 	if wrong := new(json.SyntaxError); errors.As(err, &wrong) && wrong.Offset == int64(len(text)) {
@@ -74,37 +53,4 @@ func reason(err error) string {
 		return "want an object"
 	}
 	return fmt.Sprintf("%s: %s does not fit there", goNames.ReplaceAllString(kind.Field, ""), kind.Value)
-}
-
-// List calls read before each element of the list that a text has under a key, up to the first error: read takes the
-// element from the decoder. The text is an object that [Read] has returned. The error is an *[files.FormatError].
-func List(text []byte, key string, read func(d *json.Decoder) error) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	next := func() json.Token {
-		t, _ := d.Token() // is there, as the text is JSON
-		return t
-	}
-	if next() != json.Delim('{') {
-		return &files.FormatError{Line: 1, Reason: "want an object"}
-	}
-	for d.More() {
-		if next() != key {
-			if err := d.Decode(new(nothing)); err != nil {
-				return Wrong(text, err)
-			}
-			continue
-		}
-		if next() != json.Delim('[') {
-			return &files.FormatError{Line: lineAt(text, d.InputOffset()), Reason: key + ": want a list"}
-		}
-		for n := 0; d.More(); n++ {
-			rest := text[d.InputOffset():]
-			begin := len(text) - len(bytes.TrimLeft(rest, ", \t\r\n"))
-			if err := read(d); err != nil {
-				return &files.FormatError{Line: lineAt(text, int64(begin)), Reason: fmt.Sprintf("%s[%d]: %s", key, n, reason(err))}
-			}
-		}
-		return nil
-	}
-	return &files.FormatError{Line: 1, Reason: key + " is missing"}
 }
