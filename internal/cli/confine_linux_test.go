@@ -32,18 +32,17 @@ func TestConfined(t *testing.T) {
 	key := confined
 	key.Permitted = []string{in}
 	for name, sent := range map[string]launch.Start{
-		"lies elsewhere":                   {Verb: "protect", Paths: []string{out}, Dir: in},
-		"lies elsewhere ":                  {Verb: "status", Paths: []string{in}, Dir: out},
-		"lies elsewhere   ":                verb("recover", "--to="+out+"/x"),
-		"leads to " + out:                  verb("protect", "--meta="+in+"/../"+filepath.Base(out)),
-		"lies elsewhere     ":              verb("protect", "--key="+out+"/ckpt"),
-		"does not permit --metrics":        verb("protect", "--metrics="+out+"/m"),
-		"does not permit --group":          verb("protect", "--group="+out+"/g"),
-		"does not permit --ssh":            verb("protect", "--ssh=touch "+out+"/x"),
-		"does not run the verb encode":     verb("encode", "--output="+out+"/x"),
-		"does not run the verb rank":       verb("rank"),
-		"does not run the verb group init": verb("group init", "--output="+out+"/x"),
-		"does not permit --bogus":          verb("protect", "--bogus", "--metrics="+out+"/m"),
+		"lies elsewhere":               {Verb: "protect", Paths: []string{out}, Dir: in},
+		"lies elsewhere ":              {Verb: "status", Paths: []string{in}, Dir: out},
+		"lies elsewhere   ":            verb("recover", "--to="+out+"/x"),
+		"leads to " + out:              verb("protect", "--meta="+in+"/../"+filepath.Base(out)),
+		"lies elsewhere     ":          verb("protect", "--key="+out+"/ckpt"),
+		"does not permit --metrics":    verb("protect", "--metrics="+out+"/m"),
+		"does not permit --group":      verb("protect", "--group="+out+"/g"),
+		"does not permit --ssh":        verb("protect", "--ssh=touch "+out+"/x"),
+		"does not run the verb encode": verb("encode", "--output="+out+"/x"),
+		"does not run the verb rank":   verb("rank"),
+		"does not permit --bogus":      verb("protect", "--bogus", "--metrics="+out+"/m"),
 	} {
 		_, err := key.Admit(sent)
 		if err == nil || exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), strings.TrimSpace(name)) {

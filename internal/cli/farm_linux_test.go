@@ -169,13 +169,6 @@ func copyFile(t *testing.T, from, to string, mode os.FileMode) {
 	lay(t, to, text, mode)
 }
 
-func kill(t *testing.T, pid int) {
-	t.Helper()
-	p, err := os.FindProcess(pid)
-	must(t, err)
-	must(t, p.Kill())
-}
-
 func parentOf(t *testing.T, pid int) (parent int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -183,7 +183,6 @@ func TestGroupErrors(t *testing.T) {
 		{"verify --limit-rate 1kB", dirs, exit.Usage, "1MiB or more"},
 		{"verify --limit-read x", dirs, exit.Usage, `--limit-read "x"`},
 		{"protect --limit-read 20M", dirs, exit.OK, ""},
-		{"group init", dirs, exit.Usage, "-o FILE"},
 	} {
 		expect(t, c.code, c.words, c.dirs, c.want)
 	}

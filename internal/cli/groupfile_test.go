@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/groupfile"
@@ -70,20 +72,12 @@ func TestGroupFileOfOthers(t *testing.T) {
 	}
 }
 
-// TestGroupFile writes a group file, and runs all verbs by it, also after a loss, with one line changed, and by a process
-// for each member.
+// TestGroupFile runs all verbs by a group file, also after a loss, with one line changed, and by a process for each
+// member.
 func TestGroupFile(t *testing.T) {
 	dirs := writeNodes(t, 4, 20_000)
 	before := contents(t, dirs)
-	file := filepath.Join(t.TempDir(), "group.yaml")
-	t.Chdir(filepath.Dir(dirs[0])) // directories become absolute
-	init := "group init --tolerate 2 --digest xxh3 node.0 node.1 -o "
-	expect(t, exit.OK, init+file, dirs[2:])
-	if text := expect(t, exit.OK, init+"-", dirs[2:]); text != string(readFile(t, file)) {
-		t.Errorf("%s", text)
-	}
-	expect(t, exit.Usage, init+file, dirs[2:], "it is there")
-	t.Chdir(t.TempDir())
+	file := writeGroup(t, dirs, nil, "tolerate: 2", "digest: xxh3")
 	by := " --group " + file
 	expect(t, exit.OK, "protect"+by, nil, "4 nodes, any 2 may be lost", "protected, generation 1")
 	expect(t, exit.OK, "verify"+by, nil, "whole: 4 nodes, any 2 may be lost, generation 1, compared by xxh3\n")
@@ -138,19 +132,12 @@ func TestGroupFileErrors(t *testing.T) {
 		expect(t, exit.Usage, "protect --group "+file, nil, want)
 	}
 	shell(t, `mkfifo "$1"`, filepath.Join(dir, "pipe")) // which nobody writes
-	out := filepath.Join(dir, "x")
 	for words, want := range map[string]string{
-		"group init a -o " + out:                "need at least 2 directories, got 1",
-		"group init a b --tolerate 2 -o " + out: "cannot tolerate the loss of 2 of 2 nodes: want 1 to 1",
-		"group init a b --tolerate 0 -o " + out: "cannot tolerate the loss of 0 of 2 nodes",
-		"status --group " + dir + "/pipe":       "is a named pipe",
-		"status --group " + dir:                 "is a directory",
-		"status --group /dev/null":              "is a device",
+		"status --group " + dir + "/pipe": "is a named pipe",
+		"status --group " + dir:           "is a directory",
+		"status --group /dev/null":        "is a device",
 	} {
 		expect(t, exit.Usage, words, nil, want)
-	}
-	if _, err := os.Lstat(out); err == nil {
-		t.Error("a file was written")
 	}
 	several := session.New()
 	several.Environ = append(several.Environ, "SLURM_STEP_NUM_TASKS=4")
@@ -163,16 +150,18 @@ func TestGroupFileErrors(t *testing.T) {
 	}
 }
 
-// TestGroupFileNames has names of any bytes: what group init writes is what protect takes.
+// TestGroupFileNames has names of any bytes, in YAML.
 func TestGroupFileNames(t *testing.T) {
 	t.Parallel()
-	base, file := t.TempDir(), filepath.Join(t.TempDir(), "group.yaml")
+	base, file := t.TempDir(), writeGroup(t, nil, nil)
 	var dirs []string
+	var members []map[string]string
 	for _, name := range []string{"\xff\xfe", "a\nb", "- 'x': \"#", "1e3", "null"} {
 		dirs = append(dirs, filepath.Join(base, name))
 		if err := os.Mkdir(dirs[len(dirs)-1], 0o700); err != nil {
 			t.Skipf("the file system refuses %q: %v", name, err)
 		}
+		members = append(members, map[string]string{"dir": dirs[len(dirs)-1]})
 	}
 	has := func(want []string) {
 		t.Helper()
@@ -180,7 +169,9 @@ func TestGroupFileNames(t *testing.T) {
 			t.Fatalf("%+v, %v: %s", g, err, readFile(t, file))
 		}
 	}
-	expect(t, exit.OK, "group init --tolerate 1 --exclude \xffx -o "+file, dirs)
+	text, err := yaml.Marshal(map[string]any{"tolerate": 1, "exclude": "\xffx", "members": members})
+	must(t, err)
+	rewrite(t, file, text)
 	has(dirs)
 	expect(t, exit.OK, "protect --group "+file, nil)
 	expect(t, exit.OK, "resize --group "+file+" --remove", dirs[4:])
@@ -193,7 +184,6 @@ func TestEmptyNames(t *testing.T) {
 	t.Chdir(t.TempDir()) // no node, and none to become one
 	for _, words := range []string{
 		"protect --tolerate 1", "status", "recover", "resize --add", "resize --remove", "recover --to", "protect --tolerate 1 --key", "verify --group",
-		"group init -o x", "group init -o x --key",
 	} {
 		expect(t, exit.Usage, words, append([]string{""}, dirs...), "has an empty name: is a variable not set?")
 	}

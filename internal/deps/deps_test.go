@@ -114,7 +114,7 @@ var allowed = map[string][]string{
 		"matrix", "matrix/matrices", "plan", "sim", "verify",
 	},
 	"internal/cli/groups": {
-		"executor", "files", "group", "group/buffers", "group/protection", "internal/cli/ranks", "internal/cli/session", "internal/disk", "internal/exit", "internal/gauges", "internal/groupfile",
+		"executor", "files", "group", "group/buffers", "group/protection", "internal/cli/ranks", "internal/cli/session", "internal/exit", "internal/gauges", "internal/groupfile",
 		"internal/grouptext", "internal/launch", "internal/printable", "internal/sets", "internal/ssh", "transport", "transport/local",
 	},
 	"cmd/volley":                {"internal/cli"},

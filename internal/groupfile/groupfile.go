@@ -44,7 +44,7 @@ func Read(name string) (*Document, error) {
 		return nil, exit.Usagef("--group: %w", err)
 	}
 	if len(text) > MostBytes {
-		return nil, exit.Usagef("%s: longer than %d bytes: want a group file, as volley group init writes it", name, MostBytes)
+		return nil, exit.Usagef("%s: longer than %d bytes: want a group file: volley help groups", name, MostBytes)
 	}
 	base, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
@@ -240,35 +240,4 @@ func Rewrite(name string, add, remove []string, tolerate string) error {
 		return err
 	}
 	return disk.WriteMode(name, text, info.Mode())
-}
-
-// Text returns a group file with these flags. Directories here become absolute.
-func Text(flags map[string][]string, dirs []string) ([]byte, error) {
-	mapping := &yaml.Node{Kind: yaml.MappingNode}
-	for _, key := range Keys {
-		list := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, x := range flags[key] {
-			list.Content = append(list.Content, scalarNode(x))
-		}
-		switch {
-		case flags[key] == nil:
-		case key == listKey:
-			mapping.Content = append(mapping.Content, scalarNode(key), list)
-		default:
-			mapping.Content = append(mapping.Content, scalarNode(key), list.Content[0])
-		}
-	}
-	members := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, dir := range dirs {
-		members.Content = append(members.Content, memberNode(Absolute(dir)))
-	}
-	mapping.Content = append(mapping.Content, scalarNode("members"), members)
-	text, err := yaml.Marshal(mapping)
-	if err == nil {
-		_, err = parse("/", text)
-	}
-	if err != nil {
-		return nil, exit.Usagef("not written: line %w", err)
-	}
-	return append([]byte("# volley protect --group FILE. After a loss put the new directory in the place of the lost one.\n"), text...), nil
 }

@@ -129,7 +129,7 @@ func (l *Launch) greetAll(ctx context.Context) {
 	l.release = context.AfterFunc(ctx, l.stop)
 	type login struct {
 		sync.Mutex
-		hangs error
+		down error
 	}
 	logins := map[string]*login{}
 	hostPort := func(x *Far) string { return x.Host + " " + x.Port }
@@ -140,14 +140,14 @@ func (l *Launch) greetAll(ctx context.Context) {
 		host := logins[hostPort(x)]
 		host.Lock() // an sshd refuses many at once
 		defer host.Unlock()
-		err := host.hangs
+		err := host.down
 		if err == nil {
 			err = l.greet(x)
 		}
-		if errors.As(err, new(*ssh.HangError)) {
-			host.hangs = err // not once more for each node
+		dead := errors.As(err, new(*ssh.DownError))
+		if dead {
+			host.down = err // not once more for each node
 		}
-		dead := errors.As(err, new(*ssh.DownError)) || errors.As(err, new(*ssh.HangError))
 		switch {
 		case err != nil && (l.Missing || l.Down && dead) && ctx.Err() == nil:
 			x.Absent, err = err.Error(), nil

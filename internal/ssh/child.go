@@ -244,9 +244,9 @@ func (x *Child) failed() error {
 		(strings.Contains(x.lastLine, "Permission denied (") || strings.Contains(x.lastLine, "Host key verification failed"))
 	switch {
 	case x.hung.Load() && x.let.Load():
-		return &HangError{fmt.Errorf("%s has let ssh in, and has not started volley within %v: a profile or a file system there may hang; try: %s", x.Label(), x.patience, x.try)}
+		return &DownError{fmt.Errorf("%s has let ssh in, and has not started volley within %v: a profile or a file system there may hang; try: %s", x.Label(), x.patience, x.try)}
 	case x.hung.Load():
-		return &HangError{fmt.Errorf("volley has not started at %s within %v; try: %s", x.Label(), x.first, x.try)}
+		return &DownError{fmt.Errorf("volley has not started at %s within %v; try: %s", x.Label(), x.first, x.try)}
 	case asks:
 		return fmt.Errorf("no connection to %s%s; ssh may not ask here: it needs a key without a passphrase, or one in ssh-agent, and the host in known_hosts; try: %s", x.Label(), detail, x.try)
 	case x.mute.Load():
@@ -258,8 +258,6 @@ func (x *Child) failed() error {
 		return &StartError{fmt.Errorf("cannot start volley at %s%s", x.Label(), detail), strings.Contains(x.lastLine, "restricted")}
 	case exit.ExitCode() == 255 && x.greeted.Load():
 		return fmt.Errorf("volley at %s was killed, or the connection to it has ended%s", x.Label(), detail)
-	case exit.ExitCode() == 255 && strings.Contains(x.lastLine, "timed out"):
-		return &HangError{fmt.Errorf("no connection to %s%s", x.Label(), detail)}
 	case exit.ExitCode() == 255:
 		return &DownError{fmt.Errorf("no connection to %s%s", x.Label(), detail)}
 	}
@@ -270,11 +268,8 @@ func (x *Child) failed() error {
 // a restricted shell.
 var unstarted = regexp.MustCompile(`: (Command not found\.|Permission denied\.|restricted(: .*)?)$`)
 
-// A DownError says that there is no connection to a host, as where it is down.
+// A DownError says that a host is down, or has not answered in time. It would not for another program either.
 type DownError struct{ error }
-
-// A HangError says that a host has not answered in time. It would not for another program either.
-type HangError struct{ error }
 
 // A StartError says that a program cannot be started on a host.
 type StartError struct {

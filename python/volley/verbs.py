@@ -74,7 +74,7 @@ def protect(
     """Protects directories, one for each node: any `tolerate` of the nodes may then be lost,
     None as many as in the last run.
 
-    `group` is a group file, in place of directories and what else it says (`volley group init` writes one).
+    `group` is a group file, in place of directories and what else it says.
     `digest` is sha256, blake3 or xxh3, None as in the last run. `dry_run` says what it would take, and writes nothing. `accept` protects although most files of a node are "deleted", or "changed", and
     `force` although nodes are lost. With `step` each directory is a root of
     snapshots: `step-N` of each, or their "latest", is protected, and then those older than the newest `retain` are removed. `key` is a file with the key of the group.

@@ -109,7 +109,7 @@ func (o *groupOptions) add(cmd *cobra.Command) {
 	o.Joining.Add(f, "node")
 	f.Var(ranks.Rate(&o.reads), "limit-read", "`BYTES` a second that are read of each node at most, such as 20MB")
 	o.AddElsewhere(cmd)
-	f.StringVar(&o.FileName, ranks.GroupFlag, "", "`FILE` with the directories of the group and its flags: volley group init writes one")
+	f.StringVar(&o.FileName, ranks.GroupFlag, "", "`FILE` with the directories of the group and its flags: volley help groups")
 }
 
 // begin joins the others, and returns the directories of the nodes here and the options of all verbs.
@@ -382,7 +382,7 @@ func newRecover(s *session.Invocation) *cobra.Command {
 
 // Verbs returns those for directories of nodes.
 func Verbs(s *session.Invocation) []*cobra.Command {
-	return []*cobra.Command{newProtect(s), newRecover(s), newVerify(s), newStatus(s), newResize(s), newUnprotect(s), newSnapshots(s), newGroup(s)}
+	return []*cobra.Command{newProtect(s), newRecover(s), newVerify(s), newStatus(s), newResize(s), newUnprotect(s), newSnapshots(s)}
 }
 
 // Nodes are what a rank of any verb tells others of the nodes that it has none of.

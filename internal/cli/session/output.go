@@ -57,14 +57,6 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Placed returns the error of writing the file of a flag, which is the caller's to mend where there can be no file.
-func Placed(flag string, err error) error {
-	if pathError := new(fs.PathError); errors.As(err, &pathError) && pathError.Op == "open" {
-		return exit.Usagef("%s: %w", flag, err)
-	}
-	return err
-}
-
 // checkMetrics refuses a name, unless empty, that is no place for a file of metrics.
 func checkMetrics(name string) error {
 	switch name {
