@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +79,7 @@ func termsOf(p *algo.Problem, o *options) []collective.Term {
 		terms = append(terms, collective.TermOf("model", "of a network"))
 	}
 	return append(terms,
-		collective.TermOf("algorithm", o.algorithm), collective.TermOf("memory", o.memory), collective.TermOf("packet length", o.packetBytes),
+		collective.TermOf("algorithm", o.algorithm), collective.TermOf("memory", o.memory),
 		collective.TermOf("check", o.check), collective.TermOf("order", o.order), collective.TermOf("separate sinks", o.separate),
 		collective.TermOf("whole packets", o.wholePackets), collective.TermOf("limits", o.limits),
 	)
@@ -129,122 +127,15 @@ func (e *Encoder) first(size int64) settings {
 	}
 }
 
-// An agreement is what all ranks have agreed on over one transport.
-type agreement struct {
-	t      transport.Transport
-	shared settings
-	runs   uint64 // after the first
-	bound  *Bound // unless nil, what runs go on with
-}
-
-// mostAgreements bounds the transports that an encoder keeps for each rank.
-const mostAgreements = 4
-
-// agree returns what all ranks agree on for a run. By an earlier agreement it also returns what is to find out, beside the
-// run, that the others go by it.
-func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (shared settings, resume []transport.SideExchange, err error) {
-	if s := e.agreement(t); s != nil {
-		s.runs++
-		shared = s.shared
-		shared.Seed += s.runs // no two runs have the same
-		return shared, []transport.SideExchange{c.Resume(shared.Seed)}, nil
-	}
-	shared, err = e.agreeAnew(ctx, c, t, size)
-	if err == nil && e.keeps(t) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		list := slices.Insert(e.agreements[t.Rank()], 0, &agreement{t: t, shared: shared})
-		for _, oldest := range list[min(len(list), mostAgreements):] {
-			oldest.close()
-		}
-		e.agreements[t.Rank()] = list[:min(len(list), mostAgreements)]
-	}
-	return shared, nil, err
-}
-
-// agreeAnew returns what all ranks agree on, whatever they had agreed on before.
-func (e *Encoder) agreeAnew(
-	ctx context.Context, c *collective.Comm, t transport.Transport, size int64,
-) (settings, error) {
-	size = max(size, e.options.packetBytes)
+// agree returns what all ranks agree on for a run.
+func (e *Encoder) agree(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, error) {
 	if shared := e.first(size); t.Size() == 1 && shared.impossible() == "" {
 		return shared, nil // nobody says otherwise
 	}
-	words, err := c.Greet(ctx, e.greeting(e.settings(t, size)), func(words []uint64) string { return settingsOf(words).impossible() })
+	greeting := collective.Greeting{Verb: "encode", Version: Version, Terms: e.terms, Words: e.settings(t, size).words()}
+	words, err := c.Greet(ctx, greeting, func(words []uint64) string { return settingsOf(words).impossible() })
 	if err != nil {
 		return settings{}, err
 	}
 	return settingsOf(words), nil
-}
-
-// greeting returns the greeting of a rank that says so.
-func (e *Encoder) greeting(s settings) collective.Greeting {
-	return collective.Greeting{Verb: "encode", Version: Version, Terms: e.terms, Words: s.words()}
-}
-
-// keeps reports whether the encoder has agreements over a transport.
-func (e *Encoder) keeps(t transport.Transport) bool {
-	return e.options.packetBytes > 0 && t.Size() > 1 && reflect.ValueOf(t).Comparable()
-}
-
-func (e *Encoder) agreement(t transport.Transport) *agreement {
-	if !e.keeps(t) {
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := e.agreements[t.Rank()]
-	i := slices.IndexFunc(list, func(s *agreement) bool { return s.t == t })
-	if i < 0 {
-		return nil
-	}
-	s := list[i]
-	copy(list[1:], list[:i])
-	list[0] = s
-	return s
-}
-
-// kept returns the Bound that goes on with the agreement over a transport, if there is one, and the seed of the next
-// run.
-func (e *Encoder) kept(t transport.Transport) (*Bound, uint64) {
-	s := e.agreement(t)
-	if s == nil || s.bound == nil {
-		return nil, 0
-	}
-	s.runs++
-	return s.bound, s.shared.Seed + s.runs
-}
-
-// keep has later runs of an agreement go on with a Bound, where packets need not lie where they lay.
-func (e *Encoder) keep(b *Bound) bool {
-	if _, ok := b.carrier.(*sharedMemory); !ok {
-		return false
-	}
-	s := e.agreement(b.t)
-	if s != nil {
-		s.bound = b
-	}
-	return s != nil
-}
-
-// forget ends the agreement over a transport, which has failed.
-func (e *Encoder) forget(t transport.Transport) {
-	if !e.keeps(t) {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.agreements[t.Rank()] = slices.DeleteFunc(e.agreements[t.Rank()], func(s *agreement) bool {
-		if s.t == t {
-			s.close()
-		}
-		return s.t == t
-	})
-}
-
-// close gives back what the agreement holds.
-func (s *agreement) close() {
-	if s.bound != nil {
-		s.bound.Close()
-	}
 }

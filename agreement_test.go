@@ -56,7 +56,7 @@ func TestImpossible(t *testing.T) {
 			}
 			own := encoder.settings(tr, 0)
 			c.say(&own)
-			collective.New(tr, 0).Greet(ctx, encoder.greeting(own), func(words []uint64) string { return settingsOf(words).impossible() })
+			collective.New(tr, 0).Greet(ctx, collective.Greeting{Verb: "encode", Version: Version, Terms: encoder.terms, Words: own.words()}, func(words []uint64) string { return settingsOf(words).impossible() })
 			return nil
 		})
 		for r, err := range errs[:2] {

@@ -374,7 +374,6 @@ func (c *trial) drawOptions(t *rapid.T) {
 // drawPlaces draws at how many ranks of which hosts the processors are, where packets lie, and who calls what.
 func (c *trial) drawPlaces(t *rapid.T) {
 	n := c.processors()
-	c.declared = chance(t, "declared", 4)
 	c.call = pick(t, "call", "Run", "Encoder.Encode", "Encode", "Bind")
 	if n > 24 && c.call == "Encode" {
 		c.call = "Encoder.Encode" // it would look for a plan at every processor

@@ -31,9 +31,6 @@ type Encoder struct {
 	checker *runcheck.Checker
 
 	plans *memo.Cache // the last ones, which later runs mostly use again
-
-	mu         sync.Mutex           // guards what follows
-	agreements map[int][]*agreement // by rank, the last ones first
 }
 
 // mostPlans bounds the plans that an encoder keeps for packets of other sizes.
@@ -121,7 +118,7 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 	if o.plan != nil {
 		problem.Ports = o.plan.Info().Ports
 	}
-	e := &Encoder{matrix: a, plans: memo.New(mostPlans), agreements: map[int][]*agreement{}}
+	e := &Encoder{matrix: a, plans: memo.New(mostPlans)}
 	if key, shared := keyOf(problem); shared {
 		e.key = &key
 		known, _, err := memo.Get(ctx, planned, key, problemBytes*int64(a.Rows()+a.Cols()), func() (*algo.Problem, error) { return problem, problem.Prepare() })
@@ -132,9 +129,6 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 		problem = &copied
 	} else if err := problem.Prepare(); err != nil {
 		return nil, err
-	}
-	if n := int64(a.Field().SymbolBytes()); o.packetBytes%n != 0 {
-		return nil, inputf("volley: packets of %d bytes: symbols of %s have %d bytes", o.packetBytes, a.Field().Name(), n)
 	}
 	if o.plan != nil {
 		if err := o.checkGiven(ctx, o.plan, problem); err != nil {

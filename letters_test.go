@@ -145,9 +145,6 @@ func (c *trial) compareLetters(t failer, run int, r *volley.Report, all [][]outc
 		}
 		bytesMax, controlMax = max(bytesMax, sent), max(controlMax, said)
 	}
-	if c.resumes(run) { // beside the plan's rounds, and in none of control
-		controlRounds = r.ControlRounds
-	}
 	c1, c2 := 0, 0
 	for _, x := range rounds {
 		if x.Messages > 0 {
@@ -158,7 +155,7 @@ func (c *trial) compareLetters(t failer, run int, r *volley.Report, all [][]outc
 	if !slices.Equal(rounds, r.Rounds) || c1 != r.C1 || c2 != r.C2 || bytesMax != r.BytesSentMax || controlMax != r.ControlBytes || controlRounds != r.ControlRounds {
 		t.Fatalf("run %d: counted %d/%d, %v, %d bytes, %d bytes in %d rounds of control; reported %+v", run, c1, c2, rounds, bytesMax, controlMax, controlRounds, r)
 	}
-	if least, most, once := c.collectives(run); controlRounds < least || controlRounds > most || controlRounds%once != 0 {
+	if least, most, once := c.collectives(); controlRounds < least || controlRounds > most || controlRounds%once != 0 {
 		t.Fatalf("run %d: %d rounds of control, want from %d to %d, in collectives of %d each", run, controlRounds, least, most, once)
 	}
 	var whole int64
@@ -170,26 +167,18 @@ func (c *trial) compareLetters(t failer, run int, r *volley.Report, all [][]outc
 	}
 }
 
-// resumes reports whether a run goes on by the agreement of an earlier one.
-func (c *trial) resumes(run int) bool { return c.declared && run > 0 && c.call != "Encode" }
-
 // collectives returns how many rounds of control a run has, and how many one collective.
-func (c *trial) collectives(run int) (least, most, once int) {
+func (c *trial) collectives() (least, most, once int) {
 	n := c.processors()
 	for reach := 1; reach < n; reach *= 8 {
 		once++
 	}
-	if !c.resumes(run) {
-		least = once
-	}
-	if most = least; !c.unchecked {
+	least, most = once, once
+	if !c.unchecked {
 		least, most = least+once, most+once
 		if n > 64 { // where nobody looks at all of a large matrix
 			most += once
 		}
-	}
-	if run > 1 && c.resumes(run) { // ranks may tell each other what the run before has taken
-		most += once
 	}
 	return least, most, once
 }

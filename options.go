@@ -21,7 +21,6 @@ type options struct {
 	beta         time.Duration
 	tau          sim.PerByte
 	memory       int64
-	packetBytes  int64
 	timeout      time.Duration
 	check        bool
 	order        algo.Order
@@ -80,12 +79,6 @@ func WithWholePackets() Option { return func(o *options) { o.wholePackets = true
 // segments. It is no allowance for what [Encode] takes and returns. The default is 64 MiB.
 func WithMemory(bytes int64) Option { return func(o *options) { o.memory = bytes } }
 
-// WithPacketBytes declares that no packet of any run is longer, and lets each coded packet have this length: shorter
-// packets are padded with zeros to it. Then an [Encoder] agrees with the others in the first run on a transport, and
-// each later run on it starts with data. It keeps the last four transports of a rank for this. All ranks use the same encoder for a
-// run. The default, 0, finds out the longest packet in every run.
-func WithPacketBytes(n int64) Option { return func(o *options) { o.packetBytes = n } }
-
 // WithTimeout bounds the wait for one message to come, or to be taken. The default is 30 s; 0 means no bound.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
@@ -121,8 +114,6 @@ func (o *options) validate() error {
 		return fmt.Errorf("volley: τ = %w", o.tau.Validate())
 	case o.gamma.Validate() != nil:
 		return fmt.Errorf("volley: γ = %w", o.gamma.Validate())
-	case o.packetBytes < 0 || o.packetBytes > mostPacket:
-		return fmt.Errorf("volley: packets of %d bytes: want 0 to %d", o.packetBytes, int64(mostPacket))
 	case o.memory < 1:
 		return fmt.Errorf("volley: %d bytes of memory: want 1 or more", o.memory)
 	case o.order != algo.Natural && o.order != algo.AnyOrder:

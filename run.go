@@ -21,10 +21,10 @@ import (
 // local.New(1) has all, and runs them on all cores. See [Encode] for what the packets are. The report counts what all
 // processors at the rank did. Runs of one transport follow one another.
 //
-// Before any data moves the processors compare what they are about to do, unless they have done so in an earlier run,
-// see [WithPacketBytes]. Then they check the result, see [WithCheck]: Run returns nil only when the coded packets of
-// all processors are right. A failure ends the run at all processors; the transport is then of no more use, nor is what
-// has been written. The error is, or wraps,
+// Before any data moves the processors compare what they are about to do; [Encoder.Bind] has them do so once for many
+// runs. Then they check the result, see [WithCheck]: Run returns nil only when the coded packets of all processors are
+// right. A failure ends the run at all processors; the transport is then of no more use, nor is what has been written.
+// The error is, or wraps,
 //
 //   - a *[collective.PeerError], at every processor, where they are other programs, versions or verbs;
 //   - a *[DisagreementError], at every processor, where they have different matrices
@@ -40,57 +40,15 @@ import (
 //   - a *transport.AbortError, where another processor failed first: it names
 //     that one and wraps its error, across processes perhaps only the text of it.
 func (e *Encoder) Run(ctx context.Context, t transport.Transport, packets ...Packet) (*Report, error) {
-	if b, seed := e.kept(t); b != nil {
-		return b.again(ctx, packets, seed)
-	}
-	b, err := e.bind(ctx, t, packets, nil, e.agree)
+	b, err := e.bind(ctx, t, packets, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.run(); err != nil {
-		b.Close()
-		return nil, err
-	}
-	r := b.Report()
-	if !e.keep(b) {
-		b.Close()
-	}
-	return r, nil
-}
-
-// again runs on other packets, by what all have agreed on in an earlier run.
-func (b *Bound) again(ctx context.Context, packets []Packet, seed uint64) (*Report, error) {
-	b.began, b.ctx, b.packets, b.shared.Seed = time.Now(), ctx, packets, seed
-	b.c = collective.New(b.t, b.e.options.timeout)
-	b.report.AgreeSeconds, b.report.CompileSeconds = 0, 0
-	_, err := b.longest()
-	if err == nil {
-		err = b.locatePackets()
-	}
-	if err != nil {
-		b.e.failed(b.t, err)
-		return nil, err
-	}
+	defer b.Close()
 	if err := b.run(); err != nil {
 		return nil, err
 	}
 	return b.Report(), nil
-}
-
-// locatePackets is called with other packets: it looks where they lie, and makes room for results.
-func (b *Bound) locatePackets() error {
-	if err := apart(b.packets, b.first, b.shared.Bytes); err != nil {
-		return inputf("volley: %w", err)
-	}
-	for i := range b.packets {
-		if _, sink := b.e.problem.Sink(b.first + i); sink && b.packets[i].Coded == nil {
-			b.packets[i].output(b.shared.Bytes)
-		}
-	}
-	if w, ok := b.carrier.(*sharedMemory); ok {
-		w.located = [4]int{-1}
-	}
-	return nil
 }
 
 // A Bound is a run of an encoder that is ready to be run any number of times, one after the other, on packets that lie
@@ -130,10 +88,7 @@ type carrier interface {
 // same memory. Where the ranks run on one host, and all packets and results lie in windows of [Share] that every rank gives,
 // they are used where they lie. All runs end when ctx does. The errors are those of Run.
 func (e *Encoder) Bind(ctx context.Context, t transport.Transport, packets []Packet, windows ...*transport.Window) (*Bound, error) {
-	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...), func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.SideExchange, error) {
-		shared, err := e.agreeAnew(ctx, c, t, size)
-		return shared, nil, err
-	})
+	return e.bind(ctx, t, packets, append([]*transport.Window{}, windows...))
 }
 
 // Run runs once. An error, of which [Encoder.Run] has the list, is the end of the Bound.
@@ -192,18 +147,14 @@ func (b *Bound) run() error {
 
 // failed ends the group for an error that is not another rank's.
 func (e *Encoder) failed(t transport.Transport, err error) {
-	e.forget(t)
 	e.checker.Forget()
 	if !errors.As(err, new(*transport.AbortError)) {
 		t.Abort(err)
 	}
 }
 
-// agreeing is how ranks agree on a run, see [Encoder.agree].
-type agreeing func(ctx context.Context, c *collective.Comm, t transport.Transport, size int64) (settings, []transport.SideExchange, error)
-
 // bind makes a run ready.
-func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window, agree agreeing) (b *Bound, err error) {
+func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Packet, windows []*transport.Window) (b *Bound, err error) {
 	b = &Bound{e: e, ctx: ctx, t: t, packets: packets, began: time.Now()}
 	defer func() {
 		if err != nil {
@@ -220,7 +171,7 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 	}
 	b.c = collective.New(t, e.options.timeout)
 	start := time.Now()
-	shared, resume, err := agree(ctx, b.c, t, size)
+	shared, err := e.agree(ctx, b.c, t, size)
 	var stage *stage
 	if err == nil {
 		stage, err = e.stage(ctx, b.c, t, shared)
@@ -230,10 +181,15 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 		return nil, err
 	}
 	b.shared = shared
-	if err := b.locatePackets(); err != nil {
-		return nil, err
+	if err := apart(packets, b.first, shared.Bytes); err != nil {
+		return nil, inputf("volley: %w", err)
 	}
-	if err := b.ready(stage, windows, resume); err != nil {
+	for i := range packets {
+		if _, sink := e.problem.Sink(b.first + i); sink && packets[i].Coded == nil {
+			packets[i].output(shared.Bytes)
+		}
+	}
+	if err := b.ready(stage, windows); err != nil {
 		return nil, err
 	}
 	b.report.AgreeSeconds = took.Seconds()
@@ -241,7 +197,7 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 }
 
 // ready chooses and compiles the plan, and makes the way ready: over the stage, or by messages where there is none.
-func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transport.SideExchange) error {
+func (b *Bound) ready(stage *stage, windows []*transport.Window) error {
 	e := b.e
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
 	rank, ranks := b.t.Rank(), b.t.Size()
@@ -271,7 +227,7 @@ func (b *Bound) ready(stage *stage, windows []*transport.Window, resume []transp
 	if stage != nil {
 		b.carrier, err = b.throughWindow(chosen, executable, stage, windows)
 	} else {
-		b.carrier, err = b.byMessages(chosen, executable, resume)
+		b.carrier, err = b.byMessages(chosen, executable)
 	}
 	return err
 }
@@ -296,9 +252,6 @@ func (b *Bound) longest() (size int64, err error) {
 			return 0, inputf("volley: processor %d: %w", first+i, err)
 		}
 		size = max(size, p.bytes())
-		if limit := e.options.packetBytes; limit > 0 && size > limit {
-			return 0, inputf("volley: processor %d: a packet of %d bytes: no more than %d were declared", first+i, size, limit)
-		}
 	}
 	return size, nil
 }
@@ -324,7 +277,7 @@ type messages struct {
 }
 
 // byMessages makes the way by messages ready.
-func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, resume []transport.SideExchange) (carrier, error) {
+func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable) (carrier, error) {
 	e, t := b.e, b.t
 	m := &messages{Bound: b, chosenPlan: chosen}
 	m.block = verify.BlockSymbols(b.report.SymbolsPerPacket, chosen.Info().PieceCount())
@@ -342,10 +295,9 @@ func (b *Bound) byMessages(chosen *chosenPlan, executable *executor.Executable, 
 			}
 			return nil
 		},
-		SideExchanges: resume,
-		Timeout:       e.options.timeout,
-		Inputs:        make([]executor.Input, 0, len(b.packets)),
-		Outputs:       make([]executor.Output, 0, len(b.packets)),
+		Timeout: e.options.timeout,
+		Inputs:  make([]executor.Input, 0, len(b.packets)),
+		Outputs: make([]executor.Output, 0, len(b.packets)),
 	}
 	for i, packet := range b.packets {
 		if _, source := e.problem.Source(b.first + i); source {

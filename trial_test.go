@@ -97,7 +97,6 @@ type trial struct {
 	tau, gamma sim.PerByte
 	giveItself bool      // the plan, as one that is given
 	given      plan.Plan // nil: none
-	declared   bool      // how long packets are
 	longest    []int     // symbols of the longest packet, by run
 	lengths    string
 	call       string
@@ -259,9 +258,6 @@ func (c *trial) options() []volley.Option {
 	}
 	if c.given != nil {
 		list = append(list, volley.WithPlan(c.given))
-	}
-	if c.declared {
-		list = append(list, volley.WithPacketBytes(int64(slices.Max(c.longest)*c.o.symbolBytes)))
 	}
 	return list
 }
@@ -547,10 +543,7 @@ func (c *trial) tooLow(all [][]outcome) *volley.MemoryError {
 }
 
 // size returns how many symbols the coded packets of a run have.
-func (c *trial) size(run int, packets [][]byte) (symbols int) {
-	if c.declared {
-		return slices.Max(c.longest)
-	}
+func (c *trial) size(packets [][]byte) (symbols int) {
 	for _, x := range packets {
 		symbols = max(symbols, len(x)/c.o.symbolBytes)
 	}
@@ -560,7 +553,7 @@ func (c *trial) size(run int, packets [][]byte) (symbols int) {
 // compareCoded compares the coded packets with x·A: some symbols, where there are many.
 func (c *trial) compareCoded(t failer, run int, packets [][]byte, r *volley.Report, all [][]outcome) {
 	o, size := c.o, c.o.symbolBytes
-	k, symbols := c.a.Rows(), c.size(run, packets)
+	k, symbols := c.a.Rows(), c.size(packets)
 	places := c.rng(30).Perm(symbols)
 	if most := max(20, 60_000/(k*c.a.Cols())); symbols > most {
 		places = append(places[:most], 0, symbols-1)
@@ -617,7 +610,7 @@ func (c *trial) named(ran string) bool {
 
 // compareReports compares the report of a run with the letters, and with the plan.
 func (c *trial) compareReports(t failer, run int, r *volley.Report, all [][]outcome) {
-	n, symbols := c.processors(), c.size(run, c.packets(run))
+	n, symbols := c.processors(), c.size(c.packets(run))
 	if r.Field != c.canonical || r.Matrix != c.a.ID() || r.K != c.a.Rows() || (r.Sinks == 0) != c.square() || r.Sinks != 0 && r.Sinks != c.a.Cols() ||
 		r.Processors != n || r.PacketBytes != int64(symbols*c.o.symbolBytes) || r.SymbolsPerPacket != int64(symbols) || r.Verified == c.unchecked ||
 		len(r.PlanHash) != 64 || r.Seconds <= 0 {

@@ -77,20 +77,16 @@ func TestWindowOrder(t *testing.T) {
 	}
 }
 
-// TestWindowStages has encoders of short and of long packets run over one transport by turns, again and again, and what
+// TestWindowStages has short and long packets run over one transport by turns, again and again, and what
 // was made ready of each: every one goes on with the stage that it has.
 func TestWindowStages(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
 	a := matrixtest.Random(t, f, 3, 1)
-	var encoders []*volley.Encoder
-	lengths := []int{100, 90_000, 3_000}
-	for _, n := range lengths {
-		encoders = append(encoders, mustEncoder(t, a, volley.WithPacketBytes(int64(n))))
-	}
+	e, lengths := mustEncoder(t, a), []int{100, 90_000, 3_000}
 	sharing(t, 3, func(ctx context.Context, tr transport.Transport) error {
 		var bounds []*volley.Bound
 		for turn := range 3 {
-			for i, e := range encoders {
+			for i := range lengths {
 				packets := randomPackets(f, lengths[i], lengths[i], lengths[i])
 				want, coded := product(a, packets)[tr.Rank()], []byte(nil)
 				if turn == 0 {

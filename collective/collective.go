@@ -249,11 +249,15 @@ func (c *Comm) radix() int {
 // mostRounds is how many rounds a collective has at most, of 8^8 ranks.
 const mostRounds = transport.ControlRounds / 2
 
+// An exchange is called with nil, and then with each of its transfers that is over, and the error of it. It returns transfers to
+// be posted next. An error ends it.
+type exchange func(finished *transport.Transfer, err error) ([]*transport.Transfer, error)
+
 // rounds lets this rank hear from all others, directly or through others, and all others from it (Bruck et al., 1997).
 // In every round it sends to the ranks span, 2·span, … below its own what it has heard from the span ranks that begin
 // with itself, and receives the same from those above. message returns what goes to the rank that is distance below,
 // and how many bytes come from the one as far above, which take is given.
-func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) transport.SideExchange {
+func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int), take func(distance int, data []byte) error) exchange {
 	k, rank := c.t.Size(), c.t.Rank()
 	number, span, remaining, radix := c.first, 1, 0, c.radix()
 	return func(finished *transport.Transfer, err error) (receives []*transport.Transfer, _ error) {
@@ -283,7 +287,7 @@ func (c *Comm) rounds(message func(span, distance int) (send []byte, receive int
 }
 
 // run runs a collective by itself. What a message says counts before the error of a send, whose receiver may have gone.
-func (c *Comm) run(ctx context.Context, b transport.SideExchange) error {
+func (c *Comm) run(ctx context.Context, b exchange) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := transport.Watchdog{Transport: c.t, Timeout: c.timeout, Cancel: cancel}

@@ -200,22 +200,16 @@ func differing(declarations []declaration, reference int) error {
 // greetingWords are a digest, its complement, and a rank's own words. Where all digests are equal, so are the largest.
 const greetingWords = 2 + MostWords
 
-// What words in a message are.
-const (
-	greets  = 'g' // of a rank that greets
-	resumes = 'r' // of one that goes on by an earlier agreement
-)
-
 // largest makes each word of a greeting the largest that a rank has.
 func (c *Comm) largest(ctx context.Context, words []uint64) error {
 	var data []byte
 	return c.run(ctx, c.rounds(func(span, distance int) ([]byte, int) {
 		if distance == span { // of this round's messages, which are alike, the first
-			data = pack(greets, words)
+			data = pack(words)
 		}
 		return data, len(data)
 	}, func(distance int, data []byte) error {
-		theirs, err := c.unpack(greets, distance, data)
+		theirs, err := c.unpack(distance, data)
 		for i := range theirs {
 			words[i] = max(words[i], theirs[i])
 		}
@@ -223,63 +217,26 @@ func (c *Comm) largest(ctx context.Context, words []uint64) error {
 	}))
 }
 
-// Resume is run in place of Greet, beside other messages, by a rank that goes on by an earlier agreement, which has the
-// id. It lets the rank below know, and finds out whether the rank above does the same by the same agreement. So a rank
-// that greets instead finds out, and aborts the group before others have waited for it in vain.
-func (c *Comm) Resume(id uint64) transport.SideExchange {
-	k, rank := c.t.Size(), c.t.Rank()
-	return func(finished *transport.Transfer, err error) ([]*transport.Transfer, error) {
-		switch {
-		case k == 1 || finished != nil && err == nil && !finished.Receive:
-			return nil, nil
-		case finished == nil:
-			words := make([]uint64, greetingWords)
-			words[0] = id
-			data := pack(resumes, words)
-			c.Bytes += int64(len(data))
-			return []*transport.Transfer{ // as the first messages of a greeting
-				{Rank: (rank + 1) % k, Parts: [][]byte{make([]byte, len(data))}, Receive: true},
-				{Rank: (rank + k - 1) % k, Parts: [][]byte{data}},
-			}, nil
-		case err != nil:
-			return nil, misheard(err)
-		}
-		theirs, err := c.unpack(resumes, 1, finished.Parts[0])
-		if err == nil && theirs[0] != id {
-			err = &PeerError{Reason: fmt.Sprintf("ranks %d and %d go on by different agreements: use the same encoders in the same order at all ranks", rank, (rank+1)%k)}
-		}
-		return nil, err
-	}
-}
-
 // pack returns words as they go over the wire, and a digest after them.
-func pack(kind byte, words []uint64) []byte {
+func pack(words []uint64) []byte {
 	data := make([]byte, 0, 8*len(words)+8)
 	for _, word := range words {
 		data = binary.LittleEndian.AppendUint64(data, word)
 	}
-	sum := digest(append(data, kind))
+	sum := digest(append(data, 'g')) // for greeting
 	return append(data, sum[:]...)
 }
 
 // unpack returns the words of a message of the rank that is distance above.
-func (c *Comm) unpack(kind byte, distance int, data []byte) ([]uint64, error) {
+func (c *Comm) unpack(distance int, data []byte) ([]uint64, error) {
 	words := make([]uint64, greetingWords)
 	if _, err := binary.Decode(data, binary.LittleEndian, words); err != nil {
 		return nil, err
 	}
-	if bytes.Equal(data, pack(kind, words)) {
-		return words, nil
+	if !bytes.Equal(data, pack(words)) {
+		return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", (c.t.Rank()+distance)%c.t.Size())
 	}
-	rank := c.t.Rank()
-	anew, continuing := rank, (rank+distance)%c.t.Size()
-	if kind == resumes {
-		anew, continuing = continuing, anew
-	}
-	if bytes.Equal(data, pack(greets+resumes-kind, words)) {
-		return nil, &PeerError{Reason: fmt.Sprintf("rank %d begins to agree with the others, and rank %d goes on by an earlier agreement: use the same encoder for a run at all ranks", anew, continuing)}
-	}
-	return nil, fmt.Errorf("volley: the greeting of rank %d arrived damaged", (rank+distance)%c.t.Size())
+	return words, nil
 }
 
 // misheard returns the error of an exchange of greetings.

@@ -250,59 +250,6 @@ func TestAllgatherv(t *testing.T) {
 	}
 }
 
-// resume goes on by the agreement of the id.
-func resume(ctx context.Context, tr transport.Transport, id uint64) error {
-	c := New(tr, 0)
-	return c.run(ctx, c.Resume(id))
-}
-
-// TestResume lets all ranks go on by an agreement, or some by another one, or greet anew: then
-// nobody waits for ever, and all name a rank that does and one that does not.
-func TestResume(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 2, 3, 17, 40} {
-		for anew := range min(n, 20) {
-			for _, other := range []uint64{1, 2} {
-				errs := ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-					if other == 2 && tr.Rank() == anew {
-						return resume(ctx, tr, 2)
-					}
-					return resume(ctx, tr, 1)
-				})
-				for r, err := range errs {
-					apart := other == 2 && n > 1
-					finds := r == anew || r == (anew+n-1)%n // others may have returned
-					if (err == nil && apart && finds) || err != nil && (!apart || !strings.Contains(err.Error(), "go on by different agreements")) {
-						t.Errorf("%d ranks, %d by agreement %d: rank %d: %v", n, anew, other, r, err)
-					}
-				}
-			}
-			if n == 1 {
-				continue
-			}
-			errs := ranks(t, n, func(ctx context.Context, tr transport.Transport) error {
-				if tr.Rank() == anew {
-					return greet(ctx, tr, "encode")
-				}
-				if tr.Rank() != (anew+1)%n { // which waits for data from who greets
-					return resume(ctx, tr, 1)
-				}
-				said, err := New(tr, 0).Resume(1)(nil, nil)
-				if err != nil {
-					return err
-				}
-				tr.NewQueue().Post(said...)
-				return transport.Receive(ctx, tr, anew, transport.Tag{Round: transport.ControlRounds})
-			})
-			for _, r := range []int{anew, (anew + 1) % n} {
-				if err := errs[r]; err == nil || !strings.Contains(err.Error(), fmt.Sprintf("rank %d begins to agree with the others, and rank ", anew)) {
-					t.Errorf("%d ranks, %d greets: rank %d: %v", n, anew, r, err)
-				}
-			}
-		}
-	}
-}
-
 // TestImpossible has a rank say what cannot be: all name it, and nobody makes room for it.
 func TestImpossible(t *testing.T) {
 	t.Parallel()

@@ -98,7 +98,7 @@ func (b *Bound) SetBytes(n int64) { b.job.Bytes, b.still = n, false }
 
 // stays reports whether the next run finds everything where this one did, and has only steps to do.
 func (b *Bound) stays() bool {
-	return b.first == nil && b.uncut() && len(b.job.SideExchanges) == 0 && !slices.Contains(b.pipelines[0].written, false) &&
+	return b.first == nil && b.uncut() && !slices.Contains(b.pipelines[0].written, false) &&
 		!slices.ContainsFunc(b.job.Inputs, func(input Input) bool { return input.Validate != nil })
 }
 

@@ -63,9 +63,6 @@ type Job struct {
 	Header []byte
 	Accept func(rank int, header []byte) error
 
-	// SideExchanges exchange messages of their own along with those of the packets.
-	SideExchanges []transport.SideExchange
-
 	// Observe, unless nil, sees every segment's inputs and outputs of a processor, piece
 	// by piece, before they are written, in ascending order. It may not keep or change
 	// them. It is called for several processors at a time.

@@ -10,22 +10,15 @@ import (
 	"volley/transport"
 )
 
-// A mail carries the messages of a segment, and of what runs beside it.
+// A mail carries the messages of a segment.
 type mail struct {
 	*segment
 	queue       transport.Queue
 	sends       []transport.Transfer // messages of the segment, by their IDs
 	receives    []transport.Transfer
 	batch       []*transport.Transfer // to be posted
-	besides     []sideTransfer        // transfers of Job.SideExchanges that are not over
 	watchdog    transport.Watchdog
 	headerBytes int64
-}
-
-// A sideTransfer is a transfer of one of [Job].SideExchanges.
-type sideTransfer struct {
-	*transport.Transfer
-	exchange transport.SideExchange
 }
 
 func (box *mail) init(s *segment) {
@@ -92,47 +85,16 @@ func (box *mail) post() {
 	}
 }
 
-// beginBesides begins what runs beside.
-func (box *mail) beginBesides() error {
-	for _, b := range box.job.SideExchanges {
-		if err := box.goOn(sideTransfer{exchange: b}, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// goOn tells one of [Job].SideExchanges what is over, and has what it returns posted with the next ones.
-func (box *mail) goOn(b sideTransfer, err error) error {
-	if err != nil {
-		err = fmt.Errorf("rank %d: %v: %w", box.x.Rank, b.Transfer, err)
-	}
-	transfers, err := b.exchange(b.Transfer, err)
-	if err != nil {
-		return err
-	}
-	for _, t := range transfers {
-		box.besides = append(box.besides, sideTransfer{t, b.exchange})
-	}
-	box.batch = append(box.batch, transfers...)
-	return nil
-}
-
-// wait posts, and waits until a message is received or sent, which it returns, or something beside is over.
+// wait posts, and waits until a message is received or sent, which it returns.
 func (box *mail) wait(ctx context.Context, m *run.Interpreter) (run.Activity, error) {
 	box.post()
 	missing := box.missing(m)
 	box.watchdog.Start(missing.Rank)
-	transport.Gather(box.queue, box.enough(m))
+	transport.Gather(box.queue, m.Enough())
 	t, err := box.queue.Wait(ctx)
 	err = box.watchdog.Stop(err)
 	if t == nil {
 		t = missing
-	}
-	if i := slices.IndexFunc(box.besides, func(b sideTransfer) bool { return b.Transfer == t }); i >= 0 {
-		b := box.besides[i]
-		box.besides = slices.Delete(box.besides, i, i+1)
-		return run.Activity{}, box.goOn(b, err)
 	}
 	if t.Receive {
 		return run.Activity{Action: run.Receive, Number: t.ID}, box.received(t.ID, err)
@@ -163,25 +125,11 @@ func (box *mail) received(i int, err error) error {
 	return nil
 }
 
-// enough returns how many receives have to be over before anything follows for the packets, or less. What runs
-// beside them can wait: in its first messages a return from each would cost more than it.
-func (box *mail) enough(m *run.Interpreter) int {
-	n := m.Enough()
-	for i := 0; i < len(box.besides) && m.Receiving() == 0; i++ {
-		if box.besides[i].Receive {
-			n++
-		}
-	}
-	return n
-}
-
 // missing returns the transfer that has been waited for the longest.
 func (box *mail) missing(m *run.Interpreter) *transport.Transfer {
-	switch task := m.Missing(); task.Action {
-	case run.Receive:
+	task := m.Missing()
+	if task.Action == run.Receive {
 		return &box.receives[task.Number]
-	case run.Send:
-		return &box.sends[task.Number]
 	}
-	return box.besides[0].Transfer
+	return &box.sends[task.Number]
 }

@@ -140,7 +140,7 @@ func (p *pipeline) runSegment() error {
 	if err != nil {
 		return err
 	}
-	for !p.machine.Settled() || len(p.besides) > 0 { // what was sent may be overwritten then
+	for !p.machine.Settled() { // what was sent may be overwritten then
 		if err := p.await(); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (p *pipeline) runSegment() error {
 // runSteps computes, sends and receives all of the segment.
 func (p *pipeline) runSteps() error {
 	p.machine.Begin()
-	for first := true; ; first = false {
+	for {
 		for task := p.machine.Next(); task.Action != run.Wait; task = p.machine.Next() {
 			switch task.Action {
 			case run.Receive:
@@ -163,11 +163,6 @@ func (p *pipeline) runSteps() error {
 					p.post() // what is there goes first
 				}
 				p.compute(task.Number)
-			}
-		}
-		if first && p.offset == 0 {
-			if err := p.beginBesides(); err != nil {
-				return err
 			}
 		}
 		p.post()
@@ -185,12 +180,12 @@ func (p *pipeline) runSteps() error {
 // await waits until a message is received or sent, and tells the machine.
 func (p *pipeline) await() error {
 	task, err := p.wait(p.ctx, p.machine)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case task.Action == run.Receive:
+	}
+	if task.Action == run.Receive {
 		p.machine.Received(task.Number)
-	case task.Action == run.Send:
+	} else {
 		p.machine.Sent(task.Number)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"volley/executor"
 	"volley/field/fieldtest"
 	"volley/transport"
 )
@@ -119,48 +118,23 @@ func (n noting) NewQueue() transport.Queue {
 	return q
 }
 
-// TestGatherBeside checks that what runs beside the packets wakes no rank earlier, comes all the same, and that
-// its answer is posted.
-func TestGatherBeside(t *testing.T) {
+// TestGather checks that a rank that needs all messages of a round is woken once for them.
+func TestGather(t *testing.T) {
 	const k, symbols = 6, 40
 	f := fieldtest.Parse(t, "2^8")
 	a := randomMatrix(t, f, k)
 	packets := randomPackets(f, 1, equal(k, symbols)...)
 	synctest.Test(t, func(t *testing.T) {
-		var heard [k]int // messages that came around the ring
 		first := make([]*gatheringQueue, k)
 		r := &run{plan: compile(t, "exchange", a, k-1), packets: packets, bytes: symbols, segment: symbols}
 		r.wrap = func(below transport.Transport) transport.Transport {
 			return noting{gathering{below}, func(q *gatheringQueue) { first[below.Rank()] = q }}
 		}
-		r.job = func(rank int, job *executor.Job) {
-			pair := func(round int) []*transport.Transfer {
-				return []*transport.Transfer{
-					{Rank: (rank + 1) % k, Tag: transport.Tag{Round: round}, Parts: [][]byte{make([]byte, 1)}, Receive: true},
-					{Rank: (rank + k - 1) % k, Tag: transport.Tag{Round: round}, Parts: [][]byte{{byte(rank)}}},
-				}
-			}
-			job.SideExchanges = []transport.SideExchange{func(over *transport.Transfer, err error) ([]*transport.Transfer, error) {
-				switch {
-				case over == nil:
-					return pair(0), err
-				case !over.Receive:
-					return nil, err
-				}
-				if got := int(over.Parts[0][0]); got != (rank+1)%k {
-					t.Errorf("rank %d heard %d", rank, got)
-				}
-				if heard[rank]++; heard[rank] == 1 {
-					return pair(1), err
-				}
-				return nil, err
-			}}
-		}
 		r.mustDo(t)
 		r.check(t, product(a, packets, symbols))
 		for rank := range k {
-			if heard[rank] != 2 || first[rank].first != k-1 {
-				t.Errorf("rank %d heard %d messages beside, want 2, and gathers %d receives first, want %d", rank, heard[rank], first[rank].first, k-1)
+			if first[rank].first != k-1 {
+				t.Errorf("rank %d gathers %d receives first, want %d", rank, first[rank].first, k-1)
 			}
 		}
 	})

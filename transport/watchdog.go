@@ -11,10 +11,6 @@ import (
 // ErrTimeout is wrapped by the error of a wait that took too long.
 var ErrTimeout = errors.New("timed out")
 
-// A SideExchange is called with nil when the first messages of a run are posted, and then with each of its own transfers that is
-// over, and the error of it. It returns transfers to be posted next. An error ends the run.
-type SideExchange func(finished *Transfer, err error) ([]*Transfer, error)
-
 // A Watchdog bounds waits for messages, one at a time: it ends their context when one takes
 // too long. One timer serves all of them.
 type Watchdog struct {

@@ -47,10 +47,10 @@ type Way struct {
 	C1    int     `json:"c1,omitempty"`
 	C2    float64 `json:"c2,omitempty"`    // packets
 	Model float64 `json:"model,omitempty"` // seconds
-	Later float64 `json:"later,omitempty"` // agreement of an encoder's second and later runs
+	Later float64 `json:"later,omitempty"` // up to 2026-11-30: agreement of an encoder's second and later runs
 
-	// Of Volley as it runs by default: Seconds are those of agreement, encode and check.
-	First float64 `json:"first,omitempty"` // agreement of an encoder's first run
+	// Of Volley as it runs by default: Seconds are those of encode and check.
+	First float64 `json:"first,omitempty"` // agreement
 	Check float64 `json:"check,omitempty"`
 }
 

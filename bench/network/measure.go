@@ -113,7 +113,7 @@ type contestant struct {
 }
 
 // A sample is what was measured of a run, in seconds: of a way, and of parts of it.
-type sample struct{ seconds, cpu, first, later, check float64 }
+type sample struct{ seconds, cpu, first, check float64 }
 
 // measure measures everything on packets of one size. There is a cell for each matrix.
 func (j *job) measure(ctx context.Context, size int) ([]Cell, error) {
@@ -237,7 +237,7 @@ func (j *job) run(c *contestant) (s sample, dropped float64, err error) {
 		return s, 0, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	// A check ends when all have come to it, so the rank that came last tells what it takes.
-	slowest, sums := []float64{s.seconds, s.first, s.later, -s.check}, []float64{0, s.cpu}
+	slowest, sums := []float64{s.seconds, s.first, -s.check}, []float64{0, s.cpu}
 	if c.want != nil && !bytes.Equal(c.work.y, c.want) {
 		sums[0] = 1
 	}
@@ -253,7 +253,7 @@ func (j *job) run(c *contestant) (s sample, dropped float64, err error) {
 		j.sum(sums)
 	})
 	c.Wrong += int(sums[0])
-	return sample{slowest[0], sums[1], slowest[1], slowest[2], -slowest[3]}, j.soFar - before, nil
+	return sample{slowest[0], sums[1], slowest[1], -slowest[2]}, j.soFar - before, nil
 }
 
 // settle works out the figures of the way from those of its runs.
@@ -268,7 +268,6 @@ func (c *contestant) settle() {
 		return bench.Median(list)
 	}
 	c.First = median(func(s sample) float64 { return s.first })
-	c.Later = median(func(s sample) float64 { return s.later })
 	c.Check = median(func(s sample) float64 { return s.check })
 	c.CPU = median(func(s sample) float64 { return s.cpu })
 	c.Seconds = median(func(s sample) float64 { return s.seconds }) // last: it sets Least and Most
@@ -276,28 +275,27 @@ func (c *contestant) settle() {
 	c.Dropped = c.dropped / float64(c.Runs)
 }
 
-// encoder returns an encoder of packets of so many bytes that chooses for the links, or has the algorithm. Its second and later runs agree on nothing anew.
-func (j *job) encoder(ctx context.Context, a matrix.Matrix, algorithm string, check bool, bytes int) (*volley.Encoder, error) {
-	return volley.NewEncoder(ctx, a, volley.WithAlgorithm(algorithm), volley.WithCheck(check), volley.WithPacketBytes(int64(bytes)),
+// encoder returns an encoder that chooses for the links, or has the algorithm.
+func (j *job) encoder(ctx context.Context, a matrix.Matrix, algorithm string, check bool) (*volley.Encoder, error) {
+	return volley.NewEncoder(ctx, a, volley.WithAlgorithm(algorithm), volley.WithCheck(check),
 		volley.WithTimeout(5*time.Minute), volley.WithNetwork(j.links))
 }
 
 // planOf names the plan of a run, or of an estimate.
 func planOf(r *volley.Report) string { return strings.TrimSpace(r.Algorithm + " " + r.Parameters) }
 
-// ours returns Volley, by each algorithm without agreement and check, and by the first with
-// both.
+// ours returns Volley, made ready once, by each algorithm without the check, and by the first with it.
 func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contestant, error) {
 	var all []*contestant
 	unit := a.Field().SymbolBytes()
-	timed := func(over transport.Transport, e *volley.Encoder, x, y []byte) (r *volley.Report, s sample, err error) {
+	timed := func(b *volley.Bound) (s sample, err error) {
 		j.Exclusive(j.barrier)
 		start, used := time.Now(), j.used()
-		r, err = e.Run(ctx, over, volley.Packet{Data: x, Result: &y})
-		return r, sample{seconds: time.Since(start).Seconds(), cpu: j.used() - used}, err
+		err = b.Run()
+		return sample{seconds: time.Since(start).Seconds(), cpu: j.used() - used}, err
 	}
 	for i, name := range j.plans {
-		e, err := j.encoder(ctx, a, name, false, len(w.x))
+		e, err := j.encoder(ctx, a, name, false)
 		if err != nil {
 			return nil, err
 		}
@@ -312,23 +310,20 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 		if i == 0 {
 			way.Name = bare
 		}
-		add := func(way Way, over transport.Transport) {
-			c := &contestant{Way: way, work: w}
-			c.encode = func() (sample, error) {
-				r, s, err := timed(over, e, w.x, w.y)
-				if err != nil {
-					return s, err
-				}
-				c.Plan = planOf(r)
-				s.seconds, s.later = s.seconds-r.AgreeSeconds, r.AgreeSeconds
-				return s, nil
-			}
-			all = append(all, c)
-		}
-		add(way, j.ranks)
+		over := []transport.Transport{j.ranks}
 		if j.tcp != nil {
-			way.Name += "-tcp"
-			add(way, j.tcp)
+			over = append(over, j.tcp)
+		}
+		for i, t := range over {
+			if i > 0 {
+				way.Name += "-tcp"
+			}
+			b, err := e.Bind(ctx, t, []volley.Packet{{Data: w.x, Result: &w.y}})
+			if err != nil {
+				return nil, err
+			}
+			way.Plan = planOf(b.Report())
+			all = append(all, &contestant{Way: way, work: w, close: b.Close, encode: func() (sample, error) { return timed(b) }})
 		}
 		if i == 0 {
 			ready, err := j.ready(ctx, e, way.Plan, w)
@@ -338,27 +333,33 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 			all = append(all, ready...)
 		}
 	}
-	e, err := j.encoder(ctx, a, j.plans[0], true, len(w.x))
+	e, err := j.encoder(ctx, a, j.plans[0], true)
 	if err != nil {
 		return nil, err
 	}
-	// The first agreement is that of an encoder of its own each time, on a short packet: its
-	// messages do not depend on the length.
+	b, err := e.Bind(ctx, j.ranks, []volley.Packet{{Data: w.x, Result: &w.y}})
+	if err != nil {
+		return nil, err
+	}
+	// The agreement is that of an encoder of its own each time, on a short packet: its messages do not depend on the
+	// length.
 	short := make([]byte, unit*j.Size())
 	copy(short, w.x)
 	scratch := make([]byte, len(short))
-	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, encode: func() (sample, error) {
-		r, s, err := timed(j.ranks, e, w.x, w.y)
+	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, close: b.Close, encode: func() (sample, error) {
+		s, err := timed(b)
 		if err != nil {
 			return s, err
 		}
-		s.check = r.CheckSeconds
-		fresh, err := j.encoder(ctx, a, j.plans[0], false, len(short))
+		s.check = b.Report().CheckSeconds
+		fresh, err := j.encoder(ctx, a, j.plans[0], false)
 		if err != nil {
 			return s, err
 		}
 		time.Sleep(j.pause)
-		if r, _, err = timed(j.ranks, fresh, short, scratch); err == nil {
+		j.Exclusive(j.barrier)
+		r, err := fresh.Run(ctx, j.ranks, volley.Packet{Data: short, Result: &scratch})
+		if err == nil {
 			s.first = r.AgreeSeconds
 		}
 		return s, err
@@ -513,8 +514,7 @@ func columns(c Cell) []report.Column[Way] {
 		over("to uncoded", uncoded...),
 		over("to raw", raw),
 		number("model", "", span, func(w Way) float64 { return w.Model }),
-		number("agreement", "first run", span, func(w Way) float64 { return w.First }),
-		number("agreement", "later", span, func(w Way) float64 { return w.Later }),
+		number("agreement", "", span, func(w Way) float64 { return w.First }),
 		number("check", "", span, func(w Way) float64 { return w.Check }),
 		number("CPU", "all ranks", span, func(w Way) float64 { return w.CPU }),
 		number("dropped", "packets", digits, func(w Way) float64 { return w.Dropped }),

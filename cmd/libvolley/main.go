@@ -50,16 +50,12 @@ func volleyVersion() *C.char { return version }
 
 //export volleyEncode
 func volleyEncode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, result unsafe.Pointer, resultBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, keeps(o), o.timeout, func(e *mpi.Endpoint) error {
+	return drive(comm, o.timeout, func(e *mpi.Endpoint) error {
 		x, y, err := ends(packet, bytes, result, resultBytes)
 		if err != nil {
 			return err
 		}
-		p := volley.Packet{Data: x, Coded: room(y)}
-		if n := int(o.packet_bytes); 0 < n && n <= len(y) { // the length is known
-			p = volley.Packet{Data: x, Result: &y}
-		}
-		return encode(e, p, o)
+		return encode(e, volley.Packet{Data: x, Coded: room(y)}, o)
 	})
 }
 
@@ -74,13 +70,10 @@ func ends(packet unsafe.Pointer, bytes C.size_t, coded unsafe.Pointer, codedByte
 	return x, y, apart([]piece{{"packet", x, false}, {"coded", y, true}})
 }
 
-// keeps reports whether encoding keeps its endpoint: then all processes fail, or none.
-func keeps(o *C.volley_options) bool { return o.packet_bytes > 0 && o.unchecked == 0 }
-
 //export volleyEncodeNew
 func volleyEncodeNew(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, allocate C.volley_allocator, o *C.volley_options) C.int {
 	var coded []byte
-	code := drive(comm, keeps(o), o.timeout, func(e *mpi.Endpoint) error {
+	code := drive(comm, o.timeout, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -99,14 +92,14 @@ func volleyEncodeNew(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, all
 }
 
 //export volleyRefuse
-func volleyRefuse(comm C.MPI_Fint, reason *C.char, timeout C.double, kept C.int) C.int {
+func volleyRefuse(comm C.MPI_Fint, reason *C.char, timeout C.double) C.int {
 	err := exit.AsUsage(errors.New(C.GoString(reason)))
-	return drive(comm, kept != 0, timeout, func(*mpi.Endpoint) error { return err })
+	return drive(comm, timeout, func(*mpi.Endpoint) error { return err })
 }
 
 //export volleyDecode
 func volleyDecode(comm C.MPI_Fint, packet unsafe.Pointer, bytes C.size_t, lost C.int, parity unsafe.Pointer, parityBytes C.size_t, o *C.volley_options) C.int {
-	return drive(comm, false, o.timeout, func(e *mpi.Endpoint) error {
+	return drive(comm, o.timeout, func(e *mpi.Endpoint) error {
 		x, err := memory("packet", packet, bytes)
 		if err != nil {
 			return err
@@ -188,9 +181,9 @@ func groupOptions(o *C.volley_group_options) (g protection.Settings, err error) 
 	return g, err
 }
 
-// drive calls f with this process's endpoint, which may be kept for later calls, and returns what the C function does.
-func drive(comm C.MPI_Fint, keep bool, timeout C.double, f func(*mpi.Endpoint) error) C.int {
-	return result(mpi.Drive(int(comm), keep, timeoutOf(timeout), aborting(f)))
+// drive calls f with this process's endpoint, and returns what the C function does.
+func drive(comm C.MPI_Fint, timeout C.double, f func(*mpi.Endpoint) error) C.int {
+	return result(mpi.Drive(int(comm), timeoutOf(timeout), aborting(f)))
 }
 
 // aborting has the others hear of an error.
@@ -267,7 +260,7 @@ func modelOf(o *C.volley_options) (volley.Option, error) {
 // matrixOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
 func matrixOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
 	timeout := timeoutOf(o.timeout)
-	if err := cmp.Or(length("packet_bytes", o.packet_bytes), length("memory", o.memory)); err != nil {
+	if err := length("memory", o.memory); err != nil {
 		return nil, nil, 0, err
 	}
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))
@@ -303,13 +296,13 @@ func encoderOf(e *mpi.Endpoint, o *C.volley_options) (*volley.Encoder, error) {
 		return nil, err
 	}
 	// The matrix by what it is: a file that it is read from may have changed.
-	text := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked, o.packet_bytes)
+	text := fmt.Sprintln(a.Field().Name(), a.Rows(), a.ID(), C.GoString(o.algorithm), o.ports, C.GoString(o.network), timeout, o.memory, o.unchecked)
 	encoder, _, err := memo.Get(context.Background(), encoders, text, 1, func() (*volley.Encoder, error) {
 		model, err := modelOf(o)
 		if err != nil {
 			return nil, err
 		}
-		encoder, err := volley.NewEncoder(context.Background(), a, append(options, model, volley.WithPacketBytes(int64(o.packet_bytes)))...)
+		encoder, err := volley.NewEncoder(context.Background(), a, append(options, model)...)
 		return encoder, exit.AsUsage(err)
 	})
 	return encoder, err

@@ -94,7 +94,7 @@ func (op *operation) work(ctx context.Context, cancel context.CancelCauseFunc) f
 // perform runs an operation.
 func (op *operation) perform(comm C.MPI_Fint) C.int {
 	defer op.hold()()
-	return op.finish(mpi.Drive(int(comm), false, timeoutOf(op.timeout), op.work(context.WithCancelCause(context.Background()))))
+	return op.finish(mpi.Drive(int(comm), timeoutOf(op.timeout), op.work(context.WithCancelCause(context.Background()))))
 }
 
 // finish gives the caller what an operation has come to.

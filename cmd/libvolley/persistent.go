@@ -39,7 +39,7 @@ func volleyAlloc(comm C.MPI_Fint, bytes C.size_t, memory *unsafe.Pointer) C.int 
 	if memory != nil {
 		*memory = nil
 	}
-	return drive(comm, false, 0, func(e *mpi.Endpoint) error {
+	return drive(comm, 0, func(e *mpi.Endpoint) error {
 		err := length("bytes", bytes)
 		if memory == nil {
 			err = isNull("data")
@@ -174,7 +174,7 @@ func (p *persistent) bind(ctx context.Context, e *mpi.Endpoint, x, y []byte, o *
 	if err := volley.Greet(ctx, e, "volley_encode_init", timeoutOf(o.timeout)); err != nil {
 		return err
 	}
-	sizes, err := collective.AllgatherValues(ctx, e, [2]int{max(len(x), int(o.packet_bytes)), len(y)}, timeoutOf(o.timeout))
+	sizes, err := collective.AllgatherValues(ctx, e, [2]int{len(x), len(y)}, timeoutOf(o.timeout))
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (p *persistent) bind(ctx context.Context, e *mpi.Endpoint, x, y []byte, o *
 	}
 	for rank, lengths := range sizes {
 		if lengths[1] < longest {
-			return exit.Usagef("coded_bytes: %d at process %d, and coded packets have %d: make it the longest packet of all, or packet_bytes", lengths[1], rank, longest)
+			return exit.Usagef("coded_bytes: %d at process %d, and coded packets have %d: make it the longest packet of all", lengths[1], rank, longest)
 		}
 	}
 	y = y[:longest:longest]

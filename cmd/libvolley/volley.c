@@ -31,7 +31,7 @@ int volley_encode_new_f(MPI_Fint comm, const void *packet, size_t bytes, void *(
 
 void *volley_allocate(void *(*allocate)(size_t bytes), size_t bytes) { return allocate(bytes); }
 
-int volley_refuse_f(MPI_Fint comm, const char *why, double timeout, int kept) { return volleyRefuse(comm, (char *)why, timeout, kept); }
+int volley_refuse_f(MPI_Fint comm, const char *why, double timeout) { return volleyRefuse(comm, (char *)why, timeout); }
 
 int volley_decode(MPI_Comm comm, void *packet, size_t bytes, int lost, const void *coded, size_t coded_bytes, const volley_options *options) {
 	return volley_decode_f(handle(comm), packet, bytes, lost, coded, coded_bytes, options);

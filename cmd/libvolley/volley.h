@@ -47,10 +47,6 @@ typedef struct volley_options {
 	double timeout;        /* seconds without a message, or until all have called, until the run fails: 30; below 0: never */
 	size_t memory;         /* bytes of packets that a process holds at a time: 64 MiB */
 	int unchecked;         /* leave the check of the result out */
-	size_t packet_bytes;   /* no packet of any call is longer, and coded packets have this length: the
-	                          processes agree in the first call on a communicator, and later calls with
-	                          the same options start with data. Where one fails, all later ones on that
-	                          communicator do: use a duplicate of it. 0: they agree in each call */
 	const char *network;   /* RATE/LATENCY such as 1gbit/50us; NULL: 10gbit/20us */
 } volley_options;
 
@@ -286,11 +282,11 @@ int volley_free(void *data);
 
 /* Makes volley_encode ready to be run any number of times, by volley_run, on what lies at packet then: the persistent
  * collective of MPI. All processes of comm call it, and the arguments are those of volley_encode. coded_bytes is at least the
- * longest packet and options.packet_bytes, or all return VOLLEY_USAGE. The request has a duplicate of comm, which may be
- * freed. Processes that have different options get VOLLEY_USAGE, here and not in runs.
+ * longest packet, or all return VOLLEY_USAGE. The request has a duplicate of comm, which may be freed. Processes that
+ * have different options get VOLLEY_USAGE, here and not in runs.
  *
  * Memory of volley_alloc is used where it lies when the packets and coded packets of all processes lie in such memory, made
- * for the same processes in the same order, and all packets are equally long, or as long as packet_bytes. Else they are
+ * for the same processes in the same order, and all packets are equally long. Else they are
  * copied, as volley_encode does. options.algorithm and options.ports have the packets travel as messages. */
 int volley_encode_init(MPI_Comm comm, const void *packet, size_t bytes, void *coded, size_t coded_bytes,
 	const volley_options *options, volley_request *request);
@@ -329,10 +325,9 @@ int volley_recover_buffers_start_f(MPI_Fint comm, const volley_buffer *buffers, 
 
 /* For bindings of other languages. volley_encode_new_f encodes into memory that it asks allocate for, in this thread, of the
  * length of the longest packet. volley_refuse_f stands for a call that a binding cannot make, as its caller's arguments are
- * wrong: the other processes hear why, and do not wait. kept says that the call would have had packet_bytes. It returns
- * VOLLEY_USAGE. */
+ * wrong: the other processes hear why, and do not wait. It returns VOLLEY_USAGE. */
 int volley_encode_new_f(MPI_Fint comm, const void *packet, size_t bytes, void *(*allocate)(size_t bytes), const volley_options *options);
-int volley_refuse_f(MPI_Fint comm, const char *why, double timeout, int kept);
+int volley_refuse_f(MPI_Fint comm, const char *why, double timeout);
 
 /* What went wrong in the last call in this thread, in one line; "" if nothing did. It is
  * good until the next call in this thread. */

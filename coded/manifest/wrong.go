@@ -25,9 +25,9 @@ func wrong(text []byte, err error) error {
 	default:
 		return &files.FormatError{Reason: reason}
 	}
-	before := text[:end]
+	head := text[:end]
 	if end == int64(len(text)) {
-		before = bytes.TrimRight(before, " \t\r\n") // white space at the end is no line
+		head = bytes.TrimRight(head, " \t\r\n") // white space at the end is no line
 	}
-	return &files.FormatError{Line: 1 + bytes.Count(before, []byte("\n")), Reason: reason}
+	return &files.FormatError{Line: 1 + bytes.Count(head, []byte("\n")), Reason: reason}
 }

@@ -51,22 +51,21 @@ func encode(ctx context.Context, rank *mpi.Endpoint) error {
 	for i := range symbols {
 		field.PutSymbol(f, packet[i*f.SymbolBytes():], field.Code(uint64(rank.Rank()+i)))
 	}
-	// One encoder for many runs: the processes agree in the first one, and later ones start with data.
-	encoder, err := volley.NewEncoder(ctx, a, volley.WithPacketBytes(int64(len(packet))), volley.WithTimeout(volley.DefaultTimeout))
+	encoder, err := volley.NewEncoder(ctx, a, volley.WithTimeout(volley.DefaultTimeout))
 	if err != nil {
 		return err
 	}
+	// Made ready once for many runs: the processes agree here, and runs start with data.
 	var coded []byte
-	var reports []*volley.Report
+	bound, err := encoder.Bind(ctx, rank, []volley.Packet{{Data: packet, Result: &coded}})
+	if err != nil {
+		return err
+	}
+	defer bound.Close()
 	for range 3 {
-		report, err := encoder.Run(ctx, rank, volley.Packet{Data: packet, Result: &coded})
-		if err != nil {
+		if err := bound.Run(); err != nil {
 			return err
 		}
-		reports = append(reports, report)
-	}
-	if first, later := reports[0].ControlRounds, reports[2].ControlRounds; k > 1 && first <= later {
-		return fmt.Errorf("%d rounds of control in the first run and %d in a later one", first, later)
 	}
 	// Symbol 0 of processor i is i, so that of the coded packet is Σ_i A[i][rank]·i.
 	want := field.Element{}
@@ -77,8 +76,8 @@ func encode(ctx context.Context, rank *mpi.Endpoint) error {
 		return fmt.Errorf("symbol 0 is %v, want %v", got, want)
 	}
 	if rank.Rank() == 0 {
-		fmt.Printf("%d processes, %s: %d rounds, %d packets; %d, %d and %d rounds of control\n", k, reports[0].Algorithm, reports[0].C1, reports[0].C2,
-			reports[0].ControlRounds, reports[1].ControlRounds, reports[2].ControlRounds)
+		report := bound.Report()
+		fmt.Printf("%d processes, %s: %d rounds, %d packets\n", k, report.Algorithm, report.C1, report.C2)
 	}
 	return nil
 }

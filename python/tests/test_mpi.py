@@ -97,7 +97,7 @@ def test_wrong_arguments_at_one_process_end_the_call_at_all(what: str) -> None:
 def test_an_encoding_runs_many_times(where: Callable[..., np.ndarray]) -> None:
     x, y = where(world, (100, 7), np.float32), where(world, 2800, np.uint8)
     assert x.shape == (100, 7) and not x.any()
-    encoding = volley.mpi.Encoding(world, x, y, packet_bytes=2800)
+    encoding = volley.mpi.Encoding(world, x, y)
     for seed in range(3):
         x[:] = np.random.default_rng(1000 * seed + rank).random((100, 7))
         encoding.run()

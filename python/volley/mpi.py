@@ -64,7 +64,6 @@ class _Options(ctypes.Structure):
         ("timeout", ctypes.c_double),
         ("memory", ctypes.c_size_t),
         ("unchecked", ctypes.c_int),
-        ("packet_bytes", ctypes.c_size_t),
         ("network", ctypes.c_char_p),
     ]
 
@@ -110,7 +109,7 @@ _FUNCTIONS: Dict[str, List[Any]] = {  # with their arguments after the communica
     "alloc": [ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)],
     "encode_init": [*_PACKET, *_PACKET, ctypes.POINTER(_Options), ctypes.POINTER(ctypes.c_int)],
     "encode_new": [*_PACKET, _ALLOCATE, ctypes.POINTER(_Options)],
-    "refuse": [ctypes.c_char_p, ctypes.c_double, ctypes.c_int],
+    "refuse": [ctypes.c_char_p, ctypes.c_double],
     "decode": [*_PACKET, ctypes.c_int, *_PACKET, ctypes.POINTER(_Options)],
     "protect": [ctypes.c_char_p, ctypes.c_int, _GROUP],
     "protect_start": [ctypes.c_char_p, ctypes.c_int, _GROUP, _REQUEST],
@@ -164,11 +163,10 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-def _call(function: str, comm: MPI.Comm, timeout: float, arguments: Callable[[], Sequence[Any]], kept: bool = False) -> None:
+def _call(function: str, comm: MPI.Comm, timeout: float, arguments: Callable[[], Sequence[Any]]) -> None:
     """Calls a function of the library, by the Fortran handle of the communicator, and raises its error.
 
     Where the arguments are wrong here, the other processes hear of that in place of the call: else they would wait.
-    `kept` says that it has `packet_bytes`.
     """
     library = _library()
     if not isinstance(comm, MPI.Comm):
@@ -179,7 +177,7 @@ def _call(function: str, comm: MPI.Comm, timeout: float, arguments: Callable[[],
         code = getattr(library, "volley_" + function + "_f")(handle, *arguments())
     except Exception as e:  # ctypes raises before it calls
         seconds = timeout if isinstance(timeout, (int, float)) else 0
-        library.volley_refuse_f(handle, f"{type(e).__name__}: {e}".encode("utf-8", "replace"), seconds, kept)
+        library.volley_refuse_f(handle, f"{type(e).__name__}: {e}".encode("utf-8", "replace"), seconds)
         raise
     _ended(code, function.replace("_new", ""))
 
@@ -300,22 +298,21 @@ def encode(
     timeout: float = 0,
     memory: int = 0,
     check: bool = True,
-    packet_bytes: int = 0,
     network: Optional[str] = None,
 ) -> Made:
     """Encodes: returns the coded packet of this process, the sum of A[i][rank] * x_i over the packets x_i of all.
 
     A packet is the bytes of an array, padded with zeros to the longest of all. The coded packet is as long, of uint8,
     or is written to `out`. `timeout` is in seconds, 0 the default of 30 and below 0 none; `memory` is in bytes.
-    `packet_bytes` is a length that no packet of any call exceeds: calls then start with data. `field`, `matrix`,
-    `algorithm`, `ports` and `network` are those of `volley encode --help`.
+    `field`, `matrix`, `algorithm`, `ports` and `network` are those of `volley encode --help`. For many calls on the
+    same arrays see `Encoding`.
 
     Raises `Refused`, `RunFailed`, or `NotWhole` where the result failed its check.
     """
     made: List[Made] = [] if out is None else [out]
 
     def arguments() -> Sequence[Any]:
-        o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, packet_bytes, _text(network))
+        o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, _text(network))
         has = _memory("packet", packet, False)
         return (*has, _ALLOCATE(allocate), o) if out is None else (*has, *_memory("out", out, True), o)
 
@@ -323,7 +320,7 @@ def encode(
         made.append(np.empty(n, np.uint8))
         return int(made[0].ctypes.data)
 
-    _call("encode_new" if out is None else "encode", comm, timeout, arguments, bool(packet_bytes) and bool(check))
+    _call("encode_new" if out is None else "encode", comm, timeout, arguments)
     return made[0]
 
 
@@ -371,12 +368,11 @@ class Encoding:
         timeout: float = 0,
         memory: int = 0,
         check: bool = True,
-        packet_bytes: int = 0,
     ) -> None:
         self._handle, self._arrays = ctypes.c_int(), (packet, out)
 
         def arguments() -> Sequence[Any]:
-            o = _Options(_text(field), _text(matrix), None, 0, timeout, memory, not check, packet_bytes, None)
+            o = _Options(_text(field), _text(matrix), None, 0, timeout, memory, not check, None)
             return *_memory("packet", packet, False), *_memory("out", out, True), o, ctypes.byref(self._handle)
 
         _call("encode_init", comm, timeout, arguments)

@@ -130,7 +130,7 @@ func arrive(handle int, timeout time.Duration) (g *communicator, err error) {
 		if err = g.identify(); err == nil {
 			g.neighbours(unsafe.Slice((*[2]C.long)(unsafe.Pointer(a.c.all)), g.size))
 		}
-		err = cmp.Or(err, keepArrival(handle, nil))
+		err = cmp.Or(err, forgetArrival(handle))
 		C.volley_arrived(a.c)
 	})
 	return g, err

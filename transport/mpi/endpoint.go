@@ -140,6 +140,12 @@ func (e *Endpoint) Close() (err error) {
 	return err
 }
 
+// leave ends the use of an endpoint for a while: see [Open].
+func (e *Endpoint) leave() {
+	e.drain()
+	call(func() { e.isOpen(false) })
+}
+
 // drain waits until control messages are on their way, for a while.
 func (e *Endpoint) drain() {
 	for begun := time.Now(); time.Since(begun) < abortDrain; sleep(leastSleep) {

@@ -137,25 +137,16 @@ func Init() (*Endpoint, error) {
 
 // Drive calls f with this process's rank of a duplicate of a communicator, which is given by its Fortran handle
 // (MPI_Comm_c2f). All its processes call it. It is for what a C program calls that has started MPI: while f runs, it is
-// this thread that calls MPI where the library wants no other, and afterwards nothing of this package does. Where keep
-// is set, f gets the same endpoint in all such calls on the communicator, until that is freed. When one has failed, all
-// later ones do. With MPI_THREAD_MULTIPLE several threads may call it at once.
+// this thread that calls MPI where the library wants no other, and afterwards nothing of this package does. With
+// MPI_THREAD_MULTIPLE several threads may call it at once.
 //
 // Where not all processes have come within the timeout, it returns a [MissingError]; 0 is no bound. What MPI has begun
 // for that stays with the communicator, and the next call goes on there.
-func Drive(handle int, keep bool, timeout time.Duration, f func(*Endpoint) error) error {
+func Drive(handle int, timeout time.Duration, f func(*Endpoint) error) error {
 	if err := check(handle); err != nil {
 		return err
 	}
 	return drive(func() error {
-		if keep {
-			e, err := keptEndpoint(handle, timeout)
-			if err == nil {
-				err = f(e)
-				e.leave()
-			}
-			return err
-		}
 		e, err := arrivedEndpoint(handle, timeout)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-// Attributes of communicators, by which endpoints are found again and MPI's end waits.
+// Attributes of communicators, by which arrivals are found again and MPI's end waits.
 #ifndef VOLLEY_KEEP_H
 #define VOLLEY_KEEP_H
 
@@ -29,7 +29,7 @@ static int volley_forget(MPI_Comm comm, int key, void *id, void *extra) {
 	return MPI_SUCCESS;
 }
 
-// volley_key is the key of the attribute that names an endpoint, which a duplicate does not have.
+// volley_key is the key of the attribute that names an arrival, which a duplicate does not have.
 static int volley_key(int *key) {
 	static int made = MPI_KEYVAL_INVALID;
 	int rc = made != MPI_KEYVAL_INVALID ? MPI_SUCCESS : MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, volley_forget, &made, NULL);

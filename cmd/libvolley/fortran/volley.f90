@@ -43,7 +43,6 @@ module volley
     real(c_double) :: timeout = 0
     integer(c_size_t) :: memory = 0
     integer(c_int) :: unchecked = 0
-    integer(c_size_t) :: packet_bytes = 0
     type(c_ptr) :: network = c_null_ptr
   end type
 
@@ -305,7 +304,7 @@ contains
 
   ! Encodes packet, of bytes bytes, into coded, which has room for coded_bytes.
   integer function volley_encode(comm, packet, bytes, coded, coded_bytes, &
-      field, matrix, algorithm, ports, timeout, memory, unchecked, packet_bytes, network) result(code)
+      field, matrix, algorithm, ports, timeout, memory, unchecked, network) result(code)
     integer, intent(in) :: comm
     type(*), contiguous, target, intent(in) :: packet(..)
     type(*), contiguous, target, intent(inout) :: coded(..)
@@ -313,7 +312,7 @@ contains
     character(*), intent(in), optional :: field, matrix, algorithm, network
     integer, intent(in), optional :: ports
     real(c_double), intent(in), optional :: timeout
-    integer(c_size_t), intent(in), optional :: memory, packet_bytes
+    integer(c_size_t), intent(in), optional :: memory
     logical, intent(in), optional :: unchecked
     character(:), allocatable, target :: f, m, a, n
     type(options) :: o
@@ -324,20 +323,19 @@ contains
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
     if (present(unchecked)) o%unchecked = flag(unchecked)
-    if (present(packet_bytes)) o%packet_bytes = packet_bytes
     code = encode_f(comm, c_loc(packet), bytes, c_loc(coded), coded_bytes, o)
   end function
 
   ! Makes volley_encode ready for volley_run. packet and coded are what volley_alloc has set, or c_loc of targets.
   integer function volley_encode_init(comm, packet, bytes, coded, coded_bytes, request, &
-      field, matrix, algorithm, ports, timeout, memory, unchecked, packet_bytes, network) result(code)
+      field, matrix, algorithm, ports, timeout, memory, unchecked, network) result(code)
     integer, intent(in) :: comm
     type(c_ptr), intent(in) :: packet, coded
     integer(c_size_t), intent(in) :: bytes, coded_bytes
     character(*), intent(in), optional :: field, matrix, algorithm, network
     integer, intent(in), optional :: ports
     real(c_double), intent(in), optional :: timeout
-    integer(c_size_t), intent(in), optional :: memory, packet_bytes
+    integer(c_size_t), intent(in), optional :: memory
     logical, intent(in), optional :: unchecked
     integer, intent(out) :: request
     character(:), allocatable, target :: f, m, a, n
@@ -349,7 +347,6 @@ contains
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
     if (present(unchecked)) o%unchecked = flag(unchecked)
-    if (present(packet_bytes)) o%packet_bytes = packet_bytes
     code = encode_init_f(comm, packet, bytes, coded, coded_bytes, o, request)
   end function
 

@@ -187,15 +187,8 @@ int main(int argc, char **argv) {
 		expect("start", volley_protect_buffers_start(MPI_COMM_WORLD, other, buffers, 1, malloc(room), room, NULL, &request), VOLLEY_OK, "");
 		pthread_t sender, self = pthread_self();
 		if (signals) { /* Python's faulthandler takes its stack away before mpi4py ends MPI */
-			MPI_Comm keeps[300];
-			unsigned char packet[8] = {1}, coded[8];
-			for (int i = 0; i < 300; i++) {
-				MPI_Comm_dup(MPI_COMM_WORLD, &keeps[i]);
-				expect("encode", volley_encode(keeps[i], packet, 8, coded, 8, &(volley_options){.packet_bytes = 8}), VOLLEY_OK, "");
-			}
 			sigaltstack(&none, NULL);
 			pthread_create(&sender, NULL, send_signals, &self);
-			for (int i = 0; i < 300; i++) MPI_Comm_free(&keeps[i]);
 		}
 		MPI_Finalize();
 		if (signals) pthread_cancel(sender), pthread_join(sender, NULL);

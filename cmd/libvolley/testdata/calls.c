@@ -2,14 +2,6 @@
  * processes, by an initialisation that lets one thread call MPI, or several with "multiple". */
 #include "check.h"
 
-static int duplicates;
-
-/* Calls of the library come here, too. */
-int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *to, MPI_Request *request) {
-	duplicates++;
-	return PMPI_Comm_idup(comm, to, request);
-}
-
 /* decodes encodes bytes of x, the most of all at rank 0, and loses packets and coded packets. */
 static void decodes(const unsigned char *x, size_t bytes, unsigned char *coded, size_t longest) {
 	MPI_Fint world = MPI_Comm_c2f(MPI_COMM_WORLD);
@@ -41,35 +33,6 @@ static void decodes(const unsigned char *x, size_t bytes, unsigned char *coded, 
 	free(back);
 }
 
-/* keeps declares the length of packets: the library keeps what it has of a communicator from call to
- * call, until that is freed. When one fails, all others do. */
-static void keeps(MPI_Comm comm, const unsigned char *x, size_t bytes, unsigned char *y, int first, int fail) {
-	volley_options o = {.timeout = 20, .packet_bytes = bytes}, each = {.timeout = 20};
-	unsigned char *z = malloc(bytes);
-	expect("in each call", volley_encode(comm, x, bytes, y, bytes, &each), VOLLEY_OK, "");
-	int before = duplicates;
-	for (int turn = 0; turn < 10; turn++) {
-		memset(z, 1, bytes);
-		expect("with a length", volley_encode(comm, x, bytes, z, bytes, &o), VOLLEY_OK, "");
-		if (memcmp(y, z, bytes) != 0) expect("the same with a length", -1, 0, "");
-	}
-	if (duplicates != before + first) expect("duplicates", duplicates - before, first, "");
-	expect("a shorter packet", volley_encode(comm, x, bytes / 2, z, bytes, &o), VOLLEY_OK, "");
-	if (memcmp(y, z, bytes / 2) != 0) expect("its first half", -1, 0, "");
-	for (size_t i = bytes / 2; i < bytes; i++)
-		if (z[i] != 0) {
-			expect("zeros after it", -1, 0, "");
-			break;
-		}
-	if (fail) {
-		MPI_Barrier(comm); /* else some may hear of it in this call already */
-		int rc = volley_encode(comm, rank == 0 ? NULL : x, bytes, z, bytes, &o);
-		expect("a call that fails", rc, VOLLEY_USAGE, "packet: NULL");
-		expect("a call after it", volley_encode(comm, x, bytes, z, bytes, &o), VOLLEY_FAILED, "use a duplicate of it");
-	}
-	free(z);
-}
-
 int main(int argc, char **argv) {
 	begin(&argc, &argv, argc > 1 && strcmp(argv[1], "multiple") == 0);
 	if (strcmp(volley_error(), "") != 0) expect("before any call", -1, 0, "");
@@ -92,11 +55,6 @@ int main(int argc, char **argv) {
 	expect("two models", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "leave one of them 0");
 	bad = (volley_options){.memory = (size_t)-1};
 	expect("a memory below 0", volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "memory: 18446744073709551615 bytes: no memory is as long");
-	bad = (volley_options){.packet_bytes = (size_t)-1};
-	MPI_Comm bytes_below;
-	MPI_Comm_dup(MPI_COMM_WORLD, &bytes_below);
-	expect("packets below 0", volley_encode(bytes_below, x, bytes, y, bytes, &bad), VOLLEY_USAGE, "packet_bytes: 18446744073709551615 bytes: no memory is as long");
-	MPI_Comm_free(&bytes_below);
 	if (size > 1) {
 		int one = rank == 1;
 		expect("two functions", one ? volley_decode(MPI_COMM_WORLD, x, bytes, 0, y, bytes, NULL) : volley_encode(MPI_COMM_WORLD, x, bytes, y, bytes, NULL),
@@ -122,14 +80,6 @@ int main(int argc, char **argv) {
 	expect("no room", volley_encode(MPI_COMM_WORLD, x, bytes, NULL, bytes, NULL), VOLLEY_USAGE, "coded: NULL");
 	expect("no room to decode", volley_decode(MPI_COMM_WORLD, NULL, bytes, 1, y, bytes, NULL), VOLLEY_USAGE, "packet: NULL");
 	if (size == 1) expect("a group of one", volley_protect(MPI_COMM_WORLD, ".", 1, NULL), VOLLEY_USAGE, "need at least 2 directories");
-
-	MPI_Comm other;
-	for (int turn = 0; turn < 2; turn++) {
-		MPI_Comm_dup(MPI_COMM_WORLD, &other);
-		keeps(other, x, bytes, y, 1, 1);
-		if (turn % 2 == 0) keeps(MPI_COMM_WORLD, x, bytes, y, turn == 0, 0);
-		MPI_Comm_free(&other);
-	}
 
 	MPI_Comm half;
 	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);

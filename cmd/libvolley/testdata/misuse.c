@@ -12,7 +12,6 @@ static void all(MPI_Comm comm, const char *text) {
 	volley_request request = 5;
 	volley_report report;
 	expect("encode", volley_encode(comm, x, 100, y, 100, NULL), VOLLEY_USAGE, text);
-	expect("encode, kept", volley_encode(comm, x, 100, y, 100, &(volley_options){.packet_bytes = 100}), VOLLEY_USAGE, text);
 	expect("decode", volley_decode(comm, x, 100, 0, y, 100, NULL), VOLLEY_USAGE, text);
 	expect("protect", volley_protect(comm, "/nowhere", 1, NULL), VOLLEY_USAGE, text);
 	expect("recover", volley_recover(comm, "/nowhere", NULL), VOLLEY_USAGE, text);
@@ -45,19 +44,14 @@ static void late(int missing, int multiple) {
 	int count = 0, none = 0;
 	volley_request request;
 	snprintf(who, sizeof who, size > 32 && rank > 0 ? "rank 0 tells" : "rank %d has not called: call again", missing);
-	for (int turn = 0; turn < (multiple ? 5 : 4); turn++) {
+	for (int turn = 0; turn < (multiple ? 4 : 3); turn++) {
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 		double begun = MPI_Wtime();
-		again.packet_bytes = turn == 3 ? 100 : 0;
 		if (rank != missing) {
 			if (turn == 0) expect("encode without all", volley_encode(comm, x, 100, y, 100, &o), VOLLEY_FAILED, who);
 			if (turn == 1) expect("protect without all", volley_protect(comm, "/nowhere", 1, &g), VOLLEY_FAILED, who);
 			if (turn == 2) expect("parity_bytes without all", volley_parity_bytes(comm, &list, 1, 1, &g, &room), VOLLEY_FAILED, who);
-			if (turn == 3) {
-				o.packet_bytes = 100;
-				expect("encode without all, kept", volley_encode(comm, x, 100, y, 100, &o), VOLLEY_FAILED, who);
-			}
-			if (turn == 4) expect("start without all", volley_protect_buffers_start(comm, &list, 1, 1, parity, sizeof parity, &g, &request), VOLLEY_FAILED, who);
+			if (turn == 3) expect("start without all", volley_protect_buffers_start(comm, &list, 1, 1, parity, sizeof parity, &g, &request), VOLLEY_FAILED, who);
 			if (MPI_Wtime() - begun > 10) expect("it takes long to give up", -1, 0, "");
 			MPI_Send(&none, 1, MPI_INT, missing, 7, MPI_COMM_WORLD);
 		} else {

@@ -117,9 +117,6 @@ func (m *Interpreter) Complete() bool { return m.oldest == len(m.arrived) }
 // Settled reports, when all outputs are there, whether the memory of the segment may be used again.
 func (m *Interpreter) Settled() bool { return m.sending == 0 }
 
-// Receiving returns how many messages are asked for and have not arrived.
-func (m *Interpreter) Receiving() int { return m.receiving }
-
 // Enough returns how many messages have to arrive before Next has something else to say than to wait, or less.
 func (m *Interpreter) Enough() int {
 	n := int32(m.receiving)
