@@ -213,6 +213,9 @@ func readPlan(s *session.Invocation, name string) (*plan.Materialized, error) {
 	if err == nil {
 		return p, nil
 	}
+	if name == session.Standard {
+		name = "standard input"
+	}
 	if wrong := new(plan.DecodeError); errors.As(err, &wrong) {
 		if err = wrong.Reason; wrong.Line > 0 {
 			name += fmt.Sprintf(", line %d", wrong.Line)
