@@ -68,8 +68,6 @@ type Bound struct {
 
 	began       time.Time     // the run, or the making of the Bound
 	check, took time.Duration // of the last run
-	pending     chan struct{} // a value for each run that Start begins
-	ended       chan error    // and its end
 }
 
 // A carrier is how packets get from rank to rank.
@@ -98,31 +96,9 @@ func (b *Bound) Run() error {
 	return b.run()
 }
 
-// Start begins a run beside the caller, which leaves packets and results alone until [Bound.Wait] returns.
-func (b *Bound) Start() {
-	if b.pending == nil {
-		b.pending, b.ended = make(chan struct{}), make(chan error, 1)
-		go func() {
-			for range b.pending {
-				b.ended <- b.Run()
-			}
-		}()
-	}
-	b.pending <- struct{}{}
-}
-
-// Wait waits until the run that Start has begun is over, and returns its error.
-func (b *Bound) Wait() error { return <-b.ended }
-
 // Close gives back what the Bound holds, when no run is under way. The transport, the packets and the windows are the
 // caller's.
-func (b *Bound) Close() {
-	if b.pending != nil {
-		close(b.pending)
-		b.pending = nil
-	}
-	b.carrier.close()
-}
+func (b *Bound) Close() { b.carrier.close() }
 
 // Report says what the last run did.
 func (b *Bound) Report() *Report {

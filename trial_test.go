@@ -474,8 +474,7 @@ func (w *worker) bind(ctx context.Context) error {
 	if err := collective.Barrier(ctx, w.t, 0); err != nil {
 		return err
 	}
-	b.Start()
-	if err := b.Wait(); err != nil {
+	if err := b.Run(); err != nil {
 		return err
 	}
 	w.mine[0].report = b.Report()

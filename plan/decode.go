@@ -19,12 +19,16 @@ import (
 
 // A DecodeError says what is wrong with the JSON form of a plan, and in which line.
 type DecodeError struct {
-	Line   int // from 1
+	Line   int // from 1; 0 where the text has one line
 	Reason error
 }
 
 func (e *DecodeError) Error() string {
-	return fmt.Sprintf("plan: line %d: %s", e.Line, strings.TrimPrefix(e.Reason.Error(), "plan: "))
+	reason := strings.TrimPrefix(e.Reason.Error(), "plan: ")
+	if e.Line == 0 {
+		return "plan: " + reason
+	}
+	return fmt.Sprintf("plan: line %d: %s", e.Line, reason)
 }
 
 // Unwrap returns the reason, a *[ValidationError] where the plan breaks a rule of [Validate].
@@ -44,7 +48,7 @@ func Decode(r io.Reader) (*Materialized, error) {
 		return nil, d.err
 	}
 	if err := Validate(context.Background(), m); err != nil {
-		return nil, &DecodeError{d.lineOf(err.(*ValidationError).Violations[0]), err}
+		return nil, d.error(d.lineOf(err.(*ValidationError).Violations[0]), err)
 	}
 	return m, nil
 }
@@ -382,5 +386,12 @@ func (d *decoder) failAt(offset int, format string, args ...any) {
 		}
 		location += ": "
 	}
-	d.err = &DecodeError{1 + bytes.Count(d.text[:offset], []byte("\n")), fmt.Errorf(location+format, args...)}
+	d.err = d.error(1+bytes.Count(d.text[:offset], []byte("\n")), fmt.Errorf(location+format, args...))
+}
+
+func (d *decoder) error(line int, reason error) error {
+	if !bytes.Contains(bytes.TrimSpace(d.text), []byte("\n")) {
+		line = 0
+	}
+	return &DecodeError{line, reason}
 }

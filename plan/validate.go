@@ -7,11 +7,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"volley/field"
 	"volley/internal/poll"
+	"volley/internal/printable"
 )
 
 // A Rule names a condition that every plan meets; see [Validate].
@@ -67,7 +69,8 @@ func (v Violation) String() string {
 // maxViolations bounds what a ValidationError holds: a wrong plan is usually wrong everywhere.
 const maxViolations = 100
 
-// A ValidationError lists the breaches found, at most 100 of them.
+// A ValidationError lists the breaches found, the first 100 of them, in the order of rounds: what follows from one comes
+// after it.
 type ValidationError struct {
 	Violations []Violation
 }
@@ -103,9 +106,6 @@ func Validate(ctx context.Context, p Plan) (err error) {
 		return &ValidationError{v.found}
 	}
 	for k := range info.Processors {
-		if v.full() {
-			break
-		}
 		v.steps.Steps(1)
 		prog, err := p.Program(k)
 		if err != nil {
@@ -123,17 +123,15 @@ func Validate(ctx context.Context, p Plan) (err error) {
 			v.report(Violation{RuleSchedule, k, -1, -1, -1, got.text(), want.text()})
 		}
 	}
-	if !v.full() {
-		v.unmatched()
-		v.classes(p)
-		if n := len(v.rows); n != info.Rows {
-			v.report(Violation{RuleMatrix, -1, -1, -1, -1, fmt.Sprintf("inputs for %d rows", n), fmt.Sprint(info.Rows)})
-		}
-		if n := len(v.columns); n != info.Columns {
-			v.report(Violation{RuleMatrix, -1, -1, -1, -1, fmt.Sprintf("outputs for %d columns", n), fmt.Sprint(info.Columns)})
-		}
+	v.unmatched()
+	v.classes(p)
+	if n := len(v.rows); n != info.Rows {
+		v.report(Violation{RuleMatrix, -1, -1, -1, -1, "inputs for " + printable.Count(n, "row"), fmt.Sprint(info.Rows)})
 	}
-	if len(v.found) > 0 {
+	if n := len(v.columns); n != info.Columns {
+		v.report(Violation{RuleMatrix, -1, -1, -1, -1, "outputs for " + printable.Count(n, "column"), fmt.Sprint(info.Columns)})
+	}
+	if v.order(); len(v.found) > 0 {
 		return &ValidationError{v.found}
 	}
 	return nil
@@ -159,26 +157,45 @@ type validator struct {
 	found   []Violation
 }
 
-func (v *validator) full() bool { return len(v.found) >= maxViolations }
-
 func (v *validator) report(x Violation) {
-	if !v.full() {
-		v.found = append(v.found, x)
+	if v.found = append(v.found, x); len(v.found) == 2*maxViolations {
+		v.order()
 	}
+}
+
+// order leaves the first violations, in order.
+func (v *validator) order() {
+	slices.SortStableFunc(v.found, func(a, b Violation) int {
+		return cmp.Or(cmp.Compare(a.position(), b.position()), cmp.Compare(uint(a.Proc), uint(b.Proc)))
+	})
+	v.found = v.found[:min(len(v.found), maxViolations)]
+}
+
+// position orders violations: those of a whole program first, then each round, its messages after all else, then the end.
+func (v Violation) position() int {
+	switch {
+	case v.Rule == RuleProcessor, v.Rule == RuleRounds, v.Rule == RuleProgram:
+		return -1
+	case v.Round < 0:
+		return math.MaxInt
+	case v.Rule == RuleMatch:
+		return 2*v.Round + 1
+	}
+	return 2 * v.Round
 }
 
 // shape checks what the plan says of its size and reports whether the rest can be checked.
 func (v *validator) shape() bool {
 	if k := v.info.Processors; k < 1 {
-		v.report(Violation{RuleProcessor, -1, -1, -1, -1, fmt.Sprint(k, " processors"), "1 or more"})
+		v.report(Violation{RuleProcessor, -1, -1, -1, -1, printable.Count(k, "processor"), "1 or more"})
 		return false
 	}
 	if n := v.info.Pieces; n < 0 || n > 1 && (v.info.Rows%n != 0 || v.info.Columns%n != 0) {
-		v.report(Violation{RulePieces, -1, -1, -1, -1, fmt.Sprintf("%d pieces for %d rows and %d columns", n, v.info.Rows, v.info.Columns), "a divisor of both"})
+		v.report(Violation{RulePieces, -1, -1, -1, -1, fmt.Sprintf("%s for %s and %s", printable.Count(n, "piece"), printable.Count(v.info.Rows, "row"), printable.Count(v.info.Columns, "column")), "a divisor of both"})
 		return false
 	}
 	if p, limit := v.info.Ports, max(1, v.info.Processors-1); p < 1 || p > limit {
-		v.report(Violation{RulePort, -1, -1, -1, -1, fmt.Sprint(p, " ports"), fmt.Sprintf("1 to %d", limit)})
+		v.report(Violation{RulePort, -1, -1, -1, -1, printable.Count(p, "port"), fmt.Sprintf("1 to %d", limit)})
 		return false
 	}
 	return true
@@ -189,7 +206,7 @@ func (v *validator) program(k int, prog *Program) {
 		v.report(Violation{RuleProcessor, k, -1, -1, -1, fmt.Sprintf("the program of processor %d", prog.Proc), "its own"})
 	}
 	if len(prog.Rounds) != v.rounds {
-		v.report(Violation{RuleRounds, k, -1, -1, -1, fmt.Sprint(len(prog.Rounds), " rounds"), fmt.Sprint(v.rounds)})
+		v.report(Violation{RuleRounds, k, -1, -1, -1, printable.Count(len(prog.Rounds), "round"), fmt.Sprint(v.rounds)})
 	}
 	slots := prog.Inputs
 	for t, r := range prog.Rounds {
@@ -257,7 +274,7 @@ func (v *validator) end(k, t, port, partner, count int, used []bool) bool {
 	}
 	used[port] = true
 	if count < 1 {
-		v.report(Violation{RuleCount, k, t, port, -1, fmt.Sprint(count, " elements"), "1 or more"})
+		v.report(Violation{RuleCount, k, t, port, -1, printable.Count(count, "element"), "1 or more"})
 	}
 	if partner == k || partner < 0 || partner >= v.info.Processors {
 		v.report(Violation{RulePartner, k, t, port, -1, fmt.Sprint("processor ", partner), fmt.Sprintf("another one of [0, %d)", v.info.Processors)})
@@ -284,7 +301,7 @@ func (v *validator) meet(k int, m message, d delivery) {
 			s, r = peer, d
 		}
 		v.report(Violation{RuleMatch, m.src, m.round, m.port, -1,
-			fmt.Sprintf("%d elements sent to %d", s.count, s.dst), fmt.Sprintf("%d elements, which processor %d expects", r.count, r.dst)})
+			fmt.Sprintf("%s sent to %d", printable.Count(s.count, "element"), s.dst), fmt.Sprintf("%s, which processor %d expects", printable.Count(r.count, "element"), r.dst)})
 	}
 }
 
@@ -306,7 +323,7 @@ func (v *validator) unmatched() {
 func (v *validator) pieces(k int, kind string, n int, index func(i int) int) {
 	pieces := max(1, v.info.Pieces)
 	if n%pieces != 0 {
-		v.report(Violation{RulePieces, k, -1, -1, -1, fmt.Sprintf("%d %ss", n, kind), fmt.Sprintf("a multiple of %d pieces", pieces)})
+		v.report(Violation{RulePieces, k, -1, -1, -1, printable.Count(n, kind), fmt.Sprintf("a multiple of %d pieces", pieces)})
 		return
 	}
 	for i := range n {

@@ -135,29 +135,6 @@ func (r *remembered) Program(proc int) (*plan.Program, error) {
 	return p, err
 }
 
-// InPieces returns the matrix of the pieces of packets, n of each, of which every one is coded by a.
-func InPieces(a matrix.Matrix, n int) matrix.Matrix {
-	if n == 1 {
-		return a
-	}
-	return inPieces{a, n}
-}
-
-type inPieces struct {
-	matrix.Matrix
-	pieces int
-}
-
-func (m inPieces) Rows() int { return m.pieces * m.Matrix.Rows() }
-func (m inPieces) Cols() int { return m.pieces * m.Matrix.Cols() }
-
-func (m inPieces) At(i, j int) field.Element {
-	if i%m.pieces != j%m.pieces {
-		return field.Element{}
-	}
-	return m.Matrix.At(i/m.pieces, j/m.pieces)
-}
-
 // A Memory is what lies in the slots of one processor, as combinations of the initial packets.
 type Memory struct {
 	field field.Field

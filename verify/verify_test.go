@@ -143,12 +143,6 @@ func TestPlanInPieces(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	if whole := verify.InPieces(a, 1); whole.Rows() != 2 || whole.Cols() != 2 || whole.At(1, 0) != two {
-		t.Errorf("in one piece: %d×%d", whole.Rows(), whole.Cols())
-	}
-	if two := verify.InPieces(a, 2); two.Rows() != 4 || two.Cols() != 4 || two.At(0, 1) != (field.Element{}) || two.At(1, 3) != three {
-		t.Errorf("in two pieces: %d×%d", two.Rows(), two.Cols())
-	}
 	a.Set(1, 0, one)
 	var wrong *verify.MismatchError
 	if err := verify.Check(t.Context(), m, a); !errors.As(err, &wrong) || wrong.Count != 3 || wrong.Mismatches[0].Row != 3 || wrong.Mismatches[0].Column != 0 {

@@ -284,16 +284,18 @@ func (j *job) encoder(ctx context.Context, a matrix.Matrix, algorithm string, ch
 // planOf names the plan of a run, or of an estimate.
 func planOf(r *volley.Report) string { return strings.TrimSpace(r.Algorithm + " " + r.Parameters) }
 
+// timed runs what is ready once all ranks have come.
+func (j *job) timed(b *volley.Bound) (sample, error) {
+	j.Exclusive(j.barrier)
+	start, used := time.Now(), j.used()
+	err := b.Run()
+	return sample{seconds: time.Since(start).Seconds(), cpu: j.used() - used}, err
+}
+
 // ours returns Volley, made ready once, by each algorithm without the check, and by the first with it.
 func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contestant, error) {
 	var all []*contestant
 	unit := a.Field().SymbolBytes()
-	timed := func(b *volley.Bound) (s sample, err error) {
-		j.Exclusive(j.barrier)
-		start, used := time.Now(), j.used()
-		err = b.Run()
-		return sample{seconds: time.Since(start).Seconds(), cpu: j.used() - used}, err
-	}
 	for i, name := range j.plans {
 		e, err := j.encoder(ctx, a, name, false)
 		if err != nil {
@@ -323,14 +325,16 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 				return nil, err
 			}
 			way.Plan = planOf(b.Report())
-			all = append(all, &contestant{Way: way, work: w, close: b.Close, encode: func() (sample, error) { return timed(b) }})
+			all = append(all, &contestant{Way: way, work: w, close: b.Close, encode: func() (sample, error) { return j.timed(b) }})
 		}
 		if i == 0 {
-			ready, err := j.ready(ctx, e, way.Plan, w)
+			c, err := j.inWindow(ctx, e, w)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, ready...)
+			if c != nil {
+				all = append(all, c)
+			}
 		}
 	}
 	e, err := j.encoder(ctx, a, j.plans[0], true)
@@ -347,7 +351,7 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 	copy(short, w.x)
 	scratch := make([]byte, len(short))
 	return append(all, &contestant{Way: Way{Name: asDefault, Plan: all[0].Plan}, work: w, close: b.Close, encode: func() (sample, error) {
-		s, err := timed(b)
+		s, err := j.timed(b)
 		if err != nil {
 			return s, err
 		}
@@ -366,9 +370,8 @@ func (j *job) ours(ctx context.Context, a matrix.Matrix, w *peerWork) ([]*contes
 	}}), nil
 }
 
-// ready returns Volley made ready once, by private packets and by such in a window; none where the ranks have no host in
-// common.
-func (j *job) ready(ctx context.Context, e *volley.Encoder, plan string, w *peerWork) (ways []*contestant, err error) {
+// inWindow returns Volley made ready once, with packets and results in a window; nil where the ranks have no host in common.
+func (j *job) inWindow(ctx context.Context, e *volley.Encoder, w *peerWork) (*contestant, error) {
 	if transport.HostOf(j.ranks) == nil {
 		return nil, nil
 	}
@@ -378,36 +381,25 @@ func (j *job) ready(ctx context.Context, e *volley.Encoder, plan string, w *peer
 		return nil, err
 	}
 	part := window.Parts[j.Rank()]
-	for _, name := range []string{bound, boundWindow} {
-		x, y := w.x, w.y
-		if name == boundWindow {
-			x, y = part[:size:size], part[size:][:size:size]
-			copy(x, w.x)
-			clear(y) // its first touch
-		}
-		b, err := e.Bind(ctx, j.ranks, []volley.Packet{{Data: x, Result: &y}}, window)
-		if err != nil {
-			return nil, err
-		}
-		c := &contestant{Way: Way{Name: name, Plan: plan}, work: w, close: b.Close}
-		c.encode = func() (s sample, err error) {
-			clear(y)
-			j.Exclusive(j.barrier)
-			start, used := time.Now(), j.used()
-			err = b.Run()
-			s.seconds, s.cpu = time.Since(start).Seconds(), j.used()-used
-			copy(w.y, y)
-			return s, err
-		}
-		if name == boundWindow {
-			c.close = func() {
-				b.Close()
-				window.Close()
-			}
-		}
-		ways = append(ways, c)
+	x, y := part[:size:size], part[size:][:size:size]
+	copy(x, w.x)
+	clear(y) // its first touch
+	b, err := e.Bind(ctx, j.ranks, []volley.Packet{{Data: x, Result: &y}}, window)
+	if err != nil {
+		return nil, err
 	}
-	return ways, nil
+	c := &contestant{Way: Way{Name: boundWindow, Plan: planOf(b.Report())}, work: w}
+	c.encode = func() (s sample, err error) {
+		clear(y)
+		s, err = j.timed(b)
+		copy(w.y, y)
+		return s, err
+	}
+	c.close = func() {
+		b.Close()
+		window.Close()
+	}
+	return c, nil
 }
 
 // throughWindow returns the ways through a window that the ranks share. They are left out where it cannot be.

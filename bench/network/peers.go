@@ -10,10 +10,9 @@ import (
 
 // The ways to encode, and what they are compared with.
 const (
-	bare        = "volley"         // the plan that Volley chooses, without agreement and check
-	asDefault   = "volley-default" // with both
-	bound       = "volley-bound"   // as bare, made ready once, where all ranks are on one host
-	boundWindow = "volley-window"  // the same, and packets and results lie in a window
+	bare        = "volley"         // the plan that Volley chooses, made ready once, without the check
+	asDefault   = "volley-default" // with it
+	boundWindow = "volley-window"  // as bare, and packets and results lie in a window, where all ranks are on one host
 	// A plan of Volley asked for by its algorithm is "volley-" and the name of that.
 
 	allgather = "allgather" // MPI_Allgather, then every rank codes its own packet

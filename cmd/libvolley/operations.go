@@ -8,7 +8,6 @@ import "C"
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,7 +22,6 @@ import (
 type operation struct {
 	timeout C.double
 	rate    int64 // bytes a second that are sent; 0: no limit
-	cores   int   // 0: all
 	wrong   error // arguments are: the others hear of that
 	run     func(context.Context, *mpi.Endpoint) error
 	verdict error  // of a run that has come to its end
@@ -36,14 +34,10 @@ type operation struct {
 
 // operate returns an operation, of which arguments may be wrong.
 func operate(o *C.volley_group_options, wrong error) *operation {
-	switch {
-	case wrong != nil:
-	case o.rate != 0 && !(o.rate >= leastRate && o.rate < 1<<62):
+	if wrong == nil && o.rate != 0 && !(o.rate >= leastRate && o.rate < 1<<62) {
 		wrong = exit.Usagef("rate: %g bytes a second: want 1 MiB or more, as others wait for messages; 0: no limit", float64(o.rate))
-	case o.cores < 0:
-		wrong = exit.Usagef("cores: %d: want 1 or more; 0: all", int(o.cores))
 	}
-	return &operation{timeout: o.timeout, rate: int64(o.rate), cores: int(o.cores), wrong: wrong}
+	return &operation{timeout: o.timeout, rate: int64(o.rate), wrong: wrong}
 }
 
 // leastRate is that of the command line: with less, messages would take longer than others wait for them.
@@ -93,7 +87,6 @@ func (op *operation) work(ctx context.Context, cancel context.CancelCauseFunc) f
 
 // perform runs an operation.
 func (op *operation) perform(comm C.MPI_Fint) C.int {
-	defer op.hold()()
 	return op.finish(mpi.Drive(int(comm), timeoutOf(op.timeout), op.work(context.WithCancelCause(context.Background()))))
 }
 
@@ -107,37 +100,6 @@ func (op *operation) finish(err error) C.int {
 		note(op.note)
 	}
 	return code
-}
-
-// holding are the operations under way that may not use all cores. Cores are those of the process: the least number counts.
-var holding = struct {
-	sync.Mutex
-	cores      int
-	operations map[*operation]bool
-}{operations: map[*operation]bool{}}
-
-// hold has this process use no more cores than the operation may, until the function that it returns is called.
-func (op *operation) hold() (release func()) {
-	if op.cores <= 0 {
-		return func() {}
-	}
-	set := func(holds bool) {
-		holding.Lock()
-		defer holding.Unlock()
-		if len(holding.operations) == 0 {
-			holding.cores = runtime.GOMAXPROCS(0)
-		}
-		if delete(holding.operations, op); holds {
-			holding.operations[op] = true
-		}
-		least := holding.cores
-		for holder := range holding.operations {
-			least = min(least, holder.cores)
-		}
-		runtime.GOMAXPROCS(least)
-	}
-	set(true)
-	return func() { set(false) }
 }
 
 // A request is an operation that goes on beside the caller.
@@ -176,14 +138,11 @@ func (op *operation) start(comm C.MPI_Fint, begin C.int, handle *C.volley_reques
 	*handle = C.VOLLEY_REQUEST_NULL
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r := &request{operation: op, cancel: cancel, ended: make(chan struct{})}
-	release := op.hold()
 	err := mpi.Begin(int(comm), timeoutOf(op.timeout), op.work(ctx, cancel), func(err error) {
-		release()
 		r.err = err
 		close(r.ended)
 	})
 	if err != nil {
-		release()
 		return result(err)
 	}
 	*handle = number(r)

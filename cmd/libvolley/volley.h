@@ -2,7 +2,8 @@
  *
  *   mpicc program.c $(pkg-config --cflags --libs volley)
  *
- * Fortran programs use the module volley, in volley.f90. */
+ * Fortran programs use the module volley, in volley.f90. GOMAXPROCS in the environment of a process bounds the cores that it
+ * uses for Volley. */
 #ifndef VOLLEY_H
 #define VOLLEY_H
 
@@ -107,7 +108,6 @@ typedef struct volley_group_options {
 	const char *domain;  /* what fails together with this process, such as its host or rack: no two of a set have the same. The
 	                        processes give each its own, or all none: its host, as far as that is possible */
 
-	int cores;           /* how many cores this process uses at most: all. With several calls at once the least number counts */
 	double rate;         /* bytes a second that this process sends at most, 1 MiB or more: no limit */
 } volley_group_options;
 
@@ -200,7 +200,7 @@ typedef struct volley_buffer {
  * them come back. Each process has count buffers, of any number and lengths, and room for the parity: parity_bytes, as many
  * as volley_parity_bytes says, or more. That is tolerate/(K-tolerate) of the data of the process that has most, with K
  * processes, and a little more. The parity describes itself: the library keeps nothing. Its digest is xxh3 or, with a
- * key, sha256, unless options say otherwise. Of options, timeout, memory, key, digest, cores and rate are for buffers: the
+ * key, sha256, unless options say otherwise. Of options, timeout, memory, key, digest and rate are for buffers: the
  * others stay 0.
  *
  * All processes of comm, 2 or more, call it, and change no buffer meanwhile. When it has

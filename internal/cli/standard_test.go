@@ -103,7 +103,7 @@ func TestStandard(t *testing.T) {
 		{"", "matrix --matrix file:-", 2, "volley: standard input has no values"},
 		{"", "matrix --matrix vandermonde --points - -k 3", 2, "volley: standard input has no points"},
 		{csv, "matrix --matrix file:- -k 3", 2, "volley: standard input is 4×4"},
-		{"", "check -", 2, "the plan standard input, line 1: unexpected EOF"},
+		{"", "check -", 2, "the plan standard input: unexpected EOF"},
 		{"{\n1", "check -", 2, "the plan standard input, line 2"},
 		{csv, "cost --matrix file:- -k 4 -p 1,2", 0, "4  2"},
 		{csv, "cost --matrix file:- -k 4,4", 2, "-k has 2 numbers"},

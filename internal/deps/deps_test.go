@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"field/curves":            {"field"},
 	"matrix":                  {"field", "internal/pointset", "internal/poll", "internal/printable"},
 	"matrix/matrices":         {"field", "internal/pointset", "internal/printable", "matrix"},
-	"plan":                    {"field", "internal/poll"},
+	"plan":                    {"field", "internal/poll", "internal/printable"},
 	"sim":                     {"plan"},
 	"algo":                    {"algo/internal/exchange", "algo/internal/layers", "algo/internal/relay", "algo/internal/universal", "algo/internal/windows", "algo/schedule", "internal/poll", "matrix", "plan", "sim"},
 	"algo/schedule":           {"field", "internal/poll", "matrix", "plan", "sim"},

@@ -70,7 +70,7 @@ func TestRefuses(t *testing.T) {
 		plan string
 		want string
 	}{
-		{[]string{"-"}, "", "standard input: line 1: unexpected EOF"},
+		{[]string{"-"}, "", "standard input: unexpected EOF"},
 		{[]string{"-"}, `{"format":"volley-plan","version":7}`, "version 7"},
 		{[]string{"-"}, planned(t, "82").String(), "want at most 81 processors"},
 		{nil, "", "want one file"},

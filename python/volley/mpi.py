@@ -88,7 +88,6 @@ class _GroupOptions(ctypes.Structure):
         ("force", ctypes.c_int),
         ("set_size", ctypes.c_int),
         ("domain", ctypes.c_char_p),
-        ("cores", ctypes.c_int),
         ("rate", ctypes.c_double),
     ]
 

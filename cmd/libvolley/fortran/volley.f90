@@ -56,7 +56,6 @@ module volley
     type(c_ptr) :: exclude = c_null_ptr, files = c_null_ptr
     integer(c_int) :: file_count = 0, force = 0, set_size = 0
     type(c_ptr) :: domain = c_null_ptr
-    integer(c_int) :: cores = 0
     real(c_double) :: rate = 0
   end type
 
@@ -385,7 +384,7 @@ contains
   ! Protects path, the directory of this process's node or, with step, its root of snapshots.
   integer function volley_protect(comm, path, tolerate, &
       timeout, memory, accept_deleted, accept_changed, believe, key, digest, &
-      step, retain, exclude, files, force, set_size, domain, cores, rate) result(code)
+      step, retain, exclude, files, force, set_size, domain, rate) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
     real(c_double), intent(in), optional :: timeout, rate
@@ -393,7 +392,7 @@ contains
     logical, intent(in), optional :: accept_deleted, accept_changed, force
     character(*), intent(in), optional :: believe, key, digest, exclude, domain, files(:)
     integer(c_long_long), intent(inout), optional, target :: step
-    integer, intent(in), optional :: retain, set_size, cores
+    integer, intent(in), optional :: retain, set_size
     character(:), allocatable, target :: b, k, d, x, m
     type(names), target :: f
     type(group_options) :: o
@@ -411,14 +410,13 @@ contains
     if (present(force)) o%force = flag(force)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = protect_f(comm, text(path), tolerate, o)
   end function
 
   ! Brings back what is lost or damaged of a group; path is the directory of this process's node, or its root.
   integer function volley_recover(comm, path, &
-      timeout, memory, revert, believe, key, step, set_size, domain, cores, rate) result(code)
+      timeout, memory, revert, believe, key, step, set_size, domain, rate) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
     real(c_double), intent(in), optional :: timeout, rate
@@ -426,7 +424,7 @@ contains
     logical, intent(in), optional :: revert
     character(*), intent(in), optional :: believe, key, domain
     integer(c_long_long), intent(inout), optional, target :: step
-    integer, intent(in), optional :: set_size, cores
+    integer, intent(in), optional :: set_size
     character(:), allocatable, target :: b, k, m
     type(group_options) :: o
 
@@ -438,7 +436,6 @@ contains
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = recover_f(comm, text(path), o)
   end function
@@ -446,7 +443,7 @@ contains
   ! Starts volley_protect, which goes on beside the caller: step has the attribute target or asynchronous.
   integer function volley_protect_start(comm, path, tolerate, request, &
       timeout, memory, accept_deleted, accept_changed, believe, key, digest, &
-      step, retain, exclude, files, force, set_size, domain, cores, rate) result(code)
+      step, retain, exclude, files, force, set_size, domain, rate) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
     integer, intent(out) :: request
@@ -455,7 +452,7 @@ contains
     logical, intent(in), optional :: accept_deleted, accept_changed, force
     character(*), intent(in), optional :: believe, key, digest, exclude, domain, files(:)
     integer(c_long_long), intent(inout), optional, target :: step
-    integer, intent(in), optional :: retain, set_size, cores
+    integer, intent(in), optional :: retain, set_size
     character(:), allocatable, target :: b, k, d, x, m
     type(names), target :: f
     type(group_options) :: o
@@ -473,14 +470,13 @@ contains
     if (present(force)) o%force = flag(force)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = protect_start_f(comm, text(path), tolerate, o, request)
   end function
 
   ! Starts volley_recover, which goes on beside the caller: step has the attribute target or asynchronous.
   integer function volley_recover_start(comm, path, request, &
-      timeout, memory, revert, believe, key, step, set_size, domain, cores, rate) result(code)
+      timeout, memory, revert, believe, key, step, set_size, domain, rate) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
     integer, intent(out) :: request
@@ -489,7 +485,7 @@ contains
     logical, intent(in), optional :: revert
     character(*), intent(in), optional :: believe, key, domain
     integer(c_long_long), intent(inout), optional, target :: step
-    integer, intent(in), optional :: set_size, cores
+    integer, intent(in), optional :: set_size
     character(:), allocatable, target :: b, k, m
     type(group_options) :: o
 
@@ -501,14 +497,13 @@ contains
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = recover_start_f(comm, text(path), o, request)
   end function
 
   ! Reads all nodes, and compares them with what was protected.
   integer function volley_verify(comm, path, report, &
-      timeout, memory, believe, key, step, set_size, domain, cores, rate) result(code)
+      timeout, memory, believe, key, step, set_size, domain, rate) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
     type(volley_report), intent(inout) :: report
@@ -516,7 +511,7 @@ contains
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: believe, key, domain
     integer(c_long_long), intent(inout), optional, target :: step
-    integer, intent(in), optional :: set_size, cores
+    integer, intent(in), optional :: set_size
     character(:), allocatable, target :: b, k, m
     type(group_options) :: o
 
@@ -527,14 +522,13 @@ contains
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = verify_f(comm, text(path), o, report)
   end function
 
   ! Says how the nodes are, by names, lengths and times.
   integer function volley_status(comm, path, report, &
-      timeout, memory, believe, key, step, set_size, domain, cores, rate) result(code)
+      timeout, memory, believe, key, step, set_size, domain, rate) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
     type(volley_report), intent(inout) :: report
@@ -542,7 +536,7 @@ contains
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: believe, key, domain
     integer(c_long_long), intent(inout), optional, target :: step
-    integer, intent(in), optional :: set_size, cores
+    integer, intent(in), optional :: set_size
     character(:), allocatable, target :: b, k, m
     type(group_options) :: o
 
@@ -553,14 +547,13 @@ contains
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = status_f(comm, text(path), o, report)
   end function
 
   ! Ends the protection of a group.
   integer function volley_unprotect(comm, path, &
-      timeout, memory, force, believe, key, step, set_size, domain, cores, rate) result(code)
+      timeout, memory, force, believe, key, step, set_size, domain, rate) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
     real(c_double), intent(in), optional :: timeout, rate
@@ -568,7 +561,7 @@ contains
     logical, intent(in), optional :: force
     character(*), intent(in), optional :: believe, key, domain
     integer(c_long_long), intent(inout), optional, target :: step
-    integer, intent(in), optional :: set_size, cores
+    integer, intent(in), optional :: set_size
     character(:), allocatable, target :: b, k, m
     type(group_options) :: o
 
@@ -580,7 +573,6 @@ contains
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = unprotect_f(comm, text(path), o)
   end function
@@ -655,13 +647,12 @@ contains
 
   ! Makes parity, of parity_bytes, of the buffers of all. parity is an array, and not its c_loc.
   integer function volley_protect_buffers(comm, buffers, tolerate, parity, parity_bytes, &
-      timeout, memory, key, digest, cores, rate) result(code)
+      timeout, memory, key, digest, rate) result(code)
     integer, intent(in) :: comm, tolerate
     type(volley_buffer), intent(in) :: buffers(:)
     type(*), contiguous, target, intent(inout) :: parity(..)
     integer(c_size_t), intent(in) :: parity_bytes
     real(c_double), intent(in), optional :: timeout, rate
-    integer, intent(in), optional :: cores
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key, digest
     character(:), allocatable, target :: k, d
@@ -671,7 +662,6 @@ contains
     o = group_options(key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = protect_buffers_f(comm, buffers, size(buffers), tolerate, c_loc(parity), parity_bytes, o)
   end function
@@ -679,14 +669,13 @@ contains
   ! Brings back the buffers and the parity of processes where they are lost, and what is damaged elsewhere. parity is
   ! an array, and not its c_loc.
   integer function volley_recover_buffers(comm, buffers, lost, parity, parity_bytes, &
-      timeout, memory, key, cores, rate) result(code)
+      timeout, memory, key, rate) result(code)
     integer, intent(in) :: comm
     type(volley_buffer), intent(in) :: buffers(:)
     logical, intent(in) :: lost
     type(*), contiguous, target, intent(inout) :: parity(..)
     integer(c_size_t), intent(in) :: parity_bytes
     real(c_double), intent(in), optional :: timeout, rate
-    integer, intent(in), optional :: cores
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key
     character(:), allocatable, target :: k
@@ -696,21 +685,19 @@ contains
     o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = recover_buffers_f(comm, buffers, size(buffers), flag(lost), c_loc(parity), parity_bytes, o)
   end function
 
   ! Starts volley_protect_buffers, which goes on beside the caller. parity is c_loc of a target.
   integer function volley_protect_buffers_start(comm, buffers, tolerate, parity, parity_bytes, request, &
-      timeout, memory, key, digest, cores, rate) result(code)
+      timeout, memory, key, digest, rate) result(code)
     integer, intent(in) :: comm, tolerate
     type(volley_buffer), intent(in) :: buffers(:)
     type(c_ptr), intent(in) :: parity
     integer(c_size_t), intent(in) :: parity_bytes
     integer, intent(out) :: request
     real(c_double), intent(in), optional :: timeout, rate
-    integer, intent(in), optional :: cores
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key, digest
     character(:), allocatable, target :: k, d
@@ -720,14 +707,13 @@ contains
     o = group_options(key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = protect_buffers_start_f(comm, buffers, size(buffers), tolerate, parity, parity_bytes, o, request)
   end function
 
   ! Starts volley_recover_buffers, which goes on beside the caller. parity is c_loc of a target.
   integer function volley_recover_buffers_start(comm, buffers, lost, parity, parity_bytes, request, &
-      timeout, memory, key, cores, rate) result(code)
+      timeout, memory, key, rate) result(code)
     integer, intent(in) :: comm
     type(volley_buffer), intent(in) :: buffers(:)
     logical, intent(in) :: lost
@@ -735,7 +721,6 @@ contains
     integer(c_size_t), intent(in) :: parity_bytes
     integer, intent(out) :: request
     real(c_double), intent(in), optional :: timeout, rate
-    integer, intent(in), optional :: cores
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key
     character(:), allocatable, target :: k
@@ -745,7 +730,6 @@ contains
     o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(cores)) o%cores = cores
     if (present(rate)) o%rate = rate
     code = recover_buffers_start_f(comm, buffers, size(buffers), flag(lost), parity, parity_bytes, o, request)
   end function

@@ -172,7 +172,7 @@ contains
         call write_file(path // "/" // trim(files(unit)), int(step) * 10 + rank)
       end do
       call write_file(path // "/log", 0)
-      code = volley_protect(world(), root, 1, step=step, retain=2, files=files, cores=1, rate=1d9)
+      code = volley_protect(world(), root, 1, step=step, retain=2, files=files, rate=1d9)
       call expect("protect a snapshot", code, volley_ok, "")
     end do
     step = 3

@@ -210,10 +210,8 @@ static void requests(void) {
 	fill(join(path, "state"), bytes, 1);
 	MPI_Barrier(MPI_COMM_WORLD);
 	expect("a rate below 0", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "rate: -1");
-	o = (volley_group_options){.cores = last ? -1 : 1};
-	expect("cores below 0", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "cores: -1");
-	o.cores = 1;
-	expect("one core", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
+	o = (volley_group_options){0};
+	expect("protect", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
 	expect("progress of none", volley_progress(&request, &now, &all), VOLLEY_OK, "");
 	is("which is none", now + all, 0);
 	expect("cancel none", volley_cancel(&request), VOLLEY_OK, "");
@@ -249,7 +247,7 @@ static void requests(void) {
 	size_t room;
 	expect("room", volley_parity_bytes(MPI_COMM_WORLD, &list, 1, R, NULL, &room), VOLLEY_OK, "");
 	void *parity = malloc(room);
-	o = (volley_group_options){.rate = 1 << 20, .cores = 1};
+	o = (volley_group_options){.rate = 1 << 20};
 	expect("start buffers", volley_protect_buffers_start(MPI_COMM_WORLD, &list, 1, R, parity, room, &o, &request), VOLLEY_OK, "");
 	if (rank == 0) expect("cancel buffers", volley_cancel(&request), VOLLEY_OK, "");
 	expect("wait for buffers", volley_wait(&request), VOLLEY_CANCELLED, "cancelled");

@@ -88,9 +88,9 @@ func runCheck(s *session.Invocation, cmd *cobra.Command, o *checkOptions, name s
 	o.SetDefaults()
 	r := &planReport{Violations: []plan.Violation{}, Mismatches: []mismatch{}}
 	p, err := readPlan(s, name)
-	if invalid := new(plan.ValidationError); errors.As(err, &invalid) && o.json {
+	if invalid := new(plan.ValidationError); errors.As(err, &invalid) {
 		r.Violations = invalid.Violations
-		return errors.Join(session.WriteJSON(cmd.OutOrStdout(), r), err)
+		return errors.Join(o.printViolations(cmd.OutOrStdout(), r), err)
 	}
 	if err != nil {
 		return err
@@ -107,6 +107,17 @@ func runCheck(s *session.Invocation, cmd *cobra.Command, o *checkOptions, name s
 		return errors.Join(session.WriteJSON(cmd.OutOrStdout(), r), err)
 	}
 	return errors.Join(r.print(cmd.OutOrStdout()), err)
+}
+
+// printViolations prints what the error does not say: all violations, where there are several.
+func (o *checkOptions) printViolations(w io.Writer, r *planReport) (err error) {
+	if o.json {
+		return session.WriteJSON(w, r)
+	}
+	for i := 0; i < len(r.Violations) && len(r.Violations) > 1 && err == nil; i++ {
+		err = printable.Fprintf(w, "%v\n", r.Violations[i])
+	}
+	return err
 }
 
 // cost fills in what the plan is and costs, and returns what was counted.
@@ -202,8 +213,13 @@ func readPlan(s *session.Invocation, name string) (*plan.Materialized, error) {
 	if err == nil {
 		return p, nil
 	}
+	if name == session.Standard {
+		name = "standard input"
+	}
 	if wrong := new(plan.DecodeError); errors.As(err, &wrong) {
-		name, err = fmt.Sprintf("%s, line %d", name, wrong.Line), wrong.Reason
+		if err = wrong.Reason; wrong.Line > 0 {
+			name += fmt.Sprintf(", line %d", wrong.Line)
+		}
 	}
 	if errors.As(err, new(*plan.ValidationError)) {
 		return nil, exit.AsUsage(&planError{name, err})

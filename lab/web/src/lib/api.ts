@@ -27,7 +27,7 @@ export interface FlagEntry {
   usage: string;
 }
 
-/** A form of names of fields, such as p^m, and one of them. */
+/** A form of names of fields, such as 2^w, and one of them. */
 export interface FieldEntry {
   name: string;
   example: string;
