@@ -133,6 +133,9 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 	} else if err := problem.Prepare(); err != nil {
 		return nil, err
 	}
+	if _, err := o.network.Rates(problem.Processors()); err != nil {
+		return nil, inputError{err}
+	}
 	if n := int64(a.Field().SymbolBytes()); o.packetBytes%n != 0 {
 		return nil, inputf("volley: packets of %d bytes: symbols of %s have %d bytes", o.packetBytes, a.Field().Name(), n)
 	}
