@@ -74,7 +74,7 @@ func TestDefaults(t *testing.T) {
 // that the one for equal links takes. Where the slow link is another one, or none, an encoder has other plans.
 func TestSlowerLink(t *testing.T) {
 	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 8, 1)
-	packets := randomPackets(a.Field(), slices.Repeat([]int{4 << 20}, 8)...)
+	packets := randomPackets(a.Field(), slices.Repeat([]int{224 * 72}, 8)...)
 	const batches = "batches=32 slices "
 	for network, want := range map[string]string{
 		"400kbit/1ms,7:0.5": batches + "1·1·1·1·1·1·1·0", "400kbit/1ms,0:0.25": batches + "0·1·1·1·1·1·1·1", "400kbit/1ms": "pieces=8 radices 8, 8",
@@ -87,7 +87,7 @@ func TestSlowerLink(t *testing.T) {
 	seconds := map[string]float64{}
 	for _, name := range []string{"auto", "exchange"} {
 		e := mustEncoder(t, a, volley.WithNetwork(slowerLinks("400kbit/1ms,7:0.5")), volley.WithAlgorithm(name))
-		r, err := e.Estimate(t.Context(), nil, 16<<10)
+		r, err := e.Estimate(t.Context(), nil, 224*72)
 		if err != nil {
 			t.Fatal(err)
 		}

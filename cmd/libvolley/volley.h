@@ -51,7 +51,7 @@ typedef struct volley_options {
 	                          processes agree in the first call on a communicator, and later calls with
 	                          the same options start with data. Where one fails, all later ones on that
 	                          communicator do: use a duplicate of it. 0: they agree in each call */
-	const char *network;   /* RATE/LATENCY such as 1gbit/50us; NULL: 10gbit/20us */
+	const char *network;   /* RATE/LATENCY such as 1gbit/50us, or with slower links 1gbit/50us,7:0.5; NULL: 10gbit/20us */
 } volley_options;
 
 /* Encodes: with x_i the packet of process i of comm, of bytes bytes and padded with zeros to

@@ -117,22 +117,22 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 					}
 					for d := start; d < end; d++ {
 						sender := (proc - d + n) % n
-						there, back := 0, 0
+						slicesIn, resultsIn := 0, 0
 						if _, ok := t.Source(sender); ok {
-							there = len(batch)
+							slicesIn = len(batch)
 						}
 						if sink && pass > 0 {
-							back = counts[sender]
+							resultsIn = counts[sender]
 						}
-						if there+back == 0 {
+						if slicesIn+resultsIn == 0 {
 							continue
 						}
-						received := b.Receive(d-start, sender, there+back)
-						for i, slot := range received[:there] {
+						received := b.Receive(d-start, sender, slicesIn+resultsIn)
+						for i, slot := range received[:slicesIn] {
 							batch[i][sender] = slot
 						}
-						if back > 0 {
-							copy(result[(pass-1)*size+first[sender]:], received[there:])
+						if resultsIn > 0 {
+							copy(result[(pass-1)*size+first[sender]:], received[slicesIn:])
 						}
 					}
 					b.EndRound()
@@ -172,10 +172,10 @@ func slicesByRate(rates []float64) (best []int) {
 		return nil
 	}
 	bound, least := schedule.BoundByRates(rates), math.Inf(1)
-	for most := 1; most <= 8; most++ { // slices of the fastest
+	for largest := 1.0; largest <= 8; largest++ { // slices of the fastest
 		counts, size, longest := make([]int, len(rates)), 0, 0.0
 		for i, rate := range rates {
-			counts[i] = int(math.Round(float64(most) * (bound*rate - 1) / (bound*slices.Max(rates) - 1)))
+			counts[i] = int(math.Round(largest * (bound*rate - 1) / (bound*slices.Max(rates) - 1)))
 			size += counts[i]
 		}
 		for i, rate := range rates {
