@@ -70,7 +70,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestSlowerLink runs encodes over a network with a slow link: the plan spares it, and takes 0.62 of the time by the model
+// TestSlowerLink runs encodes over a network with a slow link: the plan spares it, and takes 0.64 of the time by the model
 // that the one for equal links takes. Where the slow link is another one, or none, an encoder has other plans.
 func TestSlowerLink(t *testing.T) {
 	a := matrixtest.Random(t, fieldtest.Parse(t, "2^8"), 8, 1)
@@ -93,7 +93,7 @@ func TestSlowerLink(t *testing.T) {
 		}
 		seconds[name] = r.Seconds
 	}
-	if seconds["auto"] > 0.62*seconds["exchange"] {
-		t.Errorf("seconds %v: want auto to take 0.62 of exchange", seconds)
+	if seconds["auto"] > 0.64*seconds["exchange"] {
+		t.Errorf("seconds %v: want auto to take 0.64 of exchange", seconds)
 	}
 }

@@ -512,6 +512,7 @@ func columns(c Cell) []report.Column[Way] {
 		over("to best window", windows...),
 		over("to uncoded", uncoded...),
 		over("to raw", raw),
+		over("to exchange", bare+"-exchange"),
 		number("model", "", span, func(w Way) float64 { return w.Model }),
 		number("agreement", "first run", span, func(w Way) float64 { return w.First }),
 		number("agreement", "later", span, func(w Way) float64 { return w.Later }),

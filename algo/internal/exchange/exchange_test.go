@@ -241,7 +241,7 @@ func TestHelpersCost(t *testing.T) {
 }
 
 // TestSlowerLinks checks what plans for links of different rates compute, with one slow link and with random ones, and what
-// they cost. With all messages of a pass at once that is 1+1/S times the bound, but for slices that are not parts of a
+// they cost. With all messages of a pass at once that is 1+2/S times the bound, but for slices that are not parts of a
 // number; at p = 1 with one link of half the rate or less, too.
 func TestSlowerLinks(t *testing.T) {
 	const batches = 3
@@ -261,8 +261,8 @@ func TestSlowerLinks(t *testing.T) {
 				p := randomTask(t, []string{"257", "2^8", "goldilocks"}[(k+n)%3], k, k, false, ports)
 				p.Rates = rates
 				q := checkSinks(t, p, helpersOf(batches))[0]
-				bound, got := (1+1.0/batches)*schedule.BoundByRates(rates), model.Count(q).NodePackets()
-				if limit := 1.1 * bound; got*(1+1.0/batches) < bound || ports > 1 && got > limit {
+				bound, got := (1+2.0/batches)*schedule.BoundByRates(rates), model.Count(q).NodePackets()
+				if limit := 1.1 * bound; got*(1+2.0/batches) < bound || ports > 1 && got > limit {
 					t.Errorf("rates %v, p = %d: %s takes %v packets, want at most %v", rates, ports, q.Info().Parameters, got, limit)
 				}
 				if rate > 0 && rate <= 0.5 && math.Abs(got-bound) > 1e-9 {

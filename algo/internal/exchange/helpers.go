@@ -17,15 +17,17 @@ import (
 //	problem  R sinks among K > 2R sources, or K > R sources and R sinks apart: the H that are no sinks compute a slice
 //	         each. Or K processors that are both, some with slower links: see slicesByRate. Every A, every p
 //	cost     with N processors, C1 = (S+1)·⌈(N-1)/p⌉, C2 = C1/(S·H) packets; for sinks among
-//	         the sources and p | N-1: (K-1)/(K-R)·(1+1/S)/p (TestHelpersCost)
+//	         the sources and p | N-1: (K-1)/(K-R)·(1+1/S)/p (TestHelpersCost). With slower links
+//	         S+2 in place of S+1, and about 1+2/S times the bound at p = K-1 (TestSlowerLinks)
 //	source   ours
 //
 // In each of S+1 passes every processor sends to all others, from the next one on: the slices of its own packet that the
 // other computes, and the slices of the other's result that it has computed, of the batch before. So a link carries packets
-// out while results come in.
+// out while results come in. With slower links the results are those of the batch before that: the links are busy all the
+// time, and a processor that waits for the last message of a pass would leave its own idle.
 func HelpersPlans(t schedule.Task) ([]plan.Plan, error) {
 	var plans []plan.Plan
-	for _, batches := range []int{2, 8, 32} {
+	for _, batches := range map[bool][]int{false: {2, 8, 32}, true: {4, 12, 32}}[t.Square()] {
 		if p, err := HelpersWith(t, [][]int{{batches}}); err == nil {
 			plans = append(plans, p)
 		} else if plans == nil {
@@ -59,14 +61,14 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 		return nil, schedule.Misfit(fmt.Sprintf("algo: helpers with parameters %v: want one number, the batches of a packet, or after that the slices of each of %d processors, and 1 to %d slices of a packet: here %d batches of %d",
 			parameters, n, mostPieces, batches, size))
 	}
-	text := fmt.Sprintf("batches=%d", batches)
+	text, delay := fmt.Sprintf("batches=%d", batches), 1 // passes after which results are sent
 	if named || t.Square() {
-		parameters = [][]int{{batches}, counts}
+		parameters, delay = [][]int{{batches}, counts}, 2
 		text += " slices " + layers.Dotted(counts)
 	}
 	pieces := batches * size
 	common := t.Info("helpers", pieces, text, parameters...)
-	common.Phases = []plan.Phase{{Name: "there and back", Rounds: (batches + 1) * schedule.Ceil(n-1, t.Ports)}}
+	common.Phases = []plan.Phase{{Name: "there and back", Rounds: (batches + delay) * schedule.Ceil(n-1, t.Ports)}}
 	return &schedule.Programs{
 		Matrix: t.Matrix,
 		Common: common,
@@ -79,23 +81,27 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 			if sink {
 				result = make([]plan.Slot, pieces)
 			}
-			var batch, previous [][]plan.Slot // of the slices computed here, those of all sources
-			results := func(sink int) (list []plan.Slot) {
-				for _, slice := range previous {
+			collected := make([][][]plan.Slot, batches) // the slices of all sources, by batch, of those computed here
+			results := func(sink, batch int) (list []plan.Slot) {
+				if batch < 0 {
+					return nil
+				}
+				for _, slice := range collected[batch] {
 					list = append(list, b.Total(schedule.Weighted(slice, func(i int) field.Element { return t.Matrix.At(i, sink) })))
 				}
 				return list
 			}
-			for pass := range batches + 1 {
+			for pass := range batches + delay {
 				handOut := func(receiver int) []plan.Slot { // its slices of the own packet
-					if inputs == nil || pass == batches {
+					if inputs == nil || pass >= batches {
 						return nil
 					}
 					return inputs[pass*size+first[receiver] : pass*size+first[receiver+1]]
 				}
-				previous, batch = batch, nil
+				var batch [][]plan.Slot
 				if pass < batches {
 					batch = make([][]plan.Slot, counts[proc])
+					collected[pass] = batch
 				}
 				for i := range batch {
 					batch[i] = make([]plan.Slot, k)
@@ -109,7 +115,7 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 						receiver := (proc + d) % n
 						sent := slices.Clone(handOut(receiver))
 						if s, ok := t.Sink(receiver); ok {
-							sent = append(sent, results(s)...)
+							sent = append(sent, results(s, pass-delay)...)
 						}
 						if len(sent) > 0 {
 							b.Send(d-start, receiver, sent)
@@ -121,7 +127,7 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 						if _, ok := t.Source(sender); ok {
 							slicesIn = len(batch)
 						}
-						if sink && pass > 0 {
+						if sink && pass >= delay {
 							resultsIn = counts[sender]
 						}
 						if slicesIn+resultsIn == 0 {
@@ -132,13 +138,13 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 							batch[i][sender] = slot
 						}
 						if resultsIn > 0 {
-							copy(result[(pass-1)*size+first[sender]:], received[slicesIn:])
+							copy(result[(pass-delay)*size+first[sender]:], received[slicesIn:])
 						}
 					}
 					b.EndRound()
 				}
-				if sink && pass > 0 {
-					copy(result[(pass-1)*size+first[proc]:], results(ownSink))
+				if sink && pass >= delay {
+					copy(result[(pass-delay)*size+first[proc]:], results(ownSink, pass-delay))
 				}
 			}
 			return result
