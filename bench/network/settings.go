@@ -133,7 +133,7 @@ func parse(args []string) (*settings, error) {
 	s.links = volley.DefaultNetwork()
 	if *rate > 0 {
 		megabits := strconv.FormatFloat(*rate, 'f', -1, 64)
-		s.network = cmp.Or(s.network, megabits+" Mbit/s, "+span(s.delay.Seconds()))
+		s.network = cmp.Or(s.network, strings.TrimSuffix(megabits+" Mbit/s, "+span(s.delay.Seconds()), ", "))
 		var err error
 		if s.links, err = sim.ParseNetwork(megabits + "mbit/" + s.delay.String()); err != nil {
 			refuse("--rate %v, --delay %v: %v", *rate, s.delay, err)

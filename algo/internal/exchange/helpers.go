@@ -92,6 +92,7 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 				return list
 			}
 			for pass := range batches + delay {
+				finished := pass - delay                    // batch whose results are sent
 				handOut := func(receiver int) []plan.Slot { // its slices of the own packet
 					if inputs == nil || pass >= batches {
 						return nil
@@ -115,7 +116,7 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 						receiver := (proc + d) % n
 						sent := slices.Clone(handOut(receiver))
 						if s, ok := t.Sink(receiver); ok {
-							sent = append(sent, results(s, pass-delay)...)
+							sent = append(sent, results(s, finished)...)
 						}
 						if len(sent) > 0 {
 							b.Send(d-start, receiver, sent)
@@ -127,7 +128,7 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 						if _, ok := t.Source(sender); ok {
 							slicesIn = len(batch)
 						}
-						if sink && pass >= delay {
+						if sink && finished >= 0 {
 							resultsIn = counts[sender]
 						}
 						if slicesIn+resultsIn == 0 {
@@ -138,13 +139,13 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 							batch[i][sender] = slot
 						}
 						if resultsIn > 0 {
-							copy(result[(pass-delay)*size+first[sender]:], received[slicesIn:])
+							copy(result[finished*size+first[sender]:], received[slicesIn:])
 						}
 					}
 					b.EndRound()
 				}
-				if sink && pass >= delay {
-					copy(result[(pass-delay)*size+first[proc]:], results(ownSink, pass-delay))
+				if sink && finished >= 0 {
+					copy(result[finished*size+first[proc]:], results(ownSink, finished))
 				}
 			}
 			return result
