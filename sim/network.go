@@ -30,8 +30,8 @@ func (n Network) Rates(nodes int) ([]float64, error) {
 		number, ratio, _ := strings.Cut(link, ":")
 		node, err := strconv.Atoi(number)
 		rate, badRate := strconv.ParseFloat(ratio, 64)
-		if err != nil || badRate != nil || node < 0 || node >= nodes || !(rate > 0 && rate <= 1) {
-			return nil, fmt.Errorf("sim: slower link %q: want one of nodes 0 to %d, and its rate over that of the others, such as 0:0.5", link, nodes-1)
+		if err != nil || badRate != nil || node < 0 || node >= nodes || !(rate >= 1e-6 && rate <= 1) {
+			return nil, fmt.Errorf("sim: slower link %q: want one of nodes 0 to %d, and its rate over that of the others, 1e-6 to 1, such as 0:0.5", link, nodes-1)
 		}
 		rates[node] = rate
 	}

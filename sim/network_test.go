@@ -45,7 +45,7 @@ func TestRates(t *testing.T) {
 	if rates, err := (Network{Gap: 1}).Rates(4); rates != nil || err != nil {
 		t.Errorf("without slower links: %v, %v", rates, err)
 	}
-	for _, text := range []string{"4:0.5", "-1:0.5", "0:0", "0:1.5", "0:NaN", "0:-1", "0", ":0.5", "0:0.5,", "x:0.5"} {
+	for _, text := range []string{"4:0.5", "-1:0.5", "0:0", "0:1e-320", "0:1.5", "0:NaN", "0:-1", "0", ":0.5", "0:0.5,", "x:0.5"} {
 		if rates, err := (Network{Slower: text}).Rates(4); err == nil {
 			t.Errorf("%q: %v, want an error", text, rates)
 		}
