@@ -37,11 +37,12 @@ type settings struct {
 	Apart int64 // 1: it does not go through memory of the host; in what greet returns, 1 where one does not
 
 	// Those of processor 0 are used by all. The others say 0.
-	Seed    uint64 // of the fingerprints
-	Network sim.Network
-	Beta    int64 // ns
-	Tau     sim.PerByte
-	Gamma   sim.PerByte
+	Seed              uint64 // of the fingerprints
+	Latency, Overhead time.Duration
+	Gap               sim.PerByte
+	Beta              int64 // ns
+	Tau               sim.PerByte
+	Gamma             sim.PerByte
 }
 
 const settingWords = 9
@@ -82,11 +83,14 @@ func termsOf(p *algo.Problem, o *options) []collective.Term {
 		collective.TermOf("algorithm", o.algorithm), collective.TermOf("memory", o.memory),
 		collective.TermOf("check", o.check), collective.TermOf("order", o.order), collective.TermOf("separate sinks", o.separate),
 		collective.TermOf("whole packets", o.wholePackets), collective.TermOf("limits", o.limits),
+		collective.TermOf("slower links", o.network.Slower),
 	)
 }
 
+// model is without slower links, which are no words.
 func (o settings) model(symbolBytes int) sim.Model {
-	return sim.Model{Network: o.Network, Beta: time.Duration(o.Beta), Tau: o.Tau, Gamma: o.Gamma, Bytes: o.Bytes, SymbolBytes: symbolBytes}
+	network := sim.Network{Latency: o.Latency, Overhead: o.Overhead, Gap: o.Gap}
+	return sim.Model{Network: network, Beta: time.Duration(o.Beta), Tau: o.Tau, Gamma: o.Gamma, Bytes: o.Bytes, SymbolBytes: symbolBytes}
 }
 
 // mostPacket is more bytes than any processor has, and few enough to reckon with.
@@ -100,7 +104,8 @@ func (o settings) impossible() string {
 	if o.Bytes < 0 || o.Bytes > mostPacket {
 		return fmt.Sprintf("its packet has %d bytes: want 0 to %d", o.Bytes, int64(mostPacket))
 	}
-	m := options{network: o.Network, paper: o.model(1).Paper(), ports: 1, beta: time.Duration(o.Beta), tau: o.Tau, gamma: o.Gamma, memory: 1, algorithm: algo.Auto}
+	model := o.model(1)
+	m := options{network: model.Network, paper: model.Paper(), ports: 1, beta: time.Duration(o.Beta), tau: o.Tau, gamma: o.Gamma, memory: 1, algorithm: algo.Auto}
 	if err := m.validate(); err != nil {
 		return strings.TrimPrefix(err.Error(), "volley: ")
 	}
@@ -123,7 +128,8 @@ func (e *Encoder) settings(t transport.Transport, size int64) settings {
 func (e *Encoder) first(size int64) settings {
 	o := &e.options
 	return settings{
-		Bytes: size, Seed: rand.Uint64(), Network: o.network, Beta: int64(o.beta), Tau: o.tau, Gamma: o.gamma,
+		Bytes: size, Seed: rand.Uint64(), Latency: o.network.Latency, Overhead: o.network.Overhead, Gap: o.network.Gap,
+		Beta: int64(o.beta), Tau: o.tau, Gamma: o.gamma,
 	}
 }
 

@@ -130,6 +130,9 @@ func NewEncoder(ctx context.Context, a matrix.Matrix, opts ...Option) (*Encoder,
 	} else if err := problem.Prepare(); err != nil {
 		return nil, err
 	}
+	if _, err := o.network.Rates(problem.Processors()); err != nil {
+		return nil, inputError{err}
+	}
 	if o.plan != nil {
 		if err := o.checkGiven(ctx, o.plan, problem); err != nil {
 			return nil, err

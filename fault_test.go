@@ -32,6 +32,15 @@ func paper(ports int) volley.Option {
 	return volley.WithPaperModel(ports, volley.DefaultBeta, volley.DefaultTau)
 }
 
+// slowerLinks is a network that [sim.ParseNetwork] reads.
+func slowerLinks(name string) sim.Network {
+	n, err := sim.ParseNetwork(name)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 // TestDisagreement starts one processor, or a few, with something else.
 func TestDisagreement(t *testing.T) {
 	same := func(k int) member {
@@ -60,6 +69,7 @@ func TestDisagreement(t *testing.T) {
 		{130, with(paper(1)), []string{"ports"}},
 		{5, with(volley.WithNetwork(volley.DefaultNetwork())), []string{"model"}},
 		{5, with(volley.WithWholePackets()), []string{"whole packets"}},
+		{5, with(volley.WithNetwork(slowerLinks("100mbit/1ms,3:0.5"))), []string{"model", "slower links"}},
 		{5, with(volley.WithAlgorithm("universal")), []string{"algorithm"}},
 		{5, with(volley.WithPlan(given)), []string{"ports", "algorithm"}},
 		{5, with(volley.WithMemory(1 << 20)), []string{"memory"}},

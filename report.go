@@ -161,7 +161,7 @@ func (e *Encoder) Estimate(ctx context.Context, t transport.Transport, symbols i
 	if err != nil {
 		return nil, err
 	}
-	cost := sim.Count(p)
+	cost := e.model(symbols).Count(p)
 	if cost.C3, err = sim.MultiplyAdds(p); err != nil {
 		return nil, err
 	}

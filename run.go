@@ -176,6 +176,7 @@ func (e *Encoder) bind(ctx context.Context, t transport.Transport, packets []Pac
 func (b *Bound) ready(stage *stage, windows []*transport.Window) error {
 	e := b.e
 	model, tags := b.shared.model(e.matrix.Field().SymbolBytes()), transport.LimitsOf(b.t)
+	model.Network.Slower = e.options.network.Slower // as all have agreed
 	rank, ranks := b.t.Rank(), b.t.Size()
 	var chosen *chosenPlan
 	var err error

@@ -188,8 +188,8 @@ func (s *stage) cost(e *Encoder, ranks int) sim.Cost {
 			rankSources, rankSinks := e.ends(executor.Hosted(n, rank, ranks))
 			sources, sinks = sources+rankSources, sinks+rankSinks
 		}
-		sent.Elements = max(sent.Elements, sources*peers, e.matrix.Rows()-sources)
-		returned.Elements = max(returned.Elements, sinks*peers, e.matrix.Cols()-sinks)
+		sent.Elements = max(sent.Elements, float64(max(sources*peers, e.matrix.Rows()-sources)))
+		returned.Elements = max(returned.Elements, float64(max(sinks*peers, e.matrix.Cols()-sinks)))
 	}
 	sent.Messages, returned.Messages = peers, peers
 	return sim.Cost{C1: 2, Pieces: len(s.byHost), Nodes: []sim.NodeRound{sent, returned}}

@@ -129,11 +129,14 @@ func leastTraffic(k, r int, separate bool, ports int) (packets, links int) {
 }
 
 // BoundCut returns the least C2, in packets, of plans for the matrix that may cut packets, of one port where the planner
-// chooses them: what a processor has to send, or to receive. Dense says that it is that of the function [BoundCut]: it is
-// lower where the matrix has a zero in the column of a sink and the row of a source on another processor, and where its
-// entries are too many to look at.
-func (p *Problem) BoundCut() (c2 float64, dense bool) {
+// chooses them: what a processor has to send, or to receive, on the links of the model. Dense says that it is that of the
+// function [BoundCut], or of the links' rates: it is lower where the matrix has a zero in the column of a sink and the row
+// of a source on another processor, and where its entries are too many to look at.
+func (p *Problem) BoundCut(model sim.Model) (c2 float64, dense bool) {
 	s, ports := p.support(), max(1, p.Ports)
+	if rates := p.forModel(model).rates; rates != nil && s.dense && p.Square() {
+		return schedule.BoundByRates(rates), true
+	}
 	if s.dense {
 		return BoundCut(p.Matrix.Rows(), p.Matrix.Cols(), p.Separate, ports), true
 	}

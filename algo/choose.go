@@ -63,7 +63,7 @@ func CandidatesAmong(algorithms []Algorithm, p *Problem, model sim.Model) (list 
 				if beaten(leastCost(q)) {
 					continue
 				}
-				if cost, complete := sim.CountUntil(poll.WithContext(p.Context, q), beaten); complete {
+				if cost, complete := model.CountUntil(poll.WithContext(p.Context, q), beaten); complete {
 					list = append(list, p.candidate(q, cost, model))
 				}
 			}
@@ -108,7 +108,7 @@ const cutsPackets = "cuts packets"
 func (p *Problem) Evaluate(q plan.Plan, model sim.Model) Candidate {
 	derived := *p
 	derived.Context = nil
-	return derived.candidate(q, sim.Count(q), model)
+	return derived.candidate(q, model.Count(q), model)
 }
 
 func (p *Problem) candidate(q plan.Plan, cost sim.Cost, model sim.Model) Candidate {
@@ -312,7 +312,7 @@ func (c *chooser) hopeless(cost sim.Cost) bool {
 		c.looked = len(c.options)
 		o := slices.MinFunc(c.options, byFloor)
 		if o.cost == nil {
-			cost := sim.Count(poll.WithContext(c.problem.Context, o.Plan))
+			cost := c.model.Count(poll.WithContext(c.problem.Context, o.Plan))
 			o.cost = &cost
 		}
 		if d := c.problem.candidate(o.Plan, *o.cost, c.model); d.Broken == "" {
@@ -348,7 +348,7 @@ func (c *chooser) count() {
 			continue
 		}
 		if o.cost == nil {
-			cost, complete := sim.CountUntil(poll.WithContext(c.problem.Context, o.Plan), c.noBetter)
+			cost, complete := c.model.CountUntil(poll.WithContext(c.problem.Context, o.Plan), c.noBetter)
 			if !complete {
 				continue
 			}

@@ -42,7 +42,7 @@ func TestLookupParameters(t *testing.T) {
 // parameters that do not fit.
 func TestLookupOwnParameters(t *testing.T) {
 	p := shaped(t, "2^8", matrices.Spec{Family: "random", Argument: "1"}, 16, 16, false, 2)
-	for _, name := range []string{"universal:2,8", "universal:16,1", "universal:1,16", "universal:5,4", "exchange:2,8/16", "exchange:3,6", "exchange:4,2,2/2,8"} {
+	for _, name := range []string{"universal:2,8", "universal:16,1", "universal:1,16", "universal:5,4", "exchange:2,8/16", "exchange:3,6", "exchange:4,2,2/2,8", "helpers:3/0,2,1,1,1,1,1,1,1,1,1,1,1,1,1,9"} {
 		plans := must(lookup(t, name).Plans(p))(t)
 		if len(plans) != 1 || plans[0].Info().Name() != name {
 			t.Errorf("%s: %d plans, the first %s", name, len(plans), plans[0].Info().Name())
@@ -55,6 +55,8 @@ func TestLookupOwnParameters(t *testing.T) {
 		{"layers", "no such structure: take another"}, {"universal:3,3", "want a window"}, {"universal:17,1", "want a window"}, {"universal:4", "want a window"}, {"universal:4,4/4,4", "want a window"},
 		{"exchange:3", "their product is 3"}, {"exchange:4,4,4", "radix 4: want"}, {"exchange:1,16", "radix 1: want"}, {"exchange:17", "radix 17: want"},
 		{"exchange:9223372036854775807", "radix 9223372036854775807: want"}, {"exchange:16/16/16", "3 lists of radices"},
+		{"helpers:8", "slower links"}, {"helpers:8/1,2", "the slices of each of 16 processors"}, {"helpers:2/0" + strings.Repeat(",0", 15), "2 batches of 0"},
+		{"helpers:9223372036854775807/1" + strings.Repeat(",1", 15), "1 to 4096 slices"}, {"helpers:8/0" + strings.Repeat(",9223372036854775807", 15), "1 to 4096 slices"},
 		{"bruck-allgather:1", "there are only bruck-allgather"}, {"prepare-and-shoot:2,8", "there are only prepare-and-shoot:9,3"},
 	} {
 		if _, err := lookup(t, c.name).Plans(p); !errors.Is(err, algo.ErrStructure) || !strings.Contains(err.Error(), c.want) {
@@ -62,7 +64,7 @@ func TestLookupOwnParameters(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"exchange:": `"" is no number`, "dft:": `"" is no number`, "exchange:4,x": `"x" is no number`, "exchange:0,4": `"0" is no number`, "nothing:4": "no algorithm", "fastest": "no algorithm",
+		"exchange:": `"" is no number`, "dft:": `"" is no number`, "exchange:4,x": `"x" is no number`, "exchange:0,4": `"0" is no number`, "helpers:4/0,-1": `"-1" is no number`, "nothing:4": "no algorithm", "fastest": "no algorithm",
 	} {
 		if _, err := algo.Lookup(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)

@@ -118,7 +118,7 @@ func checkPlan(t testing.TB, p *algo.Problem, a algo.Algorithm, q plan.Plan) {
 	if p.Separate {
 		least++
 	}
-	if cut, ok := p.BoundCut(); ok && (float64(sent)/float64(info.PieceCount()) < float64(least) || cost.PacketC2() < cut) {
+	if cut, ok := p.BoundCut(sim.Model{}); ok && (float64(sent)/float64(info.PieceCount()) < float64(least) || cost.PacketC2() < cut) {
 		t.Errorf("%s: %d elements move, C2 = %v: the bounds are %d packets and %v", what, sent, cost.PacketC2(), least, cut)
 	}
 	if b := p.Bound(p.Ports, info.PieceCount()); cost.C1 < b.C1 || cost.C2 < b.C2 {
@@ -250,7 +250,7 @@ func TestBoundCut(t *testing.T) {
 		})
 		for _, separate := range []bool{false, true} {
 			p := &algo.Problem{Matrix: a, Separate: separate, Ports: 1}
-			if c2, ok := p.BoundCut(); ok != (zero[0] == zero[1] && !separate) || ok && c2 != 1 {
+			if c2, ok := p.BoundCut(sim.Model{}); ok != (zero[0] == zero[1] && !separate) || ok && c2 != 1 {
 				t.Errorf("a zero at %v, separate=%t: bound %v %t", zero, separate, c2, ok)
 			}
 		}

@@ -57,7 +57,8 @@ type Problem struct {
 
 	hopeless func(sim.Cost) bool // see Hopeless; nil: no plan is known yet
 
-	inMemory bool // see [schedule.Task]
+	inMemory bool      // see [schedule.Task]
+	rates    []float64 // likewise
 }
 
 // Limits are what a plan may take. The zero value has no limits.
@@ -78,7 +79,7 @@ func (l RoundLimit) Excess() int { return l.n - 1 }
 
 // Task returns what the plan is for, without the limits.
 func (p *Problem) Task() schedule.Task {
-	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, InMemory: p.inMemory, Context: p.Context, Traffic: p.Traffic}
+	return schedule.Task{Matrix: p.Matrix, Separate: p.Separate, Ports: p.Ports, InMemory: p.inMemory, Rates: p.rates, Context: p.Context, Traffic: p.Traffic}
 }
 
 // Processors returns how many processors there are.
@@ -214,6 +215,7 @@ func (p *Problem) carry(q plan.Plan) error {
 func (p *Problem) forModel(model sim.Model) *Problem {
 	derived := *p
 	derived.inMemory = p.Square() && p.Ports == 0 && !model.Paper() && model.Network.Gap == 0 && model.Gamma > 0
+	derived.rates, _ = model.Network.Rates(p.Processors()) // or nobody plans for them
 	return &derived
 }
 

@@ -171,10 +171,10 @@ var registry = []Algorithm{
 	},
 	{
 		Name:       "helpers",
-		Title:      "slices to the processors that are no sinks, which compute them; both ways at once, S batches",
-		Problem:    "any A and p; R sinks among K > 2R sources, or apart, K > R; large packets; N <= 256 processors",
-		C1:         "(S+1)*ceil((N-1)/p)",
-		C2:         "(K-1)/(K-R)*(1+1/S) packets at p = 1, sinks among the sources",
+		Title:      "slices to the processors that are no sinks, or by the rates of links, which compute them; both ways at once, S batches",
+		Problem:    "any A and p; R sinks among K > 2R sources, or apart, K > R, or slower links; large packets; N <= 256 processors",
+		C1:         "(S+1)*ceil((N-1)/p); S+2 with slower links",
+		C2:         "(K-1)/(K-R)*(1+1/S) packets at p = 1, sinks among the sources; with slower links about 1+2/S times the bound of their rates, at p = K-1",
 		Source:     "ours",
 		Example:    "--matrix cauchy -k 24 --sinks 3",
 		Structured: true,
@@ -338,8 +338,8 @@ func (a Algorithm) withParameters(text string) (Algorithm, error) {
 		var list []int
 		for _, number := range strings.Split(part, ",") {
 			n, err := strconv.Atoi(number)
-			if err != nil || n < 1 {
-				return a, fmt.Errorf("algo: parameters of %q: %q is no number of 1 or more: want lists such as %s:4,4 or %[3]s:8/4,2", name, number, a.Name)
+			if err != nil || n < 0 || n == 0 && parameters == nil {
+				return a, fmt.Errorf("algo: parameters of %q: %q is no number of 1 or more, or of 0 after a slash: want lists such as %s:4,4 or %[3]s:8/4,2", name, number, a.Name)
 			}
 			list = append(list, n)
 		}

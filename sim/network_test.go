@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -35,10 +36,27 @@ func TestParseNetwork(t *testing.T) {
 	}
 }
 
+// TestRates reads the rates of slower links after the name of a network, and what are none.
+func TestRates(t *testing.T) {
+	n, err := ParseNetwork("wan,3:0.25,0:1")
+	if rates, bad := n.Rates(4); err != nil || bad != nil || !slices.Equal(rates, []float64{1, 1, 1, 0.25}) || n.Slower != "3:0.25,0:1" {
+		t.Errorf("%v: %v, %v, %v", n, rates, err, bad)
+	}
+	if rates, err := (Network{Gap: 1}).Rates(4); rates != nil || err != nil {
+		t.Errorf("without slower links: %v, %v", rates, err)
+	}
+	for _, text := range []string{"4:0.5", "-1:0.5", "0:0", "0:1e-320", "0:1.5", "0:NaN", "0:-1", "0", ":0.5", "0:0.5,", "x:0.5"} {
+		if rates, err := (Network{Slower: text}).Rates(4); err == nil {
+			t.Errorf("%q: %v, want an error", text, rates)
+		}
+	}
+}
+
 // TestNetworkValidate checks what is no network.
 func TestNetworkValidate(t *testing.T) {
 	for name, bad := range map[string]Network{
 		"nothing":  {},
+		"no times": {Slower: "0:0.5"},
 		"negative": {Gap: -1},
 		"infinite": {Gap: PerByte(math.Inf(1))},
 		"latency":  {Latency: -1, Gap: 1},

@@ -23,8 +23,12 @@ type Cost struct {
 	Nodes  []NodeRound         // in order, of the busiest processor
 }
 
-// A NodeRound is the most that a processor sends, or receives, in a round.
-type NodeRound struct{ Messages, Elements int }
+// A NodeRound is the most that a processor sends, or receives, in a round. On a slower link elements count for more: as many
+// as pass the others' links meanwhile.
+type NodeRound struct {
+	Messages int
+	Elements float64
+}
 
 // Messages returns the messages of the busiest processor, summed over the rounds, and
 // NodeElements what it sends, or receives; NodePackets is this in packets.
@@ -35,7 +39,7 @@ func (c Cost) Messages() (n int) {
 	return n
 }
 
-func (c Cost) NodeElements() (n int) {
+func (c Cost) NodeElements() (n float64) {
 	for _, x := range c.Nodes {
 		n += x.Elements
 	}
@@ -43,7 +47,7 @@ func (c Cost) NodeElements() (n int) {
 }
 
 func (c Cost) NodePackets() float64 {
-	return float64(c.NodeElements()) / float64(max(1, c.Pieces))
+	return c.NodeElements() / float64(max(1, c.Pieces))
 }
 
 // PacketC2 returns C2 in packets, and PacketC3 C3 of a packet, rounded up; C2 and C3 are those of pieces.
@@ -51,16 +55,25 @@ func (c Cost) PacketC2() float64 { return float64(c.C2) / float64(max(1, c.Piece
 func (c Cost) PacketC3() int     { return (c.C3 + max(1, c.Pieces) - 1) / max(1, c.Pieces) }
 
 // Count counts the cost of p from one schedule per class of processors, so independent of K where all are alike.
-func Count(p plan.Plan) Cost {
-	c, _ := CountUntil(p, func(Cost) bool { return false })
+func Count(p plan.Plan) Cost { return Model{}.Count(p) }
+
+// Count is the function [Count] on the links of the network.
+func (m Model) Count(p plan.Plan) Cost {
+	c, _ := m.CountUntil(p, func(Cost) bool { return false })
 	return c
 }
 
-// CountUntil is [Count] that gives up, and returns false, once enough says so of the classes that were counted.
-func CountUntil(p plan.Plan, enough func(Cost) bool) (Cost, bool) {
+// CountUntil is [Model.Count] that gives up, and returns false, once enough says so of the classes that were counted.
+func (m Model) CountUntil(p plan.Plan, enough func(Cost) bool) (Cost, bool) {
 	c := nothing(p)
+	rates, _ := m.Network.Rates(p.Info().Processors) // or such that no plan is made for them
+	for proc, rate := range rates {
+		if rate < 1 {
+			c.add(p.Schedule(proc), 0, rate)
+		}
+	}
 	for _, class := range p.Classes() {
-		c.add(p.Schedule(class.Representative), class.Count)
+		c.add(p.Schedule(class.Representative), class.Count, 1)
 		if enough(c) {
 			return c, false
 		}
@@ -72,7 +85,7 @@ func CountUntil(p plan.Plan, enough func(Cost) bool) (Cost, bool) {
 func AtLeast(p plan.Plan, processors ...int) Cost {
 	c := nothing(p)
 	for _, proc := range processors {
-		c.add(p.Schedule(proc), 1)
+		c.add(p.Schedule(proc), 1, 1)
 	}
 	return c
 }
@@ -102,7 +115,7 @@ func CountBetween(p plan.Plan, rankOf, hostOf func(proc int) int) Cost {
 				}
 				largest := &c.Nodes[t]
 				largest.Messages = max(largest.Messages, add(ranks, position{t, rankOf(proc)}, direction, 1))
-				largest.Elements = max(largest.Elements, add(hosts, position{t, hostOf(proc)}, direction, elements))
+				largest.Elements = max(largest.Elements, float64(add(hosts, position{t, hostOf(proc)}, direction, elements)))
 			}
 			for _, x := range r.Sends {
 				count(0, x.Dst, len(x.Slots))
@@ -115,8 +128,8 @@ func CountBetween(p plan.Plan, rankOf, hostOf func(proc int) int) Cost {
 	return c
 }
 
-// add adds processors that have one schedule.
-func (c *Cost) add(s plan.Schedule, count int) {
+// add adds processors that have one schedule, and links of that rate.
+func (c *Cost) add(s plan.Schedule, count int, rate float64) {
 	c.C2, c.C3, c.Slots = 0, max(c.C3, s.Terms), max(c.Slots, s.Slots)
 	for t, r := range s.Rounds {
 		c.Rounds[t].Messages += count * len(r.Sends)
@@ -130,7 +143,7 @@ func (c *Cost) add(s plan.Schedule, count int) {
 		}
 		largest := &c.Nodes[t]
 		largest.Messages = max(largest.Messages, len(r.Sends), len(r.Recvs))
-		largest.Elements = max(largest.Elements, sent, received)
+		largest.Elements = max(largest.Elements, float64(max(sent, received))/rate)
 		c.C2 += c.Rounds[t].Largest
 	}
 }
@@ -146,7 +159,7 @@ func (m Model) RoundTimes(c Cost) []time.Duration {
 	for t, r := range c.Rounds {
 		ns := float64(m.Beta) + float64(r.Largest)*float64(m.Tau)*m.element(c)*float64(time.Second)
 		if !m.Paper() {
-			ns = m.Network.Round(c.Nodes[t].Messages, float64(c.Nodes[t].Elements)*m.element(c))
+			ns = m.Network.Round(c.Nodes[t].Messages, c.Nodes[t].Elements*m.element(c))
 		}
 		list[t] = time.Duration(min(ns, math.MaxInt64/2))
 	}

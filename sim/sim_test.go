@@ -72,11 +72,27 @@ func TestCount(t *testing.T) {
 // TestCountUntil gives up after the first processor, and after none.
 func TestCountUntil(t *testing.T) {
 	p := uneven(t)
-	if c, all := sim.CountUntil(p, func(c sim.Cost) bool { return c.C2 >= 5 }); all || c.Nodes[0].Elements != 3 || c.Rounds[0].Messages != 1 {
+	if c, all := (sim.Model{}).CountUntil(p, func(c sim.Cost) bool { return c.C2 >= 5 }); all || c.Nodes[0].Elements != 3 || c.Rounds[0].Messages != 1 {
 		t.Errorf("%+v, %t after the first processor", c, all)
 	}
-	if c, all := sim.CountUntil(p, func(c sim.Cost) bool { return c.C2 >= 6 }); !all || !reflect.DeepEqual(c, sim.Count(p)) {
+	if c, all := (sim.Model{}).CountUntil(p, func(c sim.Cost) bool { return c.C2 >= 6 }); !all || !reflect.DeepEqual(c, sim.Count(p)) {
 		t.Errorf("%+v, %t, want %+v", c, all, sim.Count(p))
+	}
+}
+
+// TestCountRates has the elements of a slower link, sent or received, count for more where that takes longest.
+func TestCountRates(t *testing.T) {
+	p := uneven(t)
+	for slower, want := range map[string][]float64{"0:0.5": {6, 0, 4}, "1:0.25": {12, 0, 8}, "0:0.5,1:0.1": {30, 0, 20}, "1:1": {3, 0, 2}} {
+		c := sim.Model{Network: sim.Network{Gap: 1, Slower: slower}}.Count(p)
+		for r, elements := range want {
+			if c.Nodes[r].Elements != elements {
+				t.Errorf("%s: %v elements in round %d, want %v", slower, c.Nodes[r].Elements, r, elements)
+			}
+		}
+		if plain := sim.Count(p); c.C2 != plain.C2 || !reflect.DeepEqual(c.Rounds, plain.Rounds) {
+			t.Errorf("%s: %+v, want what else is counted as in %+v", slower, c, plain)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"math"
+	"slices"
 
 	"volley/internal/poll"
 	"volley/plan"
@@ -22,6 +23,16 @@ func Clog(n, ports int) int {
 		v *= ports + 1
 	}
 	return t
+}
+
+// BoundByRates returns the packets that one of K links of these rates carries at least, as many as one of rate 1 meanwhile,
+// whatever matrix without zeros off the diagonal is computed: docs/theory.md has the proof (Theorem 3).
+func BoundByRates(rates []float64) float64 {
+	sum := 0.0
+	for _, rate := range rates {
+		sum += rate
+	}
+	return max(1/slices.Min(rates), 2*float64(len(rates)-1)/sum)
 }
 
 // Undominated returns the plans that no other one beats, the fewest rounds first; of equal ones the first. The context,

@@ -14,7 +14,8 @@ type Task struct {
 	Matrix   matrix.Matrix
 	Separate bool // sinks are processors of their own
 	Ports    int
-	InMemory bool // in one process, where messages are free: arithmetic is all that counts
+	InMemory bool      // in one process, where messages are free: arithmetic is all that counts
+	Rates    []float64 // of the processors' links, 1 at most; nil: all are alike
 
 	Traffic *Traffic // in place of a matrix, or nil
 

@@ -505,6 +505,7 @@ func columns(c Cell) []report.Column[Way] {
 		over("to best window", windows...),
 		over("to uncoded", uncoded...),
 		over("to raw", raw),
+		over("to exchange", bare+"-exchange"),
 		number("model", "", span, func(w Way) float64 { return w.Model }),
 		number("agreement", "", span, func(w Way) float64 { return w.First }),
 		number("check", "", span, func(w Way) float64 { return w.Check }),

@@ -203,6 +203,10 @@ func TestBound(t *testing.T) {
 	if got := s.bound(8, 1<<20); got < 0.1573 || got > 0.1574 {
 		t.Errorf("the bound is %v s, want 0.1573", got)
 	}
+	s.links.Slower = "7:0.5" // 2 MiB in place of 2·7/8
+	if got := s.bound(8, 1<<20); got < 0.1795 || got > 0.1796 {
+		t.Errorf("the bound with a slow link is %v s, want 0.1795", got)
+	}
 	if got := new(settings).bound(8, 1<<20); got != 0 {
 		t.Errorf("the bound without a rate is %v", got)
 	}

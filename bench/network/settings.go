@@ -15,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"volley"
+	"volley/algo/schedule"
 	"volley/field"
 	"volley/matrix/matrices"
 	"volley/sim"
@@ -74,6 +75,7 @@ func parse(args []string) (*settings, error) {
 	f.StringVar(&s.network, "network", "", "`name` of the network in the tables")
 	rate := f.Float64("rate", 0, "`Mbit/s` of each rank's link, for Volley's plans, the bound and the name of the network")
 	f.DurationVar(&s.delay, "delay", 0, "one-way delay of the links, with --rate")
+	slower := f.String("slower", "", "`ranks` with slower links, and their rate over that of the others, such as 7:0.5, with --rate")
 	subnet := f.String("raw", "", "measure the raw exchange over TCP, too, between the ranks' addresses in this `network`, such as 10.78.0.0/24")
 	engine := f.String("engine", "mpi", "mpi, or tcp: measure Volley over TCP as well, with TLS, in the network of --raw or on loopback")
 	drops := f.String("drops", "", "`command` that prints how many packets the network has dropped so far")
@@ -131,10 +133,13 @@ func parse(args []string) (*settings, error) {
 	s.links = volley.DefaultNetwork()
 	if *rate > 0 {
 		megabits := strconv.FormatFloat(*rate, 'f', -1, 64)
-		s.network = cmp.Or(s.network, megabits+" Mbit/s, "+span(s.delay.Seconds()))
+		s.network = cmp.Or(s.network, strings.TrimSuffix(megabits+" Mbit/s, "+span(s.delay.Seconds()), ", "))
 		var err error
 		if s.links, err = sim.ParseNetwork(megabits + "mbit/" + s.delay.String()); err != nil {
 			refuse("--rate %v, --delay %v: %v", *rate, s.delay, err)
+		}
+		if s.links.Slower = *slower; *slower != "" {
+			s.network += ", slower " + *slower
 		}
 	}
 	s.drops = strings.Fields(*drops)
@@ -180,12 +185,16 @@ func list(s string) []string {
 const goodput = 0.945
 
 // bound returns the seconds that the links allow an encode of every matrix without zeros:
-// each rank sends 2(K-1)/K packets at least, and those of the second half depend on the
-// first. 0 is unknown.
+// all links together send 2(K-1) packets at least, each of them one, and those of the second
+// half depend on the first. 0 is unknown.
 func (s *settings) bound(k, size int) float64 {
 	if s.bitsPerSecond == 0 {
 		return 0
 	}
-	bytes := 2 * float64(k-1) / float64(k) * float64(size)
+	packets := 2 * float64(k-1) / float64(k)
+	if rates, _ := s.links.Rates(k); rates != nil {
+		packets = schedule.BoundByRates(rates)
+	}
+	bytes := packets * float64(size)
 	return 8*bytes/(goodput*s.bitsPerSecond) + 2*s.delay.Seconds()
 }

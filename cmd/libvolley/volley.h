@@ -48,7 +48,7 @@ typedef struct volley_options {
 	double timeout;        /* seconds without a message, or until all have called, until the run fails: 30; below 0: never */
 	size_t memory;         /* bytes of packets that a process holds at a time: 64 MiB */
 	int unchecked;         /* leave the check of the result out */
-	const char *network;   /* RATE/LATENCY such as 1gbit/50us; NULL: 10gbit/20us */
+	const char *network;   /* RATE/LATENCY such as 1gbit/50us, or with slower links 1gbit/50us,7:0.5; NULL: 10gbit/20us */
 } volley_options;
 
 /* Encodes: with x_i the packet of process i of comm, of bytes bytes and padded with zeros to

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -150,7 +151,7 @@ func (p PlanCost) String() string {
 // planOf keeps a candidate. Where the planner chooses the ports, C2 is what the busiest processor has on its link.
 func (c *Comparison) planOf(name string, x algo.Candidate) PlanCost {
 	if !c.Model.Paper() {
-		x.Cost.C2 = x.Cost.NodeElements()
+		x.Cost.C2 = int(math.Ceil(x.Cost.NodeElements()))
 	}
 	return PlanCost{Algorithm: name, Parameters: x.Plan.Info().Parameters, Cost: x.Cost, Memory: x.Memory}
 }
@@ -244,6 +245,9 @@ func (c *Comparison) problem(ctx context.Context, s PortSetting, a matrix.Matrix
 	if err := p.Prepare(); err != nil {
 		return nil, selection.Mark("ports", err)
 	}
+	if _, err := c.Model.Network.Rates(p.Processors()); err != nil {
+		return nil, selection.Mark("network", err)
+	}
 	p.WholePackets = p.WholeFor(cmp.Or(o.Algorithm, algo.Auto))
 	return p, nil
 }
@@ -265,7 +269,7 @@ func (c *Comparison) bound(r *CostRow, p *algo.Problem) {
 		}
 		return
 	}
-	cut, dense := p.BoundCut()
+	cut, dense := p.BoundCut(c.Model)
 	if r.C2 = cut; dense {
 		r.Cut = cut
 	}

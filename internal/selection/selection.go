@@ -167,7 +167,7 @@ func (s *Selection) AddModel(f *pflag.FlagSet, usual string) {
 	s.ByModel = usual
 	f.Var(Word(&s.ByModel, NetworkModel, PaperModel), "model", "`MODEL` of costs: network, or that of the paper: paper")
 	s.modelFlags = f
-	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process (default: "+usualNetwork+", or process in one process)")
+	f.StringVar(&s.Network, "network", "", "`RATE/LATENCY`, wan or process; slower links after a comma, as 7:0.5 (default: "+usualNetwork+", or process in one process)")
 	f.StringVar(&s.Gamma, "gamma", "", "`TIME` to multiply and add a byte, γ (default: 0, or 0.1ns in one process)")
 	f.IntVarP(&s.Ports, "ports", "p", volley.DefaultPorts, "`P`, the messages a processor sends, and receives, at a time (--model paper)")
 	f.StringVar(&s.Beta, "beta", "", "`TIME` to start a message, β (--model paper; default: "+volley.DefaultBeta.String()+")")

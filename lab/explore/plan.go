@@ -221,7 +221,7 @@ func (q *question) cost(ctx context.Context, p plan.Plan) (planCost, error) {
 	if err != nil {
 		return planCost{}, selection.Mark("algorithm", err)
 	}
-	counted := sim.Count(p)
+	counted := q.model.Count(p)
 	c := costOf(counted, q.model)
 	c.Bytes, c.C3, c.Seconds = q.bytes, r.C3, r.Seconds // fused sums count
 	c.Bounds = comparison.BoundsOf(q.encoder.Problem(), p.Info(), counted)

@@ -44,7 +44,10 @@ func estimateGroup(_ context.Context, r protectRequest) (*protectAnswer, error) 
 	}
 	network := volley.DefaultNetwork()
 	if name := strings.TrimSpace(r.Network); name != "" {
-		if network, err = sim.ParseNetwork(name); err != nil {
+		if network, err = sim.ParseNetwork(name); err == nil && network.Slower != "" {
+			err = errors.New("plans of groups are for links of one rate: leave slower links out")
+		}
+		if err != nil {
 			return nil, selection.Mark("network", err)
 		}
 	}

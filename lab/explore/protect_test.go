@@ -2,6 +2,7 @@ package explore
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"volley/internal/selection"
@@ -27,11 +28,12 @@ func TestProtect(t *testing.T) {
 		"tolerate": func(r *protectRequest) { r.Tolerate = 8 },
 		"size":     func(r *protectRequest) { r.Size = "large" },
 		"network":  func(r *protectRequest) { r.Network = "fast" },
+		"network,": func(r *protectRequest) { r.Network = "wan,1:0.5" },
 	} {
 		r := r
 		wrong(&r)
 		_, err := estimateGroup(t.Context(), r)
-		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != field {
+		if fault := new(selection.Error); !errors.As(err, &fault) || fault.Flag != strings.TrimSuffix(field, ",") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

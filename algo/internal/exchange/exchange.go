@@ -283,7 +283,7 @@ func (e exchange) estimate(steps *poll.Poller, radices []int) sim.Cost {
 			}
 			c.C1++
 			c.C2 += largest
-			c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(round), Elements: total})
+			c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(round), Elements: float64(total)})
 		}
 	}
 	return c

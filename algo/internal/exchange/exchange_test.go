@@ -3,6 +3,7 @@ package exchange
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -237,6 +238,45 @@ func TestHelpersCost(t *testing.T) {
 	checkCosts(t, helpersOf(32), []costs{{100, 10, false, 1, "3267/1.134"}})
 	checkCosts(t, helpersOf(2), []costs{{24, 3, false, 1, "69/1.643"}, {24, 3, true, 1, "78/1.625"}})
 	checkCosts(t, helpersOf(4), []costs{{24, 3, true, 5, "30/0.3125"}})
+}
+
+// TestSlowerLinks checks what plans for links of different rates compute, with one slow link and with random ones, and what
+// they cost. With all messages of a pass at once that is 1+2/S times the bound, but for slices that are not parts of a
+// number; at p = 1 with one link of half the rate or less, too.
+func TestSlowerLinks(t *testing.T) {
+	const batches = 3
+	rng := rand.New(rand.NewPCG(5, 6))
+	for k := 3; k <= verifyall.Pick(14, 40); k++ {
+		for n, rate := range []float64{1e-6, 0.3, 0.5, 0.55, 0.6, 0.8, 0.95, 0} {
+			rates, slower := slices.Repeat([]float64{1}, k), []string(nil)
+			rates[rng.IntN(k)] = rate
+			for proc := range rates {
+				if rate == 0 { // any
+					rates[proc] = float64(1+rng.IntN(20)) / 20
+				}
+				slower = append(slower, fmt.Sprintf("%d:%v", proc, rates[proc]))
+			}
+			model := sim.Model{Network: sim.Network{Gap: 1, Slower: strings.Join(slower, ",")}}
+			for _, ports := range []int{1, k - 1} {
+				p := randomTask(t, []string{"257", "2^8", "goldilocks"}[(k+n)%3], k, k, false, ports)
+				p.Rates = rates
+				q := checkSinks(t, p, helpersOf(batches))[0]
+				bound, got := (1+2.0/batches)*schedule.BoundByRates(rates), model.Count(q).NodePackets()
+				if limit := 1.1 * bound; got*(1+2.0/batches) < bound || ports > 1 && got > limit {
+					t.Errorf("rates %v, p = %d: %s takes %v packets, want at most %v", rates, ports, q.Info().Parameters, got, limit)
+				}
+				if rate > 0 && rate <= 0.5 && math.Abs(got-bound) > 1e-9 {
+					t.Errorf("one link of rate %v, p = %d: %s takes %v packets, want %v", rate, ports, q.Info().Parameters, got, bound)
+				}
+			}
+		}
+	}
+	p := randomTask(t, "257", 8, 8, false, 7)
+	for _, rates := range [][]float64{nil, slices.Repeat([]float64{0.5}, 8)} {
+		if p.Rates = rates; len(checkSinks(t, p, HelpersPlans)) > 0 {
+			t.Errorf("rates %v: a plan, where exchange does better", rates)
+		}
+	}
 }
 
 // TestSplitCost compares counted costs with those of a simulation that shares no code with this one, in which slices move as

@@ -2,26 +2,32 @@ package exchange
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
+	"volley/algo/internal/layers"
 	"volley/algo/schedule"
 	"volley/field"
 	"volley/plan"
 )
 
-// HelpersPlans returns the plans in which the processors that are not sinks compute the results: with H of them,
-// packets are cut into S batches of H slices, and helper h computes slice h of every batch of all results.
+// HelpersPlans returns the plans in which some processors compute the results: packets are cut into S batches of slices,
+// and each of these processors computes its slices of every batch of all results.
 //
-//	problem  R sinks among K > 2R sources, or K > R sources and R sinks apart; every A, every p
+//	problem  R sinks among K > 2R sources, or K > R sources and R sinks apart: the H that are no sinks compute a slice
+//	         each. Or K processors that are both, some with slower links: see slicesByRate. Every A, every p
 //	cost     with N processors, C1 = (S+1)·⌈(N-1)/p⌉, C2 = C1/(S·H) packets; for sinks among
-//	         the sources and p | N-1: (K-1)/(K-R)·(1+1/S)/p (TestHelpersCost)
+//	         the sources and p | N-1: (K-1)/(K-R)·(1+1/S)/p (TestHelpersCost). With slower links
+//	         S+2 in place of S+1, and about 1+2/S times the bound at p = K-1 (TestSlowerLinks)
 //	source   ours
 //
-// In each of S+1 passes every processor sends to all others, from the next one on: to a helper
-// the slice of its own packet, and, as a helper, to a sink the slice of its result, one batch
-// later. So the link of a sink carries its own packet out while its result comes in.
+// In each of S+1 passes every processor sends to all others, from the next one on: the slices of its own packet that the
+// other computes, and the slices of the other's result that it has computed, of the batch before. So a link carries packets
+// out while results come in. With slower links the results are those of the batch before that: the links are busy all the
+// time, and a processor that waits for the last message of a pass would leave its own idle.
 func HelpersPlans(t schedule.Task) ([]plan.Plan, error) {
 	var plans []plan.Plan
-	for _, batches := range []int{2, 8, 32} {
+	for _, batches := range map[bool][]int{false: {2, 8, 32}, true: {4, 12, 32}}[t.Square()] {
 		if p, err := HelpersWith(t, [][]int{{batches}}); err == nil {
 			plans = append(plans, p)
 		} else if plans == nil {
@@ -31,29 +37,38 @@ func HelpersPlans(t schedule.Task) ([]plan.Plan, error) {
 	return plans, nil
 }
 
-// HelpersWith returns the plan with the batches of parameters, one number.
+// HelpersWith returns the plan with the batches of parameters, one number; in a second list is how many slices of a batch
+// each processor computes.
 func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 	// These bound the processors, whose schedules are counted one by one, and the pieces.
 	const mostProcessors, mostPieces = 256, 1 << 12
 	n, k, r := t.Processors(), t.Matrix.Rows(), t.Matrix.Cols()
-	helpers := n - r
-	if helpers <= r || n > mostProcessors {
-		return nil, schedule.Misfit(fmt.Sprintf("algo: helpers for K = %d and R = %d: %d of %d processors are not sinks: want more than R, and at most %d processors: take another algorithm, such as exchange or sinks",
-			k, r, helpers, n, mostProcessors))
+	counts, named := slicesOf(t), len(parameters) == 2
+	if named {
+		counts = parameters[1]
 	}
-	if len(parameters) != 1 || len(parameters[0]) != 1 || parameters[0][0] > mostPieces/helpers {
-		return nil, schedule.Misfit(fmt.Sprintf("algo: helpers with parameters %v: want one number, the batches of a packet, 1 to %d for %d helpers", parameters, mostPieces/helpers, helpers))
+	if counts == nil || n > mostProcessors {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: helpers for K = %d and R = %d: %d of %d processors are not sinks: want more than R, or slower links where all are, and at most %d processors: take another algorithm, such as exchange or sinks",
+			k, r, n-r, n, mostProcessors))
 	}
+	first := make([]int, 1, n+1) // of the slices of a batch, by processor
+	for _, count := range counts {
+		first = append(first, first[len(first)-1]+min(count, mostPieces))
+	}
+	size := first[len(first)-1]
 	batches := parameters[0][0]
-	pieces := batches * helpers
-	helper := func(proc int) (h int, ok bool) { // sinks are the first processors, or the last
-		if !t.Separate {
-			proc -= r
-		}
-		return proc, proc >= 0 && proc < helpers
+	if len(parameters[0]) > 1 || len(parameters) > 2 || len(counts) != n || batches < 1 || size < 1 || batches > mostPieces/size {
+		return nil, schedule.Misfit(fmt.Sprintf("algo: helpers with parameters %v: want one number, the batches of a packet, or after that the slices of each of %d processors, and 1 to %d slices of a packet: here %d batches of %d",
+			parameters, n, mostPieces, batches, size))
 	}
-	common := t.Info("helpers", pieces, fmt.Sprintf("batches=%d", batches), []int{batches})
-	common.Phases = []plan.Phase{{Name: "there and back", Rounds: (batches + 1) * schedule.Ceil(n-1, t.Ports)}}
+	text, delay := fmt.Sprintf("batches=%d", batches), 1 // passes after which results are sent
+	if named || t.Square() {
+		parameters, delay = [][]int{{batches}, counts}, 2
+		text += " slices " + layers.Dotted(counts)
+	}
+	pieces := batches * size
+	common := t.Info("helpers", pieces, text, parameters...)
+	common.Phases = []plan.Phase{{Name: "there and back", Rounds: (batches + delay) * schedule.Ceil(n-1, t.Ports)}}
 	return &schedule.Programs{
 		Matrix: t.Matrix,
 		Common: common,
@@ -62,41 +77,120 @@ func HelpersWith(t schedule.Task, parameters [][]int) (plan.Plan, error) {
 			if _, ok := t.Source(proc); ok {
 				inputs = b.Inputs(pieces)
 			}
-			_, sink := t.Sink(proc)
+			ownSink, sink := t.Sink(proc)
 			if sink {
 				result = make([]plan.Slot, pieces)
 			}
-			h, helps := helper(proc)
-			var previous []plan.Slot // of the batch before, the slices of all sources
-			for pass := range batches + 1 {
-				var slices []plan.Slot
-				if helps && pass < batches {
-					slices = make([]plan.Slot, k)
-					slices[proc] = inputs[pass*helpers+h]
+			collected := make([][][]plan.Slot, batches) // the slices of all sources, by batch, of those computed here
+			results := func(sink, batch int) (list []plan.Slot) {
+				if batch < 0 {
+					return nil
 				}
-				for first := 1; first < n; first += t.Ports {
-					last := min(first+t.Ports, n)
-					for d := first; d < last; d++ {
+				for _, slice := range collected[batch] {
+					list = append(list, b.Total(schedule.Weighted(slice, func(i int) field.Element { return t.Matrix.At(i, sink) })))
+				}
+				return list
+			}
+			for pass := range batches + delay {
+				finished := pass - delay                    // batch whose results are sent
+				handOut := func(receiver int) []plan.Slot { // its slices of the own packet
+					if inputs == nil || pass >= batches {
+						return nil
+					}
+					return inputs[pass*size+first[receiver] : pass*size+first[receiver+1]]
+				}
+				var batch [][]plan.Slot
+				if pass < batches {
+					batch = make([][]plan.Slot, counts[proc])
+					collected[pass] = batch
+				}
+				for i := range batch {
+					batch[i] = make([]plan.Slot, k)
+				}
+				for i, slot := range handOut(proc) {
+					batch[i][proc] = slot
+				}
+				for start := 1; start < n; start += t.Ports {
+					end := min(start+t.Ports, n)
+					for d := start; d < end; d++ {
 						receiver := (proc + d) % n
-						if h, ok := helper(receiver); ok && inputs != nil && pass < batches {
-							b.Send(d-first, receiver, inputs[pass*helpers+h:][:1])
-						} else if s, ok := t.Sink(receiver); ok && previous != nil {
-							b.Send(d-first, receiver, []plan.Slot{b.Total(schedule.Weighted(previous, func(i int) field.Element { return t.Matrix.At(i, s) }))})
+						sent := slices.Clone(handOut(receiver))
+						if s, ok := t.Sink(receiver); ok {
+							sent = append(sent, results(s, finished)...)
+						}
+						if len(sent) > 0 {
+							b.Send(d-start, receiver, sent)
 						}
 					}
-					for d := first; d < last; d++ {
+					for d := start; d < end; d++ {
 						sender := (proc - d + n) % n
-						if _, ok := t.Source(sender); ok && slices != nil {
-							slices[sender] = b.Receive(d-first, sender, 1)[0]
-						} else if h, ok := helper(sender); ok && sink && pass > 0 {
-							result[(pass-1)*helpers+h] = b.Receive(d-first, sender, 1)[0]
+						slicesIn, resultsIn := 0, 0
+						if _, ok := t.Source(sender); ok {
+							slicesIn = len(batch)
+						}
+						if sink && finished >= 0 {
+							resultsIn = counts[sender]
+						}
+						if slicesIn+resultsIn == 0 {
+							continue
+						}
+						received := b.Receive(d-start, sender, slicesIn+resultsIn)
+						for i, slot := range received[:slicesIn] {
+							batch[i][sender] = slot
+						}
+						if resultsIn > 0 {
+							copy(result[finished*size+first[sender]:], received[slicesIn:])
 						}
 					}
 					b.EndRound()
 				}
-				previous = slices
+				if sink && finished >= 0 {
+					copy(result[finished*size+first[proc]:], results(ownSink, finished))
+				}
 			}
 			return result
 		},
 	}, nil
+}
+
+// slicesOf returns how many slices of a batch each processor computes; nil: another algorithm is better.
+func slicesOf(t schedule.Task) (counts []int) {
+	n, r := t.Processors(), t.Matrix.Cols()
+	if t.Square() {
+		return slicesByRate(t.Rates)
+	}
+	if n-r <= r {
+		return nil
+	}
+	counts = make([]int, n)
+	for proc := range counts {
+		if _, sink := t.Sink(proc); !sink {
+			counts[proc] = 1
+		}
+	}
+	return counts
+}
+
+// slicesByRate returns how many slices of a batch each processor computes where links have these rates; nil: all as many.
+// One that computes the share s sends, and receives, 1 + (K-2)·s packets. Of numbers of slices that come close to the bound
+// of docs/theory.md, Theorem 3, it takes the least.
+func slicesByRate(rates []float64) (best []int) {
+	if len(rates) < 3 || slices.Min(rates) == slices.Max(rates) {
+		return nil
+	}
+	bound, least := schedule.BoundByRates(rates), math.Inf(1)
+	for largest := 1.0; largest <= 8; largest++ { // slices of the fastest
+		counts, size, longest := make([]int, len(rates)), 0, 0.0
+		for i, rate := range rates {
+			counts[i] = int(math.Round(largest * (bound*rate - 1) / (bound*slices.Max(rates) - 1)))
+			size += counts[i]
+		}
+		for i, rate := range rates {
+			longest = max(longest, (1+float64((len(rates)-2)*counts[i])/float64(size))/rate)
+		}
+		if longest < 0.99*least {
+			best, least = counts, longest
+		}
+	}
+	return best
 }

@@ -48,7 +48,7 @@ func SplitPlans(t schedule.Task) ([]plan.Plan, error) {
 			step := universal.New(k/size, t.Ports, m, n)
 			c := step.Least()
 			for i := range c.Nodes {
-				c.Nodes[i].Elements *= size
+				c.Nodes[i].Elements *= float64(size)
 			}
 			for i, a := range costs {
 				for j, b := range costs[i:] {

@@ -25,7 +25,7 @@ func Plan(t schedule.Traffic, ports int, hopeless func(sim.Cost) bool) (*plan.Ma
 		return nil, err
 	}
 	leads, busiest := r.leads()
-	if hopeless(sim.Cost{C1: 1, C2: 2 * busiest, Pieces: r.pieces, Nodes: []sim.NodeRound{{Messages: 1, Elements: 2 * busiest}}}) {
+	if hopeless(sim.Cost{C1: 1, C2: 2 * busiest, Pieces: r.pieces, Nodes: []sim.NodeRound{{Messages: 1, Elements: float64(2 * busiest)}}}) {
 		return nil, nil
 	}
 	for piece := range r.pieces {

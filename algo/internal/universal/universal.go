@@ -184,7 +184,7 @@ func (s *Step) Least() (c sim.Cost) {
 			largest := 0
 			for _, part := range st.Ranges {
 				if n := part.Cut(limit).Count; n > 0 {
-					round.Messages, round.Elements, largest = round.Messages+1, round.Elements+n, max(largest, n)
+					round.Messages, round.Elements, largest = round.Messages+1, round.Elements+float64(n), max(largest, n)
 				}
 			}
 			c.C1, c.C2, c.Nodes = c.C1+1, c.C2+largest, append(c.Nodes, round)

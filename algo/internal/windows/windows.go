@@ -110,14 +110,14 @@ func (s *Step) Least() sim.Cost {
 	c := s.cost(s.ports)
 	c.Pieces = 1
 	for _, st := range s.prepare {
-		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(st.Ranges), Elements: st.End - st.Start})
+		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(st.Ranges), Elements: float64(st.End - st.Start)})
 	}
 	for unsent := s.extra; unsent > 0; unsent -= s.ports {
 		n := min(unsent, s.ports)
-		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: n, Elements: n})
+		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: n, Elements: float64(n)})
 	}
 	for _, st := range slices.Backward(s.shoot) {
-		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(st.Ranges), Elements: st.End - st.Start})
+		c.Nodes = append(c.Nodes, sim.NodeRound{Messages: len(st.Ranges), Elements: float64(st.End - st.Start)})
 	}
 	return c
 }

@@ -173,7 +173,7 @@ func writeCandidates(w *bufio.Writer, p *algo.Problem, model sim.Model) {
 		return cmp.Compare(a.Time, b.Time)
 	})
 	type column = report.Column[algo.Candidate]
-	cut, _ := p.BoundCut()
+	cut, _ := p.BoundCut(model)
 	bounds, formula := report.Number(cut)+" packets", ""
 	traffic := []column{
 		{Name: "p", Value: func(c algo.Candidate) any { return c.Plan.Info().Ports }},
