@@ -27,7 +27,7 @@ from .reports import ProtectReport, SnapshotsReport, read
 _END_SECONDS = 5.0  # that a run has to end after a signal
 _BUSY_SECONDS = 60.0  # how long a recovery waits for runs of a job that was killed
 _CANCELLED = 130  # exit code
-_LOST_SECONDS = 10.0  # how long a process that cannot go on waits for other ranks
+LOST_SECONDS = 10.0  # how long a process that cannot go on waits for other ranks
 
 Member = Tuple[int, str]  # of a run: the rank that leads its node, and the name of its root below that of the node
 
@@ -278,7 +278,7 @@ def end_soon(why: str) -> None:
     """
 
     def end() -> None:
-        time.sleep(_LOST_SECONDS)
+        time.sleep(LOST_SECONDS)
         for t in threading.enumerate():
             if isinstance(t, _Child):
                 t.join()
@@ -671,6 +671,8 @@ class Options(NamedTuple):
         """Returns the flags of `protect`."""
         of = self._asdict()
         del of["nice"], of["port"], of["flags"]
+        if not any(flag.startswith("--key") for flag in self.flags):  # with which a digest has to be sha256 or blake3
+            of["digest"] = self.digest or "xxh3"
         return [f"--{name.replace('_', '-')}={value}" for name, value in of.items() if value is not None]
 
     def agreed(self, make: Callable[[], Nodes], **said: Any) -> Nodes:

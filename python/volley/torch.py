@@ -10,7 +10,7 @@
 
 With torch.distributed.checkpoint (DCP), from PyTorch 2.6 on, other numbers of ranks and nodes may load:
 
-    dcp.save(state, storage_writer=volley.torch.Writer("/dev/shm/ckpt", step, tolerate=2))
+    dcp.save(state, checkpoint_id=step, storage_writer=volley.torch.Writer("/dev/shm/ckpt", tolerate=2))
     dcp.load(state, storage_reader=volley.torch.Reader("/dev/shm/ckpt"))
 
 All ranks call these functions, and `Job.wait`, together, like the functions of torch.distributed.
@@ -54,6 +54,8 @@ class Checkpointer:
 
     `address` is where others reach the host of rank 0: MASTER_ADDR, unless given. `port` is where a run meets there:
     any, unless given, and the other ports are then those of the flag `--port`.
+
+    `digest` is xxh3 unless given, which finds accidents; with `--key` in `flags` it is sha256.
 
     `nice` and `limit_rate` bound what a protection takes from the training at each node: it lowers its priority, and sends
     so many bytes a second, such as "100MB". `nice` is 10 unless given. What `load_latest` does has no bound. GOMAXPROCS in
