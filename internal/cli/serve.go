@@ -21,7 +21,7 @@ type request struct {
 	Secret string   `json:"secret"` // of the ranks
 }
 
-// A reply is the line of standard output after the log of a verb.
+// A reply is the line after the log of a verb, both on standard output.
 type reply struct {
 	Code    int    `json:"exit_code"`
 	Printed string `json:"printed"`
@@ -59,7 +59,7 @@ func newServe(s *session.Invocation) *cobra.Command {
 						os.Setenv(engine.SecretVariable, r.Secret) // which who reads it removes
 					}
 					var printed bytes.Buffer
-					code := execute(ctx, verb, r.Args, &printed, cmd.ErrOrStderr())
+					code := execute(ctx, verb, r.Args, &printed, cmd.OutOrStdout()) // one file keeps lines whole
 					if err := json.NewEncoder(cmd.OutOrStdout()).Encode(reply{code, printed.String()}); err != nil {
 						return err
 					}

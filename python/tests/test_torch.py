@@ -13,6 +13,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch.distributed as dist  # noqa: E402
+
 import ranks  # noqa: E402
 import volley.torch  # noqa: E402
 from volley import _nodes  # noqa: E402
@@ -196,22 +198,19 @@ def one_process(rank: int, root: Path) -> list[Any]:
         pids.append(started())
         if step == 2 and rank == 2:
             os.kill(pids[-1][0], signal.SIGKILL)
-        if step == 2:
-            try:
-                c.save({}, 7).wait()
-            except volley.RunFailed as e:
-                pids.append(str(e))
+            _nodes._processes[0].pipes.wait()
+        dist.barrier()
     assert c.load_latest()
     pids.append(started())
     return pids
 
 
 def test_one_process_for_all(tmp_path: Path) -> None:
-    """A node's process does all of its runs. One that is killed fails one run, and the next starts another."""
+    """A node's process does all of its runs. When one has been killed, the next run starts others."""
     for rank, got in enumerate(ranks.run(one_process, RANKS, tmp_path)):
-        one, two, error, three, four, loaded = got
+        one, two, three, four, loaded = got
         assert one == two and three == four == loaded and len(one) == len(three) == (rank % 2 == 0), got
-        assert (one != three or rank % 2) and "volley was ended by signal 9" in error, got
+        assert one != three or rank % 2, got
 
 
 def killed(rank: int, root: Path) -> None:

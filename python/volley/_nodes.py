@@ -49,7 +49,6 @@ class _Process:
 
     def __init__(self, key: Any, secret: str, place: Sequence[str], nice: int) -> None:
         self._key, self.secret, self.place = key, secret, list(place)  # which runs it is for, and where it meets the others
-        self.meet = ""  # where it listens, at the first member
         self.turn = threading.Lock()
         self.idle = False  # so that the next run may have it, as all ranks know
         self._job = weakref.ref(dist.group.WORLD)
@@ -77,13 +76,14 @@ class _Process:
         return process
 
     @property
-    def of_this_job(self) -> bool:
-        return self._job() is dist.group.WORLD
+    def usable(self) -> bool:
+        """Whether it lives, for the process group that there is."""
+        return self._job() is dist.group.WORLD and self.pipes.poll() is None
 
     def taken(self, key: Any) -> bool:
         """Takes it for a run of these nodes, if it waits for one. Threads may ask at the same time."""
         with _taking:
-            taken = self.idle and self._key == key and self.of_this_job
+            taken = self.idle and self._key == key and self.usable
             self.idle = self.idle and not taken
             return taken
 
@@ -387,35 +387,44 @@ class Nodes(Group):
         self.beside: Optional[Thread] = None  # that talks to the other ranks
 
     def launch(self, job: Job, flags: Sequence[str], members: Sequence[Member], nice: int = 0) -> None:
-        """Starts a run. The processes of nodes are those of the run before, unless that has failed or they do something.
+        """Starts a run, by the processes of the run before, unless that has failed or one has ended or does something.
 
         The first one makes the secret of the run, and says where it listens. `nice` lowers their priority.
         """
-        for old in [p for p in _processes if p.idle and not p.of_this_job]:
+        for old in [p for p in _processes if p.idle and not p.usable]:
             old.end()
         stay = [(rank, "") for rank in self.nodes] == list(members)
-        key = (self.nodes, nice, self._port, self._address, self._flags) if stay else None
+        key = (self.nodes, nice, self._port, self._address, self._flags)
+        kept, process = self._kept(key) if stay else (False, None)
         told = [("", "")]
         for i, (rank, name) in enumerate(members):
-            if i == 1:
+            if i == 1 and not kept:
                 dist.broadcast_object_list(told, members[0][0], group=self.group)
             meet, secret = told[0]
-            if rank != self.rank or i and not meet:
+            if rank != self.rank or i and not kept and not meet:
                 continue
-            process: Optional[_Process] = next((p for p in _processes if (p.secret == secret if i else p.taken(key))), None)
-            if process is None:
-                if i == 0:
-                    host = self._own() if rank else self._address
-                    meet, secret = f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}", secrets.token_hex(32)
+            if i == 0 and not kept:
+                host = self._own() if rank else self._address
+                meet, secret = f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}", secrets.token_hex(32)
+            if process is None or not stay:
                 process = _Process(key, secret, ["--comm", "tcp", "--rank", str(i), "--size", str(len(members)), "--meet", meet], nice)
                 if stay:
                     _processes.append(process)
             common = ["--json", "--log-format", "json", *OFTEN, *([] if self._port else ["--port", ""]), *([] if i else ["--verbose"])]
             child = _Child(process, [job.verb, *flags, *process.place, *common, *self._flags, "--", str(self.root / name)])
             job.begin(child)
-            if i == 0:
-                process.meet = process.meet or child.meets.get()
-                told = [(process.meet, process.secret)]
+            if i == 0 and not kept:
+                told = [(child.meets.get(), secret)]
+
+    def _kept(self, key: Any) -> Tuple[bool, Optional[_Process]]:
+        """Returns whether those of all nodes wait for a run together, and this one's."""
+        mine = next((p for p in _processes if p.taken(key)), None)
+        everyone = self.gather(mine and mine.secret)
+        if len({everyone[leader] for leader in self.nodes}) == 1 and everyone[self.nodes[0]]:
+            return True, mine
+        if mine:
+            mine.end()
+        return False, None
 
     def _own(self) -> str:
         """Returns where others reach this host: the address from which it reaches rank 0. Nothing is sent."""
