@@ -150,7 +150,7 @@ class _Child(threading.Thread):
                 lines.append(line)
         code = process.wait()
         lines.append(f"{socket.gethostname()}: volley was ended by {f'signal {-code}' if code < 0 else f'an error, with exit code {code}'}")
-        self.outcome = _Outcome(_CANCELLED if self._cancelled else 1, list(said(lines)), [])
+        self.outcome = _Outcome(1, list(said(lines)), [])
 
     def _heard(self, at: Progress) -> None:
         self.progress = at
@@ -240,7 +240,8 @@ class Job:
                 child.join(_END_SECONDS)
                 child.cancel()
             child.join()
-        all_ = [x for of in self._nodes.gather([c.outcome for c in self._children]) for x in of]
+        mine = [c.outcome._replace(code=_CANCELLED) if c.outcome.code and self._cancelled else c.outcome for c in self._children]
+        all_ = [x for of in self._nodes.gather(mine) for x in of]
         for process in (c.process for c in self._children):
             process.idle = process in _processes and all(x.stays for x in all_)
             if not process.idle:
