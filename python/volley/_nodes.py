@@ -49,7 +49,6 @@ class _Process:
 
     def __init__(self, key: Any, secret: str, place: Sequence[str], nice: int) -> None:
         self._key, self.secret, self.place = key, secret, list(place)  # which runs it is for, and where it meets the others
-        self.turn = threading.Lock()
         self.idle = False  # so that the next run may have it, as all ranks know
         self._job = weakref.ref(dist.group.WORLD)
         self._nice = nice
@@ -119,8 +118,7 @@ class _Child(threading.Thread):
 
     def run(self) -> None:
         try:
-            with self.process.turn:
-                self._run(self.process.pipes)
+            self._run(self.process.pipes)
         except Exception as e:  # all ranks are to hear of it
             self.outcome = _Outcome(1, [f"{socket.gethostname()}: {e}"], [])
         finally:
@@ -395,7 +393,7 @@ class Nodes(Group):
         for old in [p for p in _processes if p.idle and not p.usable]:
             old.end()
         stay = [(rank, "") for rank in self.nodes] == list(members)
-        key = (self.nodes, nice, self._port, self._address, self._flags)
+        key = (self.root, self.nodes, nice, self._port, self._address, self._flags)  # ranks are in the order of nodes in a root
         kept, process = self._kept(key) if stay else (False, None)
         told = [("", "")]
         for i, (rank, name) in enumerate(members):
