@@ -164,12 +164,14 @@ class Rank:
             self.measure("async_save, plain", lambda: dcp.async_save(self.state, storage_writer=dcp.FileSystemWriter(shared)).result, shared)
             self.forget(shared)
 
-        def writer(tolerate: int) -> Any:
+        writers = {tolerate: volley.torch.Writer(self.root(), tolerate, retain=1) for tolerate in (1, 2)}
+
+        def place(tolerate: int) -> Dict[str, Any]:
             self.step += 1
-            return volley.torch.Writer(self.root(), self.step, tolerate, retain=1)
+            return {"checkpoint_id": self.step, "storage_writer": writers[tolerate]}
 
         def save(tolerate: int, last: bool) -> None:
-            self.measure(f"save, Writer, tolerate {tolerate}", lambda: dcp.save(self.state, storage_writer=writer(tolerate)) and None)
+            self.measure(f"save, Writer, tolerate {tolerate}", lambda: dcp.save(self.state, **place(tolerate)) and None)
             if tolerate == 2:
                 self.load("load, Reader, no node lost", lambda: volley.torch.Reader(self.root()))
                 self.lose([1, 2])
@@ -178,7 +180,7 @@ class Rank:
                 self.lose(everyone)
 
         def save_async(tolerate: int, last: bool) -> None:
-            self.measure(f"async_save, Writer, tolerate {tolerate}", lambda: dcp.async_save(self.state, storage_writer=writer(tolerate)).result)
+            self.measure(f"async_save, Writer, tolerate {tolerate}", lambda: dcp.async_save(self.state, **place(tolerate)).result)
             self.lose(everyone)
 
         for number in range(self.rounds + 1):  # the first one warms up

@@ -33,6 +33,7 @@ def main(steps: int, out: str) -> None:
     state.update({f"{name}.moment": distribute_tensor(torch.zeros(shape), mesh, [Shard(0)]) for name, shape in shapes.items()})
     state["step"] = 0
 
+    writer = volley.torch.Writer(root, tolerate=TOLERATE)
     reader = volley.torch.Reader(root)
     if reader.step is not None:
         dcp.load(state, storage_reader=reader)
@@ -50,7 +51,7 @@ def main(steps: int, out: str) -> None:
             state[name].to_local().sub_(0.01 * moment)
         state["step"] += 1
         if state["step"] % EVERY == 0:
-            dcp.save(state, storage_writer=volley.torch.Writer(root, state["step"], tolerate=TOLERATE))
+            dcp.save(state, checkpoint_id=state["step"], storage_writer=writer)
     weights = {name: state[name].full_tensor() for name in shapes}
     if dist.get_rank() == 0:
         torch.save(weights, out)

@@ -134,7 +134,7 @@ func newCommand(s *session.Invocation) *cobra.Command {
 		}
 		return nil
 	}
-	cmd.AddCommand(newRank(s), groups.NewBuffers(s))
+	cmd.AddCommand(newRank(s), newServe(s))
 	cmd.AddCommand(newTopics()...)
 	document(cmd)
 	if extension != nil {

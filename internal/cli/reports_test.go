@@ -13,16 +13,3 @@ type setText struct {
 	Report  json.RawMessage `json:"report"`
 	Error   string          `json:"error"`
 }
-
-// A memoryList is what a program says of its memory to volley buffers.
-type memoryList struct {
-	Buffers []memoryPart `json:"buffers"`
-	Parity  *memoryPart  `json:"parity"`
-	Room    bool         `json:"room"`
-}
-
-type memoryPart struct {
-	FD     int   `json:"fd"`
-	Offset int64 `json:"offset"`
-	Bytes  int64 `json:"bytes"`
-}

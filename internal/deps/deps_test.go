@@ -98,7 +98,7 @@ var allowed = map[string][]string{
 	"internal/gauges":         {"group", "internal/disk", "internal/exit", "internal/grouptext", "internal/printable"},
 	"internal/groupfile":      {"internal/disk", "internal/exit", "internal/ssh"},
 	"internal/cli": {
-		"", "field", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
+		"", "engine", "field", "internal/cli/groups", "internal/cli/ranks", "internal/cli/schedules", "internal/cli/session", "internal/exit", "internal/launch", "internal/printable", "internal/selection",
 		"matrix/matrices",
 	},
 	"internal/cli/session": {
@@ -114,7 +114,7 @@ var allowed = map[string][]string{
 		"matrix", "matrix/matrices", "plan", "sim", "verify",
 	},
 	"internal/cli/groups": {
-		"executor", "files", "group", "group/buffers", "group/protection", "internal/cli/ranks", "internal/cli/session", "internal/exit", "internal/gauges", "internal/groupfile",
+		"executor", "files", "group", "group/protection", "internal/cli/ranks", "internal/cli/session", "internal/exit", "internal/gauges", "internal/groupfile",
 		"internal/grouptext", "internal/launch", "internal/printable", "internal/sets", "internal/ssh", "transport", "transport/local",
 	},
 	"cmd/volley":                {"internal/cli"},

@@ -13,8 +13,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch.distributed as dist  # noqa: E402
+
 import ranks  # noqa: E402
 import volley.torch  # noqa: E402
+from volley import _nodes  # noqa: E402
 
 RANKS, NODES = 6, 3
 
@@ -184,11 +187,38 @@ def test_directory(tmp_path: Path) -> None:
     assert sorted(f.name for f in (tmp_path / "host1" / "step-5").iterdir()) == [".volley", "of-2", "of-3"]
 
 
+def started() -> list[int]:
+    return [p.pipes.pid for p in _nodes._processes]
+
+
+def one_process(rank: int, root: Path) -> list[Any]:
+    c, pids = checkpointer(rank, root, nice=0), []
+    for step in (1, 2, 3, 4):
+        c.save(state(rank, step), step).wait()
+        pids.append(started())
+        if step == 2 and rank == 2:
+            os.kill(pids[-1][0], signal.SIGKILL)
+            _nodes._processes[0].pipes.wait()
+        dist.barrier()
+    assert c.load_latest()
+    pids.append(started())
+    return pids
+
+
+def test_one_process_for_all(tmp_path: Path) -> None:
+    """A node's process does all of its runs. When one has been killed, the next run starts others."""
+    for rank, got in enumerate(ranks.run(one_process, RANKS, tmp_path)):
+        one, two, three, four, loaded = got
+        assert one == two and three == four == loaded and len(one) == len(three) == (rank % 2 == 0), got
+        assert one != three or rank % 2, got
+
+
 def killed(rank: int, root: Path) -> None:
     c = checkpointer(rank, root)
     for step in range(1, 1000):
         c.save(state(rank, step), step)
         if step == 5:
+            (root / f"pids{rank}").write_text(" ".join(map(str, started())))
             (root / f"ready{rank}").touch()
 
 
@@ -202,5 +232,9 @@ def test_killed(tmp_path: Path) -> None:
     for p in processes:
         p.join()
     shutil.rmtree(tmp_path / "host1", ignore_errors=True)  # its last child was writing
+    pids = [pid for f in tmp_path.glob("pids*") for pid in f.read_text().split()]
     got = ranks.run(load, RANKS, tmp_path)  # at once: children of the job that was killed may be ending
     assert got == [got[0]] * RANKS and got[0][0] >= 4 and got[0][1]
+    assert len(pids) >= NODES
+    while any(b"serve" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids if os.path.exists(f"/proc/{pid}")):
+        time.sleep(0.1)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copyreg
+import functools
 import io
 import os
 import pickle
+import re
 import threading
+import traceback
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -21,7 +25,7 @@ try:
 except ImportError as e:
     raise ImportError(f"PyTorch {torch.__version__} has no StorageWriter of files to build on: it takes 2.6 or later ({e})") from None
 
-from ._nodes import Member, Nodes, Options, Thread, end_soon, tried
+from ._nodes import LOST_SECONDS, Member, Nodes, Options, Thread, end_soon, tried
 from ._run import Error, Refused, RunFailed, log
 from .reports import ProtectReport
 
@@ -30,28 +34,81 @@ _METADATA = ".metadata"
 _known: Dict[Tuple[Any, ...], Tuple[Any, Nodes]] = {}
 
 
-def _nodes(kind: str, root: Path, address: Optional[str], port: int, flags: Sequence[str]) -> Nodes:
+def _nodes(root: Path, address: Optional[str], port: int, flags: Sequence[str]) -> Nodes:
     """Returns the nodes of this job: those of the call before, as a process group is made once and stays."""
-    key, world = (kind, root, address, port, tuple(flags)), dist.group.WORLD
+    key, world = (root, address, port, tuple(flags)), dist.group.WORLD
     if key not in _known or _known[key][0] is not world:
         _known[key] = world, Nodes(root, address, port, flags)
     return _known[key][1]
 
 
-def _unnamed(checkpoint_id: Any) -> None:
-    """Refuses the name by which DCP knows a checkpoint elsewhere."""
-    if checkpoint_id is not None:
-        raise ValueError(f"checkpoint_id={checkpoint_id!r}: root and step say where a checkpoint lies")
+# An error of a plugin travels to other ranks with lines of its traceback. From Python 3.13 on they have code, which no
+# pickle takes: DCP then says so in place of the error, and what one rank alone has met holds all the others.
+copyreg.pickle(traceback.FrameSummary, lambda line: (traceback.FrameSummary, (line.filename, line.lineno, line.name)))
+
+
+def _logged(method: Any) -> Any:
+    """Has the errors of a method in the log, whatever DCP makes of them."""
+
+    @functools.wraps(method)
+    def logged(self: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return method(self, *arguments, **named)
+        except Exception as e:
+            log.error("step-%s, %s: %s", self.step, method.__name__, e)
+            raise
+
+    return logged
+
+
+def _step_of(checkpoint_id: Any) -> int:
+    """Returns the step by the number at the end of the name by which DCP knows a checkpoint, as frameworks make it."""
+    found = re.search(r"(?<!^-)(\d+)(\.[A-Za-z]+)?$", str(checkpoint_id))
+    if not found:
+        raise ValueError(f"checkpoint_id={checkpoint_id!r}: want the number of the step, or a name that ends with it, such as step-100")
+    return int(found[1])
+
+
+class _Beside:
+    """A save by async_save, in a thread of DCP, which would talk to other ranks at the same time as what comes next."""
+
+    def __init__(self) -> None:
+        self._thread, self._begun = threading.current_thread(), threading.Event()
+
+    def begins(self) -> bool:
+        """Whether this is where it begins, in its thread."""
+        if self._begun.is_set() or self._thread is threading.current_thread():
+            return False
+        self._thread = threading.current_thread()
+        self._begun.set()
+        return True
+
+    def end(self) -> None:
+        """Waits until it is over. It may have failed to begin."""
+        if self._begun.wait(LOST_SECONDS):
+            self._thread.join()
+
+
+_beside: Optional[_Beside] = None  # the last one of this process
+
+
+def _alone(nodes: Nodes) -> None:
+    """Waits for the end of what talks to other ranks beside this thread."""
+    if _beside:
+        _beside.end()
+    nodes.settle()
 
 
 class Writer(FileSystemWriter):  # type: ignore[misc]
-    """Writes a checkpoint as snapshot `step-N` below a directory of each node, and protects it.
+    """Writes checkpoints as snapshots `step-N` below a directory of each node, and protects them.
 
-        dcp.save(state, storage_writer=volley.torch.Writer("/dev/shm/ckpt", step, tolerate=2))
+        writer = volley.torch.Writer("/dev/shm/ckpt", tolerate=2)      # once
+        dcp.save(state, checkpoint_id=step, storage_writer=writer)
 
-    Each rank writes its files at its own node, and `.metadata` lies at every node. `dcp.save` returns, and the future of
+    `checkpoint_id` is the step, or a name that ends with it, such as "checkpoints/step-100". Each is saved once. Each rank
+    writes its files at its own node, and `.metadata` lies at every node. `dcp.save` returns, and the future of
     `dcp.async_save` is done, once the snapshot is in force: any `tolerate` of the nodes may then be lost. If one rank cannot
-    write or protect, it fails at all ranks, and the snapshot before stays in force.
+    write or protect, it fails at all ranks, and the snapshot before stays in force. A save waits for the one before.
 
     The arguments are those of `Checkpointer`, and those of DCP's FileSystemWriter, such as `thread_count`. The job waits
     for `dcp.save`, so `nice` is 0 there, unless given; beside the training, by async_save, it is 10. All ranks make it
@@ -60,51 +117,61 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
     out or has them all, and async_save works in a thread, as it does unless told otherwise.
     """
 
-    def __init__(
-        self,
-        root: Union[str, os.PathLike[str]],
-        step: int,
-        tolerate: int,
-        retain: int = 2,
-        *,
-        address: Optional[str] = None,
-        **more: Any,
-    ) -> None:
+    def __init__(self, root: Union[str, os.PathLike[str]], tolerate: int, retain: int = 2, *, address: Optional[str] = None, **more: Any) -> None:
         self._options = o = Options(tolerate, retain, **{name: more.pop(name) for name in Options._fields if name in more})
-        self._step = step
-        self._nodes = o.agreed(lambda: _nodes("write", Path(root).absolute(), address, o.port, o.flags), step=step)
-        super().__init__(self._nodes.writing(step), sync_files=False, **more)  # the first rank of a node syncs them all
-        self._coordinates = self._waits = False
+        self._nodes = o.agreed(lambda: _nodes(Path(root).absolute(), address, o.port, o.flags))
+        super().__init__(self._nodes.root, sync_files=False, **more)  # the first rank of a node syncs them all
+        self.step: Optional[int] = None
+        self._named = self._coordinates = self._waits = False
         self._report: Optional[ProtectReport] = None
 
     @property
     def report(self) -> Optional[ProtectReport]:
-        """What was protected, at every rank; None before, and after an error."""
+        """What the last save has protected, at every rank; None before, and after an error."""
         self._nodes.settle()
         return self._report
 
+    @_logged
     def reset(self, checkpoint_id: Any = None) -> None:
-        _unnamed(checkpoint_id)
-        super().reset()
+        """Begins a step at all ranks, after the one before. DCP calls it first, and again in the thread of async_save."""
+        if _beside and _beside.begins():
+            return
+        _alone(self._nodes)
+        self.step, self._report, error = None, None, tried(lambda: _step_of(checkpoint_id))
+        self._nodes.alike({"checkpoint_id": error or _step_of(checkpoint_id)}, error)
+        self.step = step = _step_of(checkpoint_id)
+        self._nodes.agree(tried(lambda: self._nodes.begin(step)))
+        super().reset(self._nodes.writing(step))
+        self._named = True
 
     def stage(self, state_dict: Any) -> Any:
         """Returns the copy of the state that async_save writes. DCP copies what is on a GPU, and here the rest is copied, too."""
+        global _beside
+        self._check()
         if not self.cache_staged_state_dict:
             state_dict = tree_map(lambda t: t.detach().clone() if isinstance(t, torch.Tensor) and t.device.type == "cpu" else t, state_dict)
-        return super().stage(state_dict)
+        staged = super().stage(state_dict)
+        _beside = _Beside()
+        return staged
 
+    def _check(self) -> None:
+        if not self._named:
+            raise ValueError("no checkpoint_id: give dcp.save the step, as checkpoint_id=step")
+
+    @_logged
     def set_up_storage_writer(self, is_coordinator: bool, *arguments: Any, **named: Any) -> None:
+        self._check()
+        self._named = False
         if not named.get("use_collectives", True):
             raise ValueError("use_collectives=False: all ranks save together")
         self._coordinates = is_coordinator
         super().set_up_storage_writer(is_coordinator, *arguments, **named)
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
-        self._nodes.begin(self._step)
         return plan
 
+    @_logged
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[Any]:
-        self._nodes.settle()
         self._waits = threading.current_thread() is threading.main_thread()  # async_save works in another one
         error, written = "", Future()
         try:
@@ -112,16 +179,12 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
             written.wait()
         except Exception as e:
             error = str(e) or repr(e)
-        try:
-            coordinators = self._nodes.agree(error, self._coordinates)
-        except RunFailed as e:
-            log.error("step-%s is not saved: %s", self._step, e)  # some versions of DCP lose the texts of errors
-            raise
-        self._coordinator = coordinators.index(True)
+        self._coordinator = self._nodes.agree(error, self._coordinates).index(True)
         if not self._coordinates:  # DCP calls finish at the coordinator alone
             self._nodes.beside = Thread(self._commit_beside)
         return written
 
+    @_logged
     def finish(self, metadata: Metadata, results: Any) -> None:
         error, data = "", b""
         try:
@@ -138,7 +201,7 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         except Error:  # that the coordinator has, too
             raise
         except Exception as e:
-            end_soon(f"step-{self._step}: a rank is lost, or cannot be reached: {e}")
+            end_soon(f"step-{self.step}: a rank is lost, or cannot be reached: {e}")
             raise
 
     def _commit(self, error: str, metadata: bytes) -> None:
@@ -148,8 +211,9 @@ class Writer(FileSystemWriter):  # type: ignore[misc]
         error, metadata = told[0]
         if self._nodes.leads and not error:
             error = tried(lambda: (Path(self.path) / _METADATA).write_bytes(metadata))
-        self._nodes.commit(self._step, error)
-        self._report = self._nodes.protect(self._step, self._options, waits=self._waits).wait()
+        assert self.step is not None
+        self._nodes.commit(self.step, error)
+        self._report = self._nodes.protect(self.step, self._options, waits=self._waits).wait()
 
 
 class Reader(FileSystemReader):  # type: ignore[misc]
@@ -181,7 +245,8 @@ class Reader(FileSystemReader):  # type: ignore[misc]
         port: int = 0,
         flags: Sequence[str] = (),
     ) -> None:
-        self._nodes = _nodes("read", Path(root).absolute(), address, port, flags)
+        self._nodes = _nodes(Path(root).absolute(), address, port, flags)
+        _alone(self._nodes)
         self._brought = self._nodes.bring_back(step)
         self.step = self._brought.step if self._brought else None
         self._at: Dict[str, Member] = self._nodes.files(self._brought) if self._brought else {}
@@ -189,11 +254,15 @@ class Reader(FileSystemReader):  # type: ignore[misc]
         self._metadata: Optional[Metadata] = None
 
     def reset(self, checkpoint_id: Any = None) -> None:
-        _unnamed(checkpoint_id)
+        """Takes the name by which DCP knows the checkpoint, if that is the one which was brought back."""
+        if checkpoint_id is not None and _step_of(checkpoint_id) != self.step:
+            raise ValueError(f"checkpoint_id={checkpoint_id!r}: the reader has step-{self.step}: make another one, with step")
         super().reset()
 
+    @_logged
     def read_metadata(self, *arguments: Any, **named: Any) -> Metadata:
         """Reads the metadata, which each node has. All ranks call it: a new node has it from another one."""
+        _alone(self._nodes)
         if self._brought is None:
             raise Refused(f"no snapshot below {self._nodes.root} was ever protected: see step", 2, "checkpoint")
         member = self._at.get(_METADATA)
@@ -210,6 +279,7 @@ class Reader(FileSystemReader):  # type: ignore[misc]
             raise RunFailed(told[0], 1, "checkpoint")
         return pickle.loads(told[1])
 
+    @_logged
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *arguments: Any, **named: Any) -> None:
         super().set_up_storage_reader(metadata, is_coordinator, *arguments, **named)
         self._metadata = metadata
@@ -217,6 +287,7 @@ class Reader(FileSystemReader):  # type: ignore[misc]
         if lacking:
             raise Refused(f"step-{self.step} lacks {', '.join(lacking[:3])}{' …' if lacking[3:] else ''}: nodes that had saved it are left out", 2, "checkpoint")
 
+    @_logged
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Reads what lies at this node, and has the rest sent. All ranks come here, also those with nothing to read."""
         nodes = self._nodes

@@ -11,7 +11,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
@@ -27,7 +26,8 @@ from .reports import ProtectReport, SnapshotsReport, read
 
 _END_SECONDS = 5.0  # that a run has to end after a signal
 _BUSY_SECONDS = 60.0  # how long a recovery waits for runs of a job that was killed
-_LOST_SECONDS = 10.0  # how long a process that cannot go on waits for other ranks
+_CANCELLED = 130  # exit code
+LOST_SECONDS = 10.0  # how long a process that cannot go on waits for other ranks
 
 Member = Tuple[int, str]  # of a run: the rank that leads its node, and the name of its root below that of the node
 
@@ -38,76 +38,132 @@ class _Outcome(NamedTuple):
     code: int
     errors: List[str]
     reports: List[Any]
+    stays: bool = False  # its process, for the next run
+
+
+class _Process:
+    """The binary as a process of this node, which runs verbs one after another with those of other nodes.
+
+    A thread starts it and waits for it: Linux ends a child when the thread that started it ends.
+    """
+
+    def __init__(self, key: Any, secret: str, place: Sequence[str], nice: int) -> None:
+        self._key, self.secret, self.place = key, secret, list(place)  # which runs it is for, and where it meets the others
+        self.idle = False  # so that the next run may have it, as all ranks know
+        self._job = weakref.ref(dist.group.WORLD)
+        self._nice = nice
+        self._started: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._live, name="volley", daemon=True).start()
+        self._found = self._started.get()
+
+    def _live(self) -> None:
+        try:
+            command = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), str(self._nice), binary(), "serve"]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
+        except Exception as e:  # such as no memory
+            self._started.put(e)
+        else:
+            self._started.put(process)
+            process.wait()
+
+    @property
+    def pipes(self) -> subprocess.Popen[str]:
+        """The process, or raises why there is none."""
+        if isinstance(self._found, Exception):
+            raise self._found
+        process: subprocess.Popen[str] = self._found
+        return process
+
+    @property
+    def usable(self) -> bool:
+        """Whether it lives, for the process group that there is."""
+        return self._job() is dist.group.WORLD and self.pipes.poll() is None
+
+    def taken(self, key: Any) -> bool:
+        """Takes it for a run of these nodes, if it waits for one. Threads may ask at the same time."""
+        with _taking:
+            taken = self.idle and self._key == key and self.usable
+            self.idle = self.idle and not taken
+            return taken
+
+    def end(self) -> None:
+        """Has it end, unless it has."""
+        if self in _processes:
+            _processes.remove(self)
+        if isinstance(self._found, subprocess.Popen) and self._found.stdin:
+            try:
+                self._found.stdin.close()
+            except BrokenPipeError:
+                pass
+
+
+_processes: List[_Process] = []  # of this process that stay
+_taking = threading.Lock()
 
 
 class _Child(threading.Thread):
-    """The child of this process that is one member of a run.
+    """What one member does in a run, by a process that stays, or one of its own.
 
-    The thread starts it and waits for it: Linux ends a child when the thread that started it ends. It is no daemon,
-    so a process that ends waits for its last protection.
+    It is no daemon, so a process that ends waits for its last protection.
     """
 
-    def __init__(self, command: Sequence[str], secret: str, files: Sequence[int] = ()) -> None:
+    def __init__(self, process: _Process, arguments: Sequence[str]) -> None:
         super().__init__(name="volley")
-        self._command, self._secret, self._files = command, secret, files
+        self.process, self._arguments = process, arguments
         self.progress = Progress(0, 0)
-        self._process: Optional[subprocess.Popen[str]] = None
-        self._started = threading.Event()
+        self._cancelled = False
         self.meets: queue.SimpleQueue[str] = queue.SimpleQueue()  # where it listens, if others meet there; "" where it does not
         self.outcome = _Outcome(1, [], [])
         self.start()
-        self._started.wait()
 
     def run(self) -> None:
         try:
-            self._run()
-        except Exception as e:  # such as no memory for a process: all ranks are to hear of it
+            self._run(self.process.pipes)
+        except Exception as e:  # all ranks are to hear of it
             self.outcome = _Outcome(1, [f"{socket.gethostname()}: {e}"], [])
         finally:
-            self._started.set()
             self.meets.put("")
 
-    def _run(self) -> None:
-        with tempfile.TemporaryFile("w+", encoding="utf-8") as out, subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.PIPE, pass_fds=self._files, encoding="utf-8", errors="replace"
-        ) as process:
-            self._process = process
-            self._started.set()
-            assert process.stdin and process.stderr
-            try:
-                process.stdin.write(self._secret + "\n")
-                process.stdin.close()
-            except BrokenPipeError:  # it has ended, and says why
-                pass
-            lines = []
-            for line in process.stderr:
-                if '"msg":"listens"' in line:
-                    self.meets.put(json.loads(line)["advertise"])
-                elif '"msg":"progress"' in line:
-                    list(said([line], self._heard))
-                else:
-                    lines.append(line)
-            code = process.wait()
-            out.seek(0)
-            if code < 0:
-                lines.append(f"{socket.gethostname()}: volley was ended by signal {-code}")
-            self.outcome = _Outcome(code if code >= 0 else 1, list(said(lines)), documents(out.read()))
-            if code == 0:
-                self.progress = Progress(self.progress.total, self.progress.total)
+    def _run(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin and process.stdout
+        try:
+            process.stdin.write(json.dumps({"args": self._arguments, "secret": self.process.secret}) + "\n")
+            process.stdin.flush()
+        except BrokenPipeError:  # it has ended, and says why
+            pass
+        lines: List[str] = []
+        for line in process.stdout:
+            if '"msg":"listens"' in line:
+                self.meets.put(json.loads(line)["advertise"])
+            elif '"msg":"progress"' in line:
+                list(said([line], self._heard))
+            elif line.startswith('{"exit_code":'):
+                reply = json.loads(line)
+                code = reply["exit_code"]
+                self.outcome = _Outcome(code, list(said(lines)), documents(reply["printed"]), not self._cancelled and code == 0)
+                if code == 0:
+                    self.progress = Progress(self.progress.total, self.progress.total)
+                return
+            else:
+                lines.append(line)
+        code = process.wait()
+        lines.append(f"{socket.gethostname()}: volley was ended by {f'signal {-code}' if code < 0 else f'an error, with exit code {code}'}")
+        self.outcome = _Outcome(1, list(said(lines)), [])
 
     def _heard(self, at: Progress) -> None:
         self.progress = at
 
     def cancel(self) -> None:
-        if self._process and self._process.poll() is None:
-            self._process.terminate()
+        self._cancelled = True
+        if self.is_alive():
+            self.process.pipes.terminate()
 
 
-class Run:
-    """A run of Volley, which goes on beside the job: the children of this process and of other ranks."""
+class Job:
+    """The protection of a snapshot, or another run of Volley, which goes on beside the job."""
 
-    def __init__(self, ranks: Ranks, verb: str) -> None:
-        self._ranks, self._verb = ranks, verb
+    def __init__(self, nodes: Nodes, step: int, verb: str, retain: int = 0) -> None:
+        self.step, self.verb, self._nodes, self._retain = step, verb, nodes, retain
         self._children: List[_Child] = []
         self.writing: Optional[Thread] = None  # what comes before the children
         self._all: Optional[List[_Outcome]] = None  # at the end
@@ -139,12 +195,25 @@ class Run:
         for child in self._children:
             child.cancel()
 
-    def _begin(self, child: _Child) -> None:
+    def wait(self) -> ProtectReport:
+        """Returns once the snapshot is in force at every node. All ranks call it, and have the same result.
+
+        Raises `volley.RunFailed`, `volley.Refused` or, after `cancel`, `volley.Cancelled`. The snapshot before then stays
+        in force.
+        """
+        fresh = not self.waited
+        report = read(ProtectReport, self.report())
+        if fresh:
+            self._nodes.retire(self._retain)
+        return report
+
+    def begin(self, child: _Child) -> None:
+        """Has one more member, of this process."""
         self._children.append(child)
         if self._cancelled:
             child.cancel()
 
-    def _report(self) -> Any:
+    def report(self) -> Any:
         """Waits for the end, and returns the report, that of the lowest rank which has one. Raises the error of the run."""
         if self._all is None:
             try:
@@ -157,11 +226,11 @@ class Run:
         code = max(x.code for x in self._all)
         if code or not reports:
             errors = [text for x in self._all for text in x.errors]
-            raise failure(code or 1, "\n".join(dict.fromkeys(errors)), self._verb, reports)
+            raise failure(code or 1, "\n".join(dict.fromkeys(errors)), self.verb, reports)
         return reports[0]
 
     def _end(self) -> List[_Outcome]:
-        """Waits for the end, and returns how all members have ended."""
+        """Waits for the end, and returns how all members have ended. Their processes stay where all have ended well."""
         if self.writing:
             self.writing.result()
         for child in self._children:
@@ -169,27 +238,13 @@ class Run:
                 child.join(_END_SECONDS)
                 child.cancel()
             child.join()
-        return [x for of in self._ranks.gather([c.outcome for c in self._children]) for x in of]
-
-
-class Job(Run):
-    """The protection of a snapshot, which runs beside the job."""
-
-    def __init__(self, nodes: Nodes, step: int, verb: str, retain: int = 0) -> None:
-        super().__init__(nodes, verb)
-        self.step, self._nodes, self._retain = step, nodes, retain
-
-    def wait(self) -> ProtectReport:
-        """Returns once the snapshot is in force at every node. All ranks call it, and have the same result.
-
-        Raises `volley.RunFailed`, `volley.Refused` or, after `cancel`, `volley.Cancelled`. The snapshot before then stays
-        in force.
-        """
-        fresh = not self.waited
-        report = read(ProtectReport, self._report())
-        if fresh:
-            self._nodes.retire(self._retain)
-        return report
+        mine = [c.outcome._replace(code=_CANCELLED) if c.outcome.code and self._cancelled else c.outcome for c in self._children]
+        all_ = [x for of in self._nodes.gather(mine) for x in of]
+        for process in (c.process for c in self._children):
+            process.idle = process in _processes and all(x.stays for x in all_)
+            if not process.idle:
+                process.end()
+        return all_
 
 
 class Thread(threading.Thread):
@@ -222,7 +277,7 @@ def end_soon(why: str) -> None:
     """
 
     def end() -> None:
-        time.sleep(_LOST_SECONDS)
+        time.sleep(LOST_SECONDS)
         for t in threading.enumerate():
             if isinstance(t, _Child):
                 t.join()
@@ -301,60 +356,74 @@ def our_group() -> Any:
     return _ours[1]
 
 
-class Ranks(Group):
-    """The ranks of a job, and the runs of their children."""
+class Nodes(Group):
+    """The nodes of a job: the ranks that see the same `root` are one, and the first of them leads it.
 
-    def __init__(self, address: Optional[str], port: int, flags: Sequence[str], group: Any = None) -> None:
-        super().__init__(group)
+    All ranks call each function together, but for `begin`.
+    """
+
+    def __init__(self, root: Path, address: Optional[str], port: int, flags: Sequence[str]) -> None:
+        super().__init__()
+        self.root = root
         self._port, self._flags = port, list(flags)
         self.rank = dist.get_rank()
         self._address = address if address else os.environ.get("MASTER_ADDR", "")
         place, error = "", ""
         try:
-            self._binary = binary()
-            place = self._place()
+            binary()
+            root.mkdir(parents=True, exist_ok=True)
+            stat = root.stat()
+            place = f"{Path('/proc/sys/kernel/random/boot_id').read_text()} {stat.st_dev} {stat.st_ino}"
             if not self._address:
                 error = "MASTER_ADDR is not set: give address, where others reach the host of rank 0"
         except OSError as e:
             error = str(e)
-        self.places = self.agree(error, place)  # by rank
+        places = self.agree(error, place)  # by rank
         if not _watching.ident:
             _watching.start()
+        self.leaders = [places.index(p) for p in places]  # by rank: the first of its node
+        self.nodes = sorted(set(self.leaders))
+        self.beside: Optional[Thread] = None  # that talks to the other ranks
 
-    def _place(self) -> str:
-        """Returns what the ranks of one node have in common, and no others."""
-        return ""
+    def launch(self, job: Job, flags: Sequence[str], members: Sequence[Member], nice: int = 0) -> None:
+        """Starts a run, by the processes of the run before, unless that has failed or one has ended or does something.
 
-    def launch(self, run: Run, flags: Sequence[str], members: Sequence[Tuple[int, Sequence[str]]], files: Sequence[int] = (), nice: int = 0) -> None:
-        """Starts a run. Each member is the rank whose child it is, and its own arguments.
-
-        The first one makes the secret of the run, and says where it listens. Children inherit the files of their rank. `nice` lowers their priority.
+        The first one makes the secret of the run, and says where it listens. `nice` lowers their priority.
         """
-        first = members[0][0]
+        for old in [p for p in _processes if p.idle and not p.usable]:
+            old.end()
+        stay = [(rank, "") for rank in self.nodes] == list(members)
+        key = (self.root, self.nodes, nice, self._port, self._address, self._flags)  # ranks are in the order of nodes in a root
+        kept, process = self._kept(key) if stay else (False, None)
         told = [("", "")]
-        for i, (rank, arguments) in enumerate(members):
-            if i == 1:
-                dist.broadcast_object_list(told, first, group=self.group)
+        for i, (rank, name) in enumerate(members):
+            if i == 1 and not kept:
+                dist.broadcast_object_list(told, members[0][0], group=self.group)
             meet, secret = told[0]
-            if rank != self.rank or i and not meet:
+            if rank != self.rank or i and not kept and not meet:
                 continue
-            if i == 0:
-                host = self._own() if first else self._address
+            if i == 0 and not kept:
+                host = self._own() if rank else self._address
                 meet, secret = f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}", secrets.token_hex(32)
-            place = ["--comm", "tcp", "--rank", str(i), "--size", str(len(members)), "--meet", meet]
-            common = ["--json", "--log-format", "json", *OFTEN, "--secret", "-", *([] if self._port else ["--port", ""]), *([] if i else ["--verbose"])]
-            wrapper = [sys.executable or "python3", "-I", "-S", str(_child.__file__), str(os.getpid()), str(nice), self._binary]
-            child = _Child([*wrapper, run._verb, *flags, *place, *common, *self._flags, "--", *arguments], secret, files)
-            run._begin(child)
-            if i == 0:
+            if process is None or not stay:
+                process = _Process(key, secret, ["--comm", "tcp", "--rank", str(i), "--size", str(len(members)), "--meet", meet], nice)
+                if stay:
+                    _processes.append(process)
+            common = ["--json", "--log-format", "json", *OFTEN, *([] if self._port else ["--port", ""]), *([] if i else ["--verbose"])]
+            child = _Child(process, [job.verb, *flags, *process.place, *common, *self._flags, "--", str(self.root / name)])
+            job.begin(child)
+            if i == 0 and not kept:
                 told = [(child.meets.get(), secret)]
 
-    def everyone(self, verb: str, flags: Sequence[str], arguments: Sequence[str], files: Sequence[int]) -> Any:
-        """Runs a verb with a child of each rank to its end, and returns what that of this rank has printed."""
-        run = Run(self, verb)
-        self.launch(run, flags, [(rank, arguments) for rank in range(len(self.places))], files)
-        run._report()
-        return run._children[0].outcome.reports[0]
+    def _kept(self, key: Any) -> Tuple[bool, Optional[_Process]]:
+        """Returns whether those of all nodes wait for a run together, and this one's."""
+        mine = next((p for p in _processes if p.taken(key)), None)
+        everyone = self.gather(mine and mine.secret)
+        if len({everyone[leader] for leader in self.nodes}) == 1 and everyone[self.nodes[0]]:
+            return True, mine
+        if mine:
+            mine.end()
+        return False, None
 
     def _own(self) -> str:
         """Returns where others reach this host: the address from which it reaches rank 0. Nothing is sent."""
@@ -362,25 +431,6 @@ class Ranks(Group):
         with socket.socket(family, kind, protocol) as s:
             s.connect(at)
             return str(s.getsockname()[0])
-
-
-class Nodes(Ranks):
-    """The nodes of a job: the ranks that see the same `root` are one, and the first of them leads it.
-
-    All ranks call each function together, but for `begin`.
-    """
-
-    def __init__(self, root: Path, address: Optional[str], port: int, flags: Sequence[str]) -> None:
-        self.root = root
-        super().__init__(address, port, flags)
-        self.leaders = [self.places.index(p) for p in self.places]  # by rank: the first of its node
-        self.nodes = sorted(set(self.leaders))
-        self.beside: Optional[Thread] = None  # that talks to the other ranks
-
-    def _place(self) -> str:
-        self.root.mkdir(parents=True, exist_ok=True)
-        stat = self.root.stat()
-        return f"{Path('/proc/sys/kernel/random/boot_id').read_text()} {stat.st_dev} {stat.st_ino}"
 
     def settle(self) -> None:
         """Waits for what goes on beside this thread: one thread at a time talks to the other ranks."""
@@ -500,8 +550,7 @@ class Nodes(Ranks):
 
     def start(self, job: Job, flags: Sequence[str] = (), members: Sequence[Member] = (), nice: int = 0) -> Job:
         """Starts a run of these members, else of all nodes."""
-        members = members or [(leader, "") for leader in self.nodes]
-        self.launch(job, flags, [(rank, [str(self.root / name)]) for rank, name in members], nice=nice)
+        self.launch(job, flags, members or [(leader, "") for leader in self.nodes], nice)
         return job
 
     def run(self, verb: str, flags: Sequence[str] = (), members: Sequence[Member] = ()) -> Any:
@@ -509,7 +558,7 @@ class Nodes(Ranks):
         begun = time.monotonic()
         while True:
             try:
-                return self.start(Job(self, -1, verb), flags, members)._report()
+                return self.start(Job(self, -1, verb), flags, members).report()
             except RunFailed as e:
                 late = self.agree("", time.monotonic() - begun > _BUSY_SECONDS)[0]  # by one clock
                 if late or " is busy" not in str(e):
@@ -630,6 +679,8 @@ class Options(NamedTuple):
         """Returns the flags of `protect`."""
         of = self._asdict()
         del of["nice"], of["port"], of["flags"]
+        if not any(flag.startswith("--key") for flag in self.flags):  # with which a digest has to be sha256 or blake3
+            of["digest"] = self.digest or "xxh3"
         return [f"--{name.replace('_', '-')}={value}" for name, value in of.items() if value is not None]
 
     def agreed(self, make: Callable[[], Nodes], **said: Any) -> Nodes:

@@ -10,13 +10,8 @@
 
 With torch.distributed.checkpoint (DCP), from PyTorch 2.6 on, other numbers of ranks and nodes may load:
 
-    dcp.save(state, storage_writer=volley.torch.Writer("/dev/shm/ckpt", step, tolerate=2))
+    dcp.save(state, checkpoint_id=step, storage_writer=volley.torch.Writer("/dev/shm/ckpt", tolerate=2))
     dcp.load(state, storage_reader=volley.torch.Reader("/dev/shm/ckpt"))
-
-Tensors in memory, without files:
-
-    parity = volley.torch.protect(copies, tolerate=2)
-    volley.torch.recover(copies, parity, lost=False)
 
 All ranks call these functions, and `Job.wait`, together, like the functions of torch.distributed.
 """
@@ -34,15 +29,13 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-from . import _buffers
-from ._buffers import Tensors
 from ._nodes import Job, Nodes, Options, Thread, tried
 from ._run import Refused, RunFailed
 
 if TYPE_CHECKING:
     from ._dcp import Reader, Writer
 
-__all__ = ["Checkpointer", "Job", "Reader", "Writer", "parity_bytes", "protect", "recover", "sizes"]
+__all__ = ["Checkpointer", "Job", "Reader", "Writer"]
 
 
 def __getattr__(name: str) -> Any:
@@ -61,6 +54,8 @@ class Checkpointer:
 
     `address` is where others reach the host of rank 0: MASTER_ADDR, unless given. `port` is where a run meets there:
     any, unless given, and the other ports are then those of the flag `--port`.
+
+    `digest` is xxh3 unless given, which finds accidents; with `--key` in `flags` it is sha256.
 
     `nice` and `limit_rate` bound what a protection takes from the training at each node: it lowers its priority, and sends
     so many bytes a second, such as "100MB". `nice` is 10 unless given. What `load_latest` does has no bound. GOMAXPROCS in
@@ -234,84 +229,3 @@ class _Host:
         if old.shape != t.shape or old.dtype != t.dtype:
             self._memory[i] = torch.empty(t.shape, dtype=t.dtype, pin_memory=t.is_cuda)
         return self._memory[i].copy_(t, non_blocking=True)
-
-
-def protect(
-    tensors: Tensors,
-    tolerate: int,
-    parity: Optional[torch.Tensor] = None,
-    *,
-    digest: Optional[str] = None,
-    address: Optional[str] = None,
-    port: int = 0,
-    flags: Sequence[str] = (),
-) -> torch.Tensor:
-    """Protects tensors in memory: returns parity, of uint8, from which those of any `tolerate` ranks come back.
-
-    Tensors are a list or a dict, in the memory of the host. Ranks may have any numbers of them, of any lengths and types.
-    `parity` is room for the result, of `parity_bytes`: all ranks give it, or none. Keep two sets of tensors, each with
-    its parity, and protect them in turns: the last one stays as it is until the next one is protected.
-
-    A child of each rank maps the memory. Tensors in shared memory, such as after `share_memory_()`, and those of files,
-    such as by `torch.from_file(..., shared=True)`, lie where the child can map them. The others are copied while it runs.
-
-    `digest`, `address`, `port` and `flags` are those of `Checkpointer`; the flag `--limit-rate`
-    bounds what it sends. All ranks call it together, with the same arguments but the tensors.
-
-    Raises ValueError at all ranks where one has arguments that cannot be, `volley.Refused` or `volley.RunFailed`.
-    """
-    o = _buffers.Options(tolerate, parity is not None, digest, port, tuple(flags))
-    made = _buffers.Request(o, 1, address, tensors, parity).run("protect")[1]
-    assert made is not None
-    return made
-
-
-def parity_bytes(
-    tensors: Tensors,
-    tolerate: int,
-    *,
-    digest: Optional[str] = None,
-    address: Optional[str] = None,
-    port: int = 0,
-    flags: Sequence[str] = (),
-) -> int:
-    """Returns how many bytes of parity `protect` makes for tensors of these lengths: the same at all ranks."""
-    o = _buffers.Options(tolerate, False, digest, port, tuple(flags))
-    return int(_buffers.Request(o, 1, address, tensors, None).run("parity-bytes")[0]["parity_bytes"])
-
-
-def sizes(
-    parity: Optional[torch.Tensor],
-    *,
-    address: Optional[str] = None,
-    port: int = 0,
-    flags: Sequence[str] = (),
-) -> Tuple[List[int], int]:
-    """Tells a rank that has lost its tensors what to make: the bytes of each, and the bytes of the parity.
-
-    Those of a dict are in the order of their names. `parity` is what this rank has, or None where it is lost. Raises
-    `volley.Refused` where no rank has enough of it.
-    """
-    o = _buffers.Options(0, False, None, port, tuple(flags))
-    report = _buffers.Request(o, 0, address, (), parity).run("sizes")[0]
-    return list(report.get("sizes", [])), int(report["parity_bytes"])
-
-
-def recover(
-    tensors: Tensors,
-    parity: torch.Tensor,
-    lost: bool = False,
-    *,
-    address: Optional[str] = None,
-    port: int = 0,
-    flags: Sequence[str] = (),
-) -> None:
-    """Brings back the tensors and the parity of the ranks at which they are `lost`, whatever is in them there.
-
-    The other ranks give what they had. What is damaged of that comes back, too, and the logger `volley` of rank 0 has a
-    warning. `sizes` tells how long tensors and parity were. The options are those of `protect`.
-
-    Raises `volley.Refused` where too much is lost: then nothing was written. After `volley.RunFailed` call it again.
-    """
-    o = _buffers.Options(0, True, None, port, tuple(flags))
-    _buffers.Request(o, 0, address, tensors, parity).run("recover", lost)

@@ -1,4 +1,4 @@
-// Package groups has the verbs for groups of nodes, which are directories or the memory of ranks.
+// Package groups has the verbs for groups of nodes.
 package groups
 
 import (
@@ -124,15 +124,19 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 	if r, err := cmd.Flags().GetInt("tolerate"); err == nil && r < 1 && cmd.Flags().Changed("tolerate") {
 		return nil, options, exit.Usagef("--tolerate %d: want 1 or more", r)
 	}
-	if options, err = o.common(); err != nil {
+	s := o.Session
+	if s.OwnsProcess && o.Party.Job() { // beside what else runs here; garbage would take more than half of the memory
+		debug.SetGCPercent(50)
+	}
+	options = protection.Settings{Memory: o.Memory, Timeout: o.Timeout, Progress: o.Progress(), Log: s.Log, ReadRate: o.reads}
+	if err := group.UseKey(&options, o.key); err != nil {
 		return nil, options, err
 	}
 	if len(args) == 0 {
 		return nil, options, exit.Usagef("no directories: name that of every node, in order; under mpirun each process its own, such as '/local/ckpt.{rank}'")
 	}
-	options.ReadRate = o.reads
 	options.Believe, options.Meta, options.Roots, options.Step = o.believe, o.meta, o.roots, int64(o.step)
-	if s := o.Session; s.LaunchRank != nil {
+	if s.LaunchRank != nil {
 		options.Names, options.Absent, options.Origin = []string{s.LaunchRank.Start.Name}, []string{s.LaunchRank.Absent}, s.LaunchRank.LaunchHost
 	}
 	if o.dir != "" {
@@ -147,16 +151,6 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 		dirs[i] = strings.ReplaceAll(dirs[i], ranks.RankWord, fmt.Sprint(o.Party.Rank()))
 	}
 	return dirs, options, nil
-}
-
-// common returns what verbs for directories and for memory have in common, once the others have joined.
-func (o *groupOptions) common() (options protection.Settings, err error) {
-	s := o.Session
-	if s.OwnsProcess && o.Party.Job() { // beside what else runs here; garbage would take more than half of the memory
-		debug.SetGCPercent(50)
-	}
-	options = protection.Settings{Memory: o.Memory, Timeout: o.Timeout, Progress: o.Progress(), Log: s.Log}
-	return options, group.UseKey(&options, o.key)
 }
 
 // waysOn says with which flag a verb does what it has refused.

@@ -2,7 +2,6 @@
 package ranks
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -66,19 +65,21 @@ func Names() (list []string) {
 // RankWord stands for a number in the names of files: of a processor, or of a process.
 const RankWord = "{rank}"
 
-// Join joins the others of --comm, once in a session, who are to do the same.
+// Join joins the others of --comm, or those of the session before, once in a session. They are to do the same.
 func (o *Joining) Join(ctx context.Context) (err error) {
 	s := o.Session
 	if s.Party == nil {
 		err = o.enter(ctx)
-		if err == nil && s.Verb != "" {
-			err = volley.Greet(ctx, s.Party.Transport, s.Verb, o.Timeout)
-		}
-		if err == nil {
-			s.Log.Info("joined", "comm", s.Party.Name, "rank", s.Party.Rank(), "of", s.Party.Size())
-		}
 	}
-	o.Party = s.Party
+	if err == nil {
+		err = o.slow(ctx, s.Party)
+	}
+	if err == nil && s.Verb != "" {
+		err = volley.Greet(ctx, s.Party.Transport, s.Verb, o.Timeout)
+	}
+	if err == nil {
+		s.Log.Info("joined", "comm", s.Party.Name, "rank", s.Party.Rank(), "of", s.Party.Size())
+	}
 	return err
 }
 
@@ -102,11 +103,8 @@ func (o *Joining) enter(ctx context.Context) (err error) {
 	o.Comm = c.name
 	if s.Party, err = c.join(ctx, o); err == nil {
 		s.Party.Name = c.name
-		err = o.slow(ctx, s.Party)
 		if o.Nodes != nil {
-			var unsettled error
-			s.Party.Set, unsettled = o.Nodes.Settled()
-			err = cmp.Or(err, unsettled)
+			s.Party.Set, err = o.Nodes.Settled()
 		}
 	}
 	return err
@@ -225,15 +223,18 @@ func Named(f *pflag.FlagSet, dirs []string) (err error) {
 	return err
 }
 
-// slow has a party send no faster than it may.
+// slow makes a party this process's own that sends no faster than it may: those of later sessions have other limits.
 func (o *Joining) slow(ctx context.Context, p *session.Party) error {
+	o.Party = p
 	switch {
 	case o.sends == 0:
 		return nil
 	case !p.Job():
 		return exit.Usagef("--limit-rate: all is in this process, which sends nothing: leave it out")
 	}
-	p.Transport = delay.Limit(ctx, p.Transport, o.sends)
+	slowed := *p
+	slowed.Transport = delay.Limit(ctx, p.Transport, o.sends)
+	o.Party = &slowed
 	return nil
 }
 

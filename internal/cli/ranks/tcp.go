@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"volley/collective"
 	"volley/engine"
 	"volley/internal/cli/session"
 	"volley/internal/exit"
@@ -128,12 +130,29 @@ func joinTCP(ctx context.Context, o *Joining) (*session.Party, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	part := func(mine launch.Ending, s *session.Invocation) int {
+	p := &session.Party{Transport: e, Listener: listener, Apart: func(work func()) { work() }}
+	p.Part = func(mine launch.Ending, s *session.Invocation) int {
+		if s.Stays && goOn(p, mine, s, o.Timeout) {
+			return exit.OK
+		}
 		defer listener.Close()
 		defer e.Close()
 		return partTCP(listener, mine, s)
 	}
-	return &session.Party{Transport: e, Listener: listener, Part: part, Apart: func(work func()) { work() }}, nil
+	return p, nil
+}
+
+// goOn reports whether all ranks of a session whose party stays have ended well. Else it has them all come to partTCP.
+func goOn(p *session.Party, mine launch.Ending, s *session.Invocation, limit time.Duration) bool {
+	if mine.Code != exit.OK {
+		p.Abort(exit.ErrSaid)
+		return false
+	}
+	endings, err := collective.AllgatherValues(context.Background(), p.Transport, &mine, limit)
+	if err == nil && p.Rank() == 0 {
+		s.Hear(endings)
+	}
+	return err == nil
 }
 
 // partTCP gathers the endings. Rank 0 says what went wrong, and all take the exit code from it.

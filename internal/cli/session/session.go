@@ -44,6 +44,7 @@ type Invocation struct {
 	surroundings
 	Verb       string // what this process does
 	Party      *Party
+	Stays      bool         // the party does, for the next session, where all ranks end well
 	Alone      bool         // the others did not come
 	LaunchRank *launch.Rank // of a launch; nil: there is none
 	leads      bool         // it has heard how all processes ended
@@ -71,6 +72,11 @@ func New() *Invocation {
 // RankOf returns the session of a rank of a launch in this one.
 func (s *Invocation) RankOf(r *launch.Rank) *Invocation {
 	return &Invocation{surroundings: s.surroundings, LaunchRank: r}
+}
+
+// Next returns the session that has the party of this one.
+func (s *Invocation) Next() *Invocation {
+	return &Invocation{surroundings: s.surroundings, Party: s.Party, Stays: true}
 }
 
 // Getenv is [os.Getenv].
