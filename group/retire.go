@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,9 +16,9 @@ import (
 )
 
 // surplus decides which snapshots a run removes that has put one in force at all nodes: those that are older than so many
-// of the newest ones that can be recovered. It says why others stay that are as old. Kept are those that count.
-func surplus(list []Snapshot, step int64, retain int) (removable, kept []int64, notes []string) {
-	kept = []int64{step}
+// of the newest ones that can be recovered. It says why others stay that are as old.
+func surplus(list []Snapshot, step int64, retain int) (removable []int64, notes []string) {
+	kept := []int64{step}
 	for _, x := range list {
 		if x.State == InForce || x.State == Recoverable {
 			kept = append(kept, x.Step)
@@ -25,9 +26,8 @@ func surplus(list []Snapshot, step int64, retain int) (removable, kept []int64, 
 	}
 	slices.SortFunc(kept, session.NewestFirst)
 	if len(kept) < retain {
-		return nil, kept, nil
+		return nil, nil
 	}
-	kept = kept[:retain]
 	for _, x := range list {
 		switch {
 		case x.Step >= kept[retain-1]:
@@ -37,13 +37,13 @@ func surplus(list []Snapshot, step int64, retain int) (removable, kept []int64, 
 			removable = append(removable, x.Step)
 		}
 	}
-	return removable, kept, notes
+	return removable, notes
 }
 
 // retire removes snapshots older than the newest protected ones that are retained. This one is in force everywhere.
 // It returns which have gone, and notes.
 func retire(ctx context.Context, s *session.Session, retain int) (removed []int64, notes []string, err error) {
-	found, err := lookAround(ctx, s)
+	found, err := lookAround(ctx, s, Latest)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,27 +52,27 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 	if err != nil {
 		return nil, nil, err
 	}
-	removable, kept, notes := surplus(found.List, *s.Taken, retain)
+	removable, notes := surplus(found.List, *s.Taken, retain)
 	notes = append(lacking, notes...)
-	removed, err = found.renameSnapshots(ctx, s, removable, kept[0], &notes)
+	removed, err = found.renameSnapshots(ctx, s, removable, *s.Taken, &notes)
 	return removed, notes, err
 }
 
 // renameSnapshots renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes what was
-// renamed, by this run or an earlier one, and is no newer than the newest snapshot that counts.
+// renamed, by this run or an earlier one, or never completed, and is no newer than a step, and spares that have nothing.
 func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, steps []int64, newest int64, notes *[]string) ([]int64, error) {
 	type remaining struct {
 		Steps []int64
 		Notes []string
 	}
-	lists, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (x remaining, _ error) {
-		root, err := s.Disk.Open(n.Root)
-		if n.Absent != "" || err != nil {
+	lists, err := eachRoot(ctx, s, f, func(_ context.Context, place *rootState) (x remaining, _ error) {
+		root, err := s.Disk.Open(place.path)
+		if place.Failing != "" || err != nil {
 			return x, nil // nothing is there that could go
 		}
 		defer root.Close()
 		for _, step := range steps {
-			snapshot := f.opened[i][step]
+			snapshot := place.opened[step]
 			if snapshot == nil {
 				continue
 			}
@@ -85,8 +85,14 @@ func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, 
 		for _, e := range entries {
 			if step, ok := session.StepOf(e.Name()); ok && step <= newest && e.Name() != session.StepName(step) {
 				if err := disk.RemoveAll(root, e.Name()); err != nil {
-					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(n.RootName, tree.Name(e.Name())), err))
+					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(place.Dir, tree.Name(e.Name())), err))
 				}
+			}
+		}
+		if place.Spare != "" {
+			if above, err := s.Disk.Open(filepath.Dir(place.path)); err == nil {
+				above.Remove(place.Spare) // fails, as it should, where something lies in it
+				above.Close()
 			}
 		}
 		x.Notes = printable.Texts(x.Notes)
@@ -103,9 +109,9 @@ func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, 
 // files than may be lost, a snapshot is incomplete, which the notes say.
 func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []string, err error) {
 	counts := func(x *Snapshot) bool { return x.State == InForce || x.State == Recoverable }
-	holders, err := session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (steps []int64, _ error) {
+	whole, err := eachRoot(ctx, s, f, func(ctx context.Context, place *rootState) (steps []int64, _ error) {
 		for _, x := range f.List {
-			snapshot := f.opened[i][x.Step]
+			snapshot := place.opened[x.Step]
 			if snapshot == nil || !counts(&x) {
 				continue
 			}
@@ -124,14 +130,17 @@ func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []
 	if err != nil {
 		return nil, err
 	}
+	for i, steps := range whole {
+		f.Roots[i].whole = steps
+	}
 	for i := range f.List {
 		x := &f.List[i]
 		if !counts(x) {
 			continue
 		}
 		var lacking []string
-		for n, root := range f.Roots {
-			if !slices.Contains(holders[n], x.Step) {
+		for _, root := range x.seats {
+			if !slices.Contains(root.whole, x.Step) {
 				lacking = append(lacking, root.Dir)
 			}
 		}

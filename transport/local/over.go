@@ -29,8 +29,8 @@ func Over(t transport.Transport, hosts []int) (ends []*Endpoint) {
 	f.width = slices.Max(counts)
 	f.open.Store(int32(len(ends)))
 	g.far = f
-	var ctx context.Context
-	ctx, f.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	f.cancel = cancel
 	go f.wait(ctx, g)
 	return ends
 }
