@@ -92,7 +92,7 @@ func (f *surroundings) take(ctx context.Context, s *session.Session) (int64, err
 	if s.Step == session.Latest {
 		i, err = choose(f.List, s.Passed == nil)
 	} else if f.List == nil {
-		err = store.Inputf("%s is at no node", session.StepName(s.Step))
+		err = store.Inputf("%s is at no node that can be read", session.StepName(s.Step))
 	}
 	if err != nil {
 		return 0, f.none(ctx, s, err)
