@@ -78,8 +78,8 @@ func pickSnapshot(ctx context.Context, s *session.Session) (found *surroundings,
 	}
 	for i, n := range s.Nodes {
 		s.Nodes[i] = n.Sub(session.StepName(step))
-		if found != nil && found.here[i][0].opened[step] != nil {
-			s.Nodes[i] = found.here[i][0].opened[step]
+		if found != nil && found.mine[i][0].opened[step] != nil {
+			s.Nodes[i] = found.mine[i][0].opened[step]
 		}
 	}
 	s.Taken = &step
@@ -95,20 +95,20 @@ func (f *surroundings) take(ctx context.Context, s *session.Session) (int64, err
 		err = store.Inputf("%s is at no node that can be read", session.StepName(s.Step))
 	}
 	if err != nil {
-		return 0, f.none(ctx, s, err)
+		return 0, f.refuse(ctx, s, err)
 	}
-	return f.List[i].Step, f.List[i].elsewhere(s)
+	return f.List[i].Step, f.List[i].seatsError(s)
 }
 
-// none returns the error where no snapshot is taken. Where nothing was ever protected, the job that begins may write each
+// refuse returns the error where no snapshot is taken. Where nothing was ever protected, the job that begins may write each
 // step: what is there is renamed.
-func (f *surroundings) none(ctx context.Context, s *session.Session, err error) error {
-	none := new(protection.NoneError)
+func (f *surroundings) refuse(ctx context.Context, s *session.Session, err error) error {
+	absent := new(protection.NoneError)
 	failing := slices.IndexFunc(f.Roots, func(x *rootState) bool { return x.Failing != "" })
 	switch {
-	case !errors.As(err, &none):
+	case !errors.As(err, &absent):
 	case failing >= 0:
-		err = fmt.Errorf("%w; %s cannot be read: %s", none.Err, f.Roots[failing].Dir, f.Roots[failing].Failing)
+		err = fmt.Errorf("%w; %s cannot be read: %s", absent.Err, f.Roots[failing].Dir, f.Roots[failing].Failing)
 	default:
 		if failed := f.rename(ctx, s, f.List, new([]string)); failed != nil {
 			return failed
@@ -149,9 +149,9 @@ func commonStep(ctx context.Context, s *session.Session) (int64, error) {
 	return 0, s.SharedError(ctx, store.Inputf("%s at every node: %s. A node that has lost its snapshots gets the latest back by recover", subject, strings.Join(texts, "; ")))
 }
 
-// setAside renames snapshots newer than the recovered one, so that no mixture of old and new files is protected: those that
+// renameNewer renames snapshots newer than the recovered one, so that no mixture of old and new files is protected: those that
 // the decision for that one has passed over, which are lost.
-func (g *Group) setAside(ctx context.Context, v session.Verb, r *RecoverReport) (*RecoverReport, error) {
+func (g *Group) renameNewer(ctx context.Context, v session.Verb, r *RecoverReport) (*RecoverReport, error) {
 	return meet(ctx, g, func(s *session.Session) (*RecoverReport, error) {
 		err := s.Meet(ctx, len(g.dirs), v)
 		if err == nil {

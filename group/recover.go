@@ -116,7 +116,7 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 		case errors.As(err, &lost):
 			v.Passed[lost.Step] = lost
 		case err == nil && latest:
-			return g.setAside(ctx, v, r)
+			return g.renameNewer(ctx, v, r)
 		default:
 			return r, err
 		}

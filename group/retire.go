@@ -65,33 +65,33 @@ func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, 
 		Steps []int64
 		Notes []string
 	}
-	lists, err := eachRoot(ctx, s, f, func(_ context.Context, place *rootState) (x remaining, _ error) {
-		root, err := s.Disk.Open(place.path)
-		if place.Failing != "" || err != nil {
+	lists, err := eachRoot(ctx, s, f, func(_ context.Context, root *rootState) (x remaining, _ error) {
+		dir, err := s.Disk.Open(root.path)
+		if root.Failing != "" || err != nil {
 			return x, nil // nothing is there that could go
 		}
-		defer root.Close()
+		defer dir.Close()
 		for _, step := range steps {
-			snapshot := place.opened[step]
+			snapshot := root.opened[step]
 			if snapshot == nil {
 				continue
 			}
-			if err := root.Rename(session.StepName(step), session.StepName(step)+".aside-"+s.Run); err != nil {
+			if err := dir.Rename(session.StepName(step), session.StepName(step)+".aside-"+s.Run); err != nil {
 				x.Steps, x.Notes = append(x.Steps, step), append(x.Notes, fmt.Sprintf("%s stays: %v", snapshot.DirName, err))
 			}
 		}
-		root.SyncDir(".") // a rename that a power cut undoes is made again by the next run
-		entries, _ := root.ReadDir(".")
+		dir.SyncDir(".") // a rename that a power cut undoes is made again by the next run
+		entries, _ := dir.ReadDir(".")
 		for _, e := range entries {
 			if step, ok := session.StepOf(e.Name()); ok && step <= newest && e.Name() != session.StepName(step) {
-				if err := disk.RemoveAll(root, e.Name()); err != nil {
-					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(place.Dir, tree.Name(e.Name())), err))
+				if err := disk.RemoveAll(dir, e.Name()); err != nil {
+					x.Notes = append(x.Notes, fmt.Sprintf("%s is not removed: %v", tree.JoinPath(root.Dir, tree.Name(e.Name())), err))
 				}
 			}
 		}
-		if place.Spare != "" {
-			if above, err := s.Disk.Open(filepath.Dir(place.path)); err == nil {
-				above.Remove(place.Spare) // fails, as it should, where something lies in it
+		if root.Spare != "" {
+			if above, err := s.Disk.Open(filepath.Dir(root.path)); err == nil {
+				above.Remove(root.Spare) // fails, as it should, where something lies in it
 				above.Close()
 			}
 		}
@@ -109,9 +109,9 @@ func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, 
 // files than may be lost, a snapshot is incomplete, which the notes say.
 func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []string, err error) {
 	counts := func(x *Snapshot) bool { return x.State == InForce || x.State == Recoverable }
-	whole, err := eachRoot(ctx, s, f, func(ctx context.Context, place *rootState) (steps []int64, _ error) {
+	lists, err := eachRoot(ctx, s, f, func(ctx context.Context, root *rootState) (steps []int64, _ error) {
 		for _, x := range f.List {
-			snapshot := place.opened[x.Step]
+			snapshot := root.opened[x.Step]
 			if snapshot == nil || !counts(&x) {
 				continue
 			}
@@ -130,8 +130,8 @@ func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []
 	if err != nil {
 		return nil, err
 	}
-	for i, steps := range whole {
-		f.Roots[i].whole = steps
+	for i, steps := range lists {
+		f.Roots[i].complete = steps
 	}
 	for i := range f.List {
 		x := &f.List[i]
@@ -140,7 +140,7 @@ func (f *surroundings) glance(ctx context.Context, s *session.Session) (notes []
 		}
 		var lacking []string
 		for _, root := range x.seats {
-			if !slices.Contains(root.whole, x.Step) {
+			if !slices.Contains(root.complete, x.Step) {
 				lacking = append(lacking, root.Dir)
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"volley/collective"
-	"volley/executor"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
@@ -23,16 +22,16 @@ import (
 func (x *Snapshot) seat(roots []*rootState) error {
 	votes := map[int]int{}
 	var owners, spares []*rootState // those that have it are spares
-	has := func(root *rootState) bool { return root.Steps[x.Step] != nil }
+	holds := func(root *rootState) bool { return root.Steps[x.Step] != nil }
 	for _, root := range roots {
-		if has(root) {
+		if holds(root) {
 			for _, h := range root.Steps[x.Step].Held {
 				votes[h.Nodes]++
 			}
 		}
 		if root.Spare == "" {
 			owners = append(owners, root)
-		} else if has(root) {
+		} else if holds(root) {
 			spares = append(spares, root)
 		}
 	}
@@ -42,20 +41,20 @@ func (x *Snapshot) seat(roots []*rootState) error {
 		}
 	}
 	x.seats = make([]*rootState, cmp.Or(x.Nodes, len(owners)))
-	sit := func(root *rootState, places ...int) {
-		for _, n := range places {
+	sit := func(root *rootState, numbers ...int) {
+		for _, n := range numbers {
 			if n >= 0 && n < len(x.seats) && x.seats[n] == nil && !slices.Contains(x.seats, root) {
 				x.seats[n] = root
 			}
 		}
 	}
 	for _, root := range slices.Concat(owners, spares) {
-		if has(root) {
+		if holds(root) {
 			sit(root, root.Steps[x.Step].NumberAmong(len(x.seats)))
 		}
 	}
 	fails := func(root *rootState) bool { return root.Failing != "" }
-	for _, next := range []func(*rootState) bool{has, fails, func(*rootState) bool { return true }} {
+	for _, next := range []func(*rootState) bool{holds, fails, func(*rootState) bool { return true }} {
 		for _, root := range owners {
 			if next(root) {
 				sit(root, root.Node, slices.Index(x.seats, nil))
@@ -66,7 +65,7 @@ func (x *Snapshot) seat(roots []*rootState) error {
 		sit(root, slices.Index(x.seats, nil))
 	}
 	for _, root := range owners {
-		if has(root) && !slices.Contains(x.seats, root) {
+		if holds(root) && !slices.Contains(x.seats, root) {
 			return store.Inputf("it is of %d nodes, and other roots have it, too, such as %s: move away what is not of this group", len(x.seats), root.Dir)
 		}
 	}
@@ -93,12 +92,12 @@ func (x *Snapshot) burden(root *rootState) (seats int) {
 	return seats
 }
 
-// elsewhere returns a [*session.SeatsError] unless the nodes of a snapshot are those of the run.
-func (x *Snapshot) elsewhere(s *session.Session) error {
-	e := &session.SeatsError{Step: x.Step, Nodes: s.Nodes, K: s.K}
+// seatsError returns a [*session.SeatsError] unless the nodes of a snapshot are those of the run.
+func (x *Snapshot) seatsError(s *session.Session) error {
+	e := &session.SeatsError{Step: x.Step, Nodes: s.Nodes}
 	moved := len(x.seats) != s.K
 	for n, root := range x.seats {
-		e.Seats = append(e.Seats, root.Seat)
+		e.Seats, e.Ranks = append(e.Seats, root.Seat), append(e.Ranks, s.RankOf(root.Node))
 		moved = moved || root.Node != n || root.Spare != ""
 	}
 	switch {
@@ -128,22 +127,20 @@ type ending[T any] struct {
 // runAt runs a verb with each node of a snapshot at the rank that has its root.
 func runAt[T any](ctx context.Context, g *Group, v session.Verb, f task[T], e *session.SeatsError) (result T, err error) {
 	if g.t == nil || g.t.Size() == 1 {
-		return runOnce(ctx, g.at(g.t, e, e.Seats), v, f)
+		return runOnce(ctx, g.seatGroup(g.t, e, e.Seats), v, f)
 	}
-	var here []session.Seat
-	var hosts []int
-	for _, x := range e.Seats {
-		host := executor.RankOf(x.Node, e.K, g.t.Size())
-		if hosts = append(hosts, host); host == g.t.Rank() {
-			here = append(here, x)
+	var ours []session.Seat
+	for n, rank := range e.Ranks {
+		if rank == g.t.Rank() {
+			ours = append(ours, e.Seats[n])
 		}
 	}
-	ends := local.Over(g.t, hosts)
+	ends := local.NewOver(g.t, e.Ranks)
 	mine, errs := make([]ending[T], len(ends)), make([]error, len(ends))
 	var runs sync.WaitGroup
 	for i, end := range ends {
 		runs.Go(func() {
-			mine[i].Result, errs[i] = runOnce(ctx, g.at(end, e, here[i:i+1]), v, f)
+			mine[i].Result, errs[i] = runOnce(ctx, g.seatGroup(end, e, ours[i:i+1]), v, f)
 			if errors.As(errs[i], &mine[i].Lost) {
 				errs[i] = nil
 			}
@@ -163,15 +160,15 @@ func runAt[T any](ctx context.Context, g *Group, v session.Verb, f task[T], e *s
 	if err != nil {
 		return result, err
 	}
-	first := append(mine, told[hosts[0]]...)[0]
+	first := append(mine, told[e.Ranks[0]]...)[0]
 	if first.Lost != nil {
 		return result, first.Lost
 	}
 	return first.Result, nil
 }
 
-// at returns the group of a snapshot that has seats, of which a rank has some.
-func (g *Group) at(t transport.Transport, e *session.SeatsError, seats []session.Seat) *Group {
+// seatGroup returns the group of a snapshot that has seats, of which a rank has some.
+func (g *Group) seatGroup(t transport.Transport, e *session.SeatsError, seats []session.Seat) *Group {
 	seated := &Group{options: g.options, t: t}
 	o := &seated.options
 	o.Seated, o.Step, o.Names, o.Absent = true, e.Step, nil, nil

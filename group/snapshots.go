@@ -98,15 +98,15 @@ type rootState struct {
 	Failing string // why it cannot be read
 	Steps   map[int64]*store.State
 
-	path   string                // of one here
-	opened map[int64]*store.Node // there: snapshots that are open, and locked until the run ends
-	whole  []int64               // snapshots of which all files are there
+	path     string                // of one here
+	opened   map[int64]*store.Node // there: snapshots that are open, and locked until the run ends
+	complete []int64               // snapshots of which all files are there
 }
 
 type surroundings struct {
 	Roots []*rootState   // by node, each with the spares in it
 	List  []Snapshot     // the newest first
-	here  [][]*rootState // of the nodes here
+	mine  [][]*rootState // of the nodes here
 }
 
 // Close gives the locks back.
@@ -114,7 +114,7 @@ func (f *surroundings) Close() {
 	if f == nil {
 		return
 	}
-	for _, x := range slices.Concat(f.here...) {
+	for _, x := range slices.Concat(f.mine...) {
 		for _, n := range x.opened {
 			n.Close()
 		}
@@ -155,7 +155,7 @@ func (x *rootState) steps() []int64 {
 // lookAround finds out which snapshots there are, or how one is, but for the one that this run has locked. It takes the locks
 // of all of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
 func lookAround(ctx context.Context, s *session.Session, step int64) (found *surroundings, err error) {
-	found = &surroundings{here: make([][]*rootState, len(s.Nodes))}
+	found = &surroundings{mine: make([][]*rootState, len(s.Nodes))}
 	defer func() {
 		if err != nil {
 			found.Close()
@@ -164,7 +164,7 @@ func lookAround(ctx context.Context, s *session.Session, step int64) (found *sur
 	for _, first := range []bool{true, false} {
 		if err := s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
 			if (n.Index == 0) == first {
-				found.here[i], err = lockAll(s, n, step)
+				found.mine[i], err = lockAll(s, n, step)
 			}
 			return err
 		}); err != nil {
@@ -206,8 +206,8 @@ func lookAround(ctx context.Context, s *session.Session, step int64) (found *sur
 // eachRoot calls f for the roots and spares here, and gives all ranks what it returns of each of all.
 func eachRoot[T any](ctx context.Context, s *session.Session, found *surroundings, f func(context.Context, *rootState) (T, error)) ([]T, error) {
 	lists, err := session.Collect(ctx, s, func(ctx context.Context, i int, _ *store.Node) ([]T, error) {
-		list := make([]T, len(found.here[i]))
-		for j, x := range found.here[i] {
+		list := make([]T, len(found.mine[i]))
+		for j, x := range found.mine[i] {
 			var err error
 			if list[j], err = f(ctx, x); err != nil {
 				return nil, err
@@ -219,11 +219,11 @@ func eachRoot[T any](ctx context.Context, s *session.Session, found *surrounding
 }
 
 // lockAll opens and locks all snapshots in the root of a node, or one.
-func lockAll(s *session.Session, n *store.Node, only int64) (list []*rootState, err error) {
+func lockAll(s *session.Session, n *store.Node, wanted int64) (list []*rootState, err error) {
 	list, err = lookAtRoot(s, n)
 	for _, x := range list {
 		for _, step := range x.steps() {
-			if only != Latest && step != only || s.Taken != nil && step == *s.Taken {
+			if wanted != Latest && step != wanted || s.Taken != nil && step == *s.Taken {
 				delete(x.Steps, step)
 				continue
 			}
@@ -265,9 +265,9 @@ func (f *surroundings) assess(s *session.Session) {
 	}
 	for i := range f.List {
 		x := &f.List[i]
-		before := slices.IndexFunc(f.List[i:], func(o Snapshot) bool { return o.Nodes > 0 })
-		if x.State == Unprotected && before > 0 && f.List[i+before].Nodes > len(x.Present) {
-			o := f.List[i+before]
+		earlier := slices.IndexFunc(f.List[i:], func(o Snapshot) bool { return o.Nodes > 0 })
+		if x.State == Unprotected && earlier > 0 && f.List[i+earlier].Nodes > len(x.Present) {
+			o := f.List[i+earlier]
 			x.State, x.Reason = Incomplete, fmt.Sprintf("it is not protected, and %d nodes have it: %s is of a group of %d", len(x.Present), session.StepName(o.Step), o.Nodes)
 		}
 	}

@@ -38,6 +38,8 @@ type operation struct {
 func operate(o *C.volley_group_options, wrong error) *operation {
 	switch {
 	case wrong != nil:
+	case o.timeout != o.timeout:
+		wrong = errNoTimeout
 	case o.rate != 0 && !(o.rate >= leastRate && o.rate < 1<<62):
 		wrong = exit.Usagef("rate: %g bytes a second: want 1 MiB or more, as others wait for messages; 0: no limit", float64(o.rate))
 	case o.cores < 0:

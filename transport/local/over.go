@@ -11,15 +11,15 @@ import (
 	"volley/transport"
 )
 
-// Over returns the ends here of a new group: rank i of it lives at the rank hosts[i] of t, which may have any number of them.
+// NewOver returns the ends here of a new group: rank i of it lives at the rank hosts[i] of t, which may have any number of them.
 // All ranks of t that have one give the same. Messages between ranks of one host are copied, and others travel by t, which
-// nothing else uses meanwhile. An abort is that of all ranks of t. Whoever calls Over closes t, once the ends are closed.
-func Over(t transport.Transport, hosts []int) (ends []*Endpoint) {
+// nothing else uses meanwhile. An abort is that of all ranks of t. Whoever calls NewOver closes t, once the ends are closed.
+func NewOver(t transport.Transport, hosts []int) (ends []*Endpoint) {
 	g := &group{ends: make([]*Endpoint, len(hosts))}
 	counts := make([]int, t.Size())
 	f := &far{Around: transport.Around{Transport: t}, hosts: hosts, queue: t.NewQueue(), posted: map[*transport.Transfer]half{}, ended: make(chan struct{})}
 	for r, host := range hosts {
-		f.slots = append(f.slots, counts[host])
+		f.numbers = append(f.numbers, counts[host])
 		counts[host]++
 		if host == t.Rank() {
 			g.open(r)
@@ -46,16 +46,16 @@ func (e *Endpoint) Limits() (l transport.Limits) {
 	return l
 }
 
-// far has the messages with the ranks of a group that live at other ranks of a transport. A tag of that has the slots of
-// both: which of the ranks at their hosts they are.
+// far has the messages with the ranks of a group that live at other ranks of a transport. A tag of that has the numbers of
+// both among the ranks at their hosts.
 type far struct {
 	transport.Around
-	hosts, slots []int
-	width        int // slots of a host, at most
-	open         atomic.Int32
-	cancel       context.CancelFunc
-	ended        chan struct{}
-	queue        transport.Queue
+	hosts, numbers []int
+	width          int // ranks of a host, at most
+	open           atomic.Int32
+	cancel         context.CancelFunc
+	ended          chan struct{}
+	queue          transport.Queue
 
 	mu     sync.Mutex
 	posted map[*transport.Transfer]half // of the transport: those of ranks here
@@ -68,7 +68,7 @@ func (f *far) post(rank int, h half) {
 	if t.Receive {
 		source, target = target, source
 	}
-	t.Tag.Port = (t.Tag.Port*f.width+f.slots[source])*f.width + f.slots[target]
+	t.Tag.Port = (t.Tag.Port*f.width+f.numbers[source])*f.width + f.numbers[target]
 	t.Rank = f.hosts[t.Rank]
 	f.mu.Lock()
 	f.posted[&t] = h

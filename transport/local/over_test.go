@@ -31,7 +31,7 @@ func over(ends []*local.Endpoint, hosts []int) []transport.Transport {
 	group := make([]transport.Transport, len(hosts))
 	for _, below := range ends {
 		open := new(atomic.Int32)
-		for _, e := range local.Over(below, hosts) {
+		for _, e := range local.NewOver(below, hosts) {
 			open.Add(1)
 			group[e.Rank()] = closing{e, below, open}
 		}

@@ -1,6 +1,7 @@
 /* Directories of nodes: snapshots, restarts with another number of processes, verify and status, lists of files, keys,
  * limits and cancelling, of what each call returns. Sets and what is excluded are in calls.f90.
  * There are 2 processes or more, which all see the directory. */
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "check.h"
@@ -274,6 +275,8 @@ static void requests(void) {
 	mkdir(path, 0777);
 	fill(join(path, "state"), bytes, 1);
 	MPI_Barrier(MPI_COMM_WORLD);
+	volley_group_options endless = {.timeout = last ? NAN : 30};
+	expect("a timeout that is no number", volley_protect(MPI_COMM_WORLD, path, R, &endless), VOLLEY_USAGE, "timeout: NaN");
 	expect("a rate below 0", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "rate: -1");
 	o = (volley_group_options){.cores = last ? -1 : 1};
 	expect("cores below 0", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "cores: -1");
@@ -319,7 +322,7 @@ static void requests(void) {
 	if (rank == 0) expect("cancel buffers", volley_cancel(&request), VOLLEY_OK, "");
 	expect("wait for buffers", volley_wait(&request), VOLLEY_CANCELLED, "cancelled");
 	o.set_size = 2;
-	expect("sets of buffers", volley_protect_buffers(MPI_COMM_WORLD, &list, 1, R, parity, room, &o), VOLLEY_USAGE, "are for directories");
+	expect("sets of buffers", volley_protect_buffers(MPI_COMM_WORLD, &list, 1, R, parity, room, &o), VOLLEY_USAGE, "set_size: it is for directories");
 	free(list.data);
 	free(parity);
 

@@ -111,8 +111,8 @@ type Seat struct {
 type SeatsError struct {
 	Step  int64
 	Seats []Seat
+	Ranks []int         // that have them
 	Nodes []*store.Node // of the run, at this rank
-	K     int           // of the run
 }
 
 func (e *SeatsError) Error() string { return "the nodes of the snapshot lie elsewhere" }

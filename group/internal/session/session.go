@@ -553,6 +553,9 @@ func (s *Session) Steadied(ctx context.Context, conditions []*content.Condition)
 	})
 }
 
+// RankOf returns the rank that has a node.
+func (s *Session) RankOf(node int) int { return executor.RankOf(node, s.K, s.T.Size()) }
+
 // Barrier returns when all ranks have come to it.
 func (s *Session) Barrier(ctx context.Context) error {
 	return collective.Barrier(ctx, s.T, s.Timeout)
