@@ -171,9 +171,10 @@ class Checkpointer:
         """
         self._finish()
         nodes = self._nodes
-        step = nodes.bring_back()
-        if step is None:
+        brought = nodes.bring_back()
+        if brought is None:
             return None
+        step = brought
         has = {name: member for name, member in nodes.files(step).items() if re.fullmatch(r"rank-\d+\.pt", name)}
         names = [f"rank-{r}.pt" for r in range(len(nodes.leaders))]
         if set(has) != set(names):
