@@ -110,7 +110,7 @@ func (f *surroundings) refuse(ctx context.Context, s *session.Session, err error
 	case failing >= 0:
 		err = fmt.Errorf("%w; %s cannot be read: %s", absent.Err, f.Roots[failing].Dir, f.Roots[failing].Failing)
 	default:
-		if failed := f.rename(ctx, s, f.List, new([]string)); failed != nil {
+		if _, failed := f.renameSnapshots(ctx, s, stepsOf(f.List), Latest, new([]string)); failed != nil {
 			return failed
 		}
 	}
@@ -175,19 +175,14 @@ func (g *Group) renameNewer(ctx context.Context, v session.Verb, r *RecoverRepor
 		for _, x := range found.List[:i] {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s", session.StepName(x.Step), x.Reason))
 		}
-		return r, found.rename(ctx, s, found.List[:i], &r.Notes)
+		_, err = found.renameSnapshots(ctx, s, stepsOf(found.List[:i]), Latest, &r.Notes)
+		return r, err
 	})
 }
 
-// rename renames snapshots where the verb writes.
-func (f *surroundings) rename(ctx context.Context, s *session.Session, list []Snapshot, notes *[]string) error {
-	var steps []int64
+func stepsOf(list []Snapshot) (steps []int64) {
 	for _, x := range list {
 		steps = append(steps, x.Step)
 	}
-	if !s.Verb.Writes {
-		return nil
-	}
-	_, err := f.renameSnapshots(ctx, s, steps, session.Latest, notes)
-	return err
+	return steps
 }

@@ -89,7 +89,9 @@ func (r *RecoverReport) Incomplete() error {
 //
 // With Latest, Recover takes the newest snapshot. It takes an older one only where all nodes find that the newer ones
 // are lost for certain, or were never protected: these it renames, and they are then no snapshots any more. It returns a
-// [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full.
+// [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full. A snapshot
+// may be of more nodes than there are roots, or fewer: the report has its nodes. Those that are missing come back in
+// directories .spare-N of other roots.
 //
 // It returns a [*protection.TooManyError], at every rank, where more nodes are lost than the group tolerates, and a
 // [*protection.RefusedError] for directories that are not those of a group; nothing has been written then. The error is

@@ -61,6 +61,9 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 // renameSnapshots renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes what was
 // renamed, by this run or an earlier one, or never completed, and is no newer than a step, and spares that have nothing.
 func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, steps []int64, newest int64, notes *[]string) ([]int64, error) {
+	if !s.Verb.Writes {
+		return nil, nil
+	}
 	type remaining struct {
 		Steps []int64
 		Notes []string
