@@ -26,6 +26,9 @@ func NewOver(t transport.Transport, hosts []int) (ends []*Endpoint) {
 			ends = append(ends, g.ends[r])
 		}
 	}
+	if ends == nil {
+		return nil
+	}
 	f.width = slices.Max(counts)
 	f.open.Store(int32(len(ends)))
 	g.far = f

@@ -39,14 +39,14 @@ func over(ends []*local.Endpoint, hosts []int) []transport.Transport {
 	return group
 }
 
-// TestOver has ranks live at those of another transport in another order.
+// TestOver has ranks live at those of another transport in another order, and none at one of them.
 func TestOver(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, n int) []transport.Transport {
 		hosts := make([]int, n)
 		for r := range hosts {
-			hosts[r] = n - 1 - r
+			hosts[r] = n - r
 		}
-		return over(local.New(n), hosts)
+		return over(local.New(n+1), hosts)
 	})
 }
 
