@@ -13,7 +13,7 @@ build: ## the binaries
 PREFIX = /usr/local
 DESTDIR =
 MPI =
-install: ## the binaries and, where MPI is, libvolley for C and Fortran: make install PREFIX=/usr/local [DESTDIR=] [MPI=none]
+install: ## the binary volley and, where MPI is, libvolley for C and Fortran: make install PREFIX=/usr/local [DESTDIR=] [MPI=none]
 	@MPI='$(MPI)' cmd/libvolley/install '$(PREFIX)' '$(DESTDIR)'
 
 test: ## what the README says

@@ -69,10 +69,13 @@ func meet[T any](ctx context.Context, g *Group, f func(*session.Session) (T, err
 	return session.Meeting(ctx, t, g.options, f)
 }
 
-// run does a verb's work on a session. Of roots it gives the other snapshots, where the one taken was to be found.
-func run[T any](ctx context.Context, g *Group, v session.Verb, f func(context.Context, *session.Session, *surroundings) (T, error)) (T, error) {
+// A task is what a verb does on a session.
+type task[T any] func(context.Context, *session.Session) (T, error)
+
+// runOnce does a verb's work with the nodes of the group.
+func runOnce[T any](ctx context.Context, g *Group, v session.Verb, f task[T]) (T, error) {
 	return meet(ctx, g, func(s *session.Session) (result T, err error) {
-		var found *surroundings
+		var found *surroundings // snapshots, unless the verb's is named
 		defer func() { found.Close() }()
 		v.Pick = func(ctx context.Context, s *session.Session) (err error) {
 			found.Close() // of nodes that were placed by what they said before they were locked
@@ -85,7 +88,7 @@ func run[T any](ctx context.Context, g *Group, v session.Verb, f func(context.Co
 		if err != nil {
 			return result, err
 		}
-		return f(ctx, s, found)
+		return f(ctx, s)
 	})
 }
 

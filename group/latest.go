@@ -68,44 +68,68 @@ func pickSnapshot(ctx context.Context, s *session.Session) (found *surroundings,
 		err = s.SharedError(ctx, store.Inputf("there is no step %d: a step is 0 or more", step))
 	case s.Verb.Needs:
 		step, err = commonStep(ctx, s)
-	case step == session.Latest:
-		var i int
-		if found, err = lookAround(ctx, s); err != nil {
-			break
+	default:
+		if found, err = lookAround(ctx, s, step); err == nil {
+			step, err = found.take(ctx, s)
 		}
-		if i, err = choose(found.List, s.Passed == nil); err != nil {
-			absent := new(protection.NoneError)
-			if j := slices.IndexFunc(found.Roots, func(x rootState) bool { return x.Failing != "" }); j >= 0 && errors.As(err, &absent) {
-				err = fmt.Errorf("%w; %s cannot be read: %s", absent.Err, found.Roots[j].Dir, found.Roots[j].Failing)
-			}
-			err = s.SharedError(ctx, err)
-			break
-		}
-		step = found.List[i].Step
 	}
 	if err != nil {
 		return found, err
 	}
 	for i, n := range s.Nodes {
 		s.Nodes[i] = n.Sub(session.StepName(step))
-		if found != nil && found.opened[i][step] != nil {
-			s.Nodes[i] = found.opened[i][step]
+		if found != nil && found.mine[i][0].opened[step] != nil {
+			s.Nodes[i] = found.mine[i][0].opened[step]
 		}
 	}
 	s.Taken = &step
 	return found, nil
 }
 
+// take returns the snapshot that a verb takes, the one that it names or the latest, whose nodes are those of this run.
+func (f *surroundings) take(ctx context.Context, s *session.Session) (int64, error) {
+	i, err := 0, error(nil)
+	if s.Step == session.Latest {
+		i, err = choose(f.List, s.Passed == nil)
+	} else if f.List == nil {
+		err = store.Inputf("%s is at no node that can be read", session.StepName(s.Step))
+	}
+	if err != nil {
+		return 0, f.refuse(ctx, s, err)
+	}
+	return f.List[i].Step, f.List[i].seatsError(s)
+}
+
+// refuse returns the error where no snapshot is taken. Where nothing was ever protected, the job that begins may write each
+// step: what is there is renamed.
+func (f *surroundings) refuse(ctx context.Context, s *session.Session, err error) error {
+	absent := new(protection.NoneError)
+	failing := slices.IndexFunc(f.Roots, func(x *rootState) bool { return x.Failing != "" })
+	switch {
+	case !errors.As(err, &absent):
+	case failing >= 0:
+		err = fmt.Errorf("%w; %s cannot be read: %s", absent.Err, f.Roots[failing].Dir, f.Roots[failing].Failing)
+	default:
+		if _, failed := f.renameSnapshots(ctx, s, stepsOf(f.List), Latest, new([]string)); failed != nil {
+			return failed
+		}
+	}
+	return s.SharedError(ctx, err)
+}
+
 // commonStep returns the step asked for, or the newest, that every root has a directory of.
 func commonStep(ctx context.Context, s *session.Session) (int64, error) {
-	roots, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (rootState, error) { return lookAtRoot(s, n) })
+	roots, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) ([]*rootState, error) {
+		return lookAtRoot(s, n)
+	})
 	if err != nil {
 		return 0, err
 	}
-	var list []string
+	var texts []string
 	count := map[int64]int{}
 	newest := session.Latest
-	for _, x := range roots {
+	for _, list := range roots {
+		x := list[0]
 		var names []string
 		for _, step := range x.steps() {
 			names = append(names, session.StepName(step))
@@ -113,7 +137,7 @@ func commonStep(ctx context.Context, s *session.Session) (int64, error) {
 				newest = max(newest, step)
 			}
 		}
-		list = append(list, fmt.Sprintf("%s has %s", x.Dir, cmp.Or(strings.Join(names, ", "), x.Failing, "none")))
+		texts = append(texts, fmt.Sprintf("%s has %s", x.Dir, cmp.Or(strings.Join(names, ", "), x.Failing, "none")))
 	}
 	if newest >= 0 {
 		return newest, nil
@@ -122,22 +146,43 @@ func commonStep(ctx context.Context, s *session.Session) (int64, error) {
 	if s.Step != session.Latest {
 		subject = session.StepName(s.Step) + " is not"
 	}
-	return 0, s.SharedError(ctx, store.Inputf("%s at every node: %s. A node that has lost its snapshots gets the latest back by recover", subject, strings.Join(list, "; ")))
+	return 0, s.SharedError(ctx, store.Inputf("%s at every node: %s. A node that has lost its snapshots gets the latest back by recover", subject, strings.Join(texts, "; ")))
 }
 
-// renameNewer renames snapshots newer than the recovered one, so that no mixture of old and new files is protected. The
-// decision for that one has passed over all of them: they are lost.
-func (f *surroundings) renameNewer(ctx context.Context, s *session.Session, writes bool, notes *[]string) error {
-	var newer []int64
-	for _, x := range f.List {
-		if x.Step > *s.Taken {
-			newer = append(newer, x.Step)
-			*notes = append(*notes, fmt.Sprintf("%s is passed over: %s", session.StepName(x.Step), x.Reason))
+// renameNewer renames snapshots newer than the recovered one, so that no mixture of old and new files is protected: those that
+// the decision for that one has passed over, which are lost.
+func (g *Group) renameNewer(ctx context.Context, v session.Verb, r *RecoverReport) (*RecoverReport, error) {
+	return meet(ctx, g, func(s *session.Session) (*RecoverReport, error) {
+		err := s.Meet(ctx, len(g.dirs), v)
+		if err == nil {
+			_, err = s.Place(g.dirs)
 		}
+		if err != nil {
+			return nil, err
+		}
+		found, err := lookAround(ctx, s, Latest)
+		if err != nil {
+			return nil, err
+		}
+		defer found.Close()
+		i, err := choose(found.List, false)
+		if err == nil && found.List[i].Step != *r.Step {
+			err = fmt.Errorf("%s came back, and %s is there by now: run again", session.StepName(*r.Step), session.StepName(found.List[i].Step))
+		}
+		if err != nil {
+			return nil, s.SharedError(ctx, err)
+		}
+		for _, x := range found.List[:i] {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s is passed over: %s", session.StepName(x.Step), x.Reason))
+		}
+		_, err = found.renameSnapshots(ctx, s, stepsOf(found.List[:i]), Latest, &r.Notes)
+		return r, err
+	})
+}
+
+func stepsOf(list []Snapshot) (steps []int64) {
+	for _, x := range list {
+		steps = append(steps, x.Step)
 	}
-	if !writes {
-		return nil
-	}
-	_, err := f.renameSnapshots(ctx, s, newer, session.Latest, notes)
-	return err
+	return steps
 }

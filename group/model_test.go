@@ -122,11 +122,13 @@ func (m *model) snapshots() {
 		m.MkdirAll(m.dirs[n], 0o755)
 	}
 	m.SyncAll()
-	m.all = m.dirs
+	m.all = []string{"/r0", "/r1", "/r2", "/r3", "/r4", "/r5"}
 	for range rapid.IntRange(2, 14).Draw(m.t, "steps") {
-		switch event := pick(m, "event", "save", "save", "protect", "protect", "protect", "lose", "lose", "recover", "recover", "rot"); event {
+		switch event := pick(m, "event", "save", "save", "protect", "protect", "protect", "lose", "lose", "recover", "recover", "rot", "restart"); event {
 		case "save":
 			m.save()
+		case "restart":
+			m.restart()
 		case "protect", "recover":
 			m.verb(event, m.accident(event))
 		default:
@@ -175,6 +177,22 @@ func (m *model) days() {
 	m.examine(false)
 }
 
+// restart has the job begin with other roots, more or fewer, in any order. Those that it had before and has no more are lost.
+func (m *model) restart() {
+	roots := m.random("roots").Perm(len(m.all))[:rapid.IntRange(m.r+1, len(m.all)-1).Draw(m.t, "roots")]
+	earlier := m.dirs
+	m.dirs, m.ended = nil, true
+	for _, i := range roots {
+		m.dirs = append(m.dirs, m.all[i])
+	}
+	for _, root := range earlier {
+		if !slices.Contains(m.dirs, root) {
+			m.RemoveAll(root)
+		}
+	}
+	m.note("restart with %q", m.dirs)
+}
+
 // save saves a step, at all nodes or, as the job ends meanwhile, at some of them.
 func (m *model) save() {
 	if m.ended {
@@ -196,7 +214,7 @@ func (m *model) save() {
 	}
 	m.SyncAll()
 	m.Wait(1e9)
-	m.promises[m.next] = &promise{trees: []map[string]string{m.promised(m.next, true)}, lacks: map[string]bool{}}
+	m.promises[m.next] = &promise{dirs: m.dirsOf(m.next), trees: []map[string]string{m.promised(m.next, true)}, lacks: map[string]bool{}}
 	m.note("save step %d at %d nodes", m.next, nodes)
 	m.next++
 }
@@ -205,7 +223,7 @@ func (m *model) save() {
 func (m *model) asTheyAre() {
 	for _, step := range m.steps() {
 		if p := m.promises[step]; p.generation == 0 {
-			p.trees, p.lacks = []map[string]string{m.promised(step, true)}, map[string]bool{}
+			p.dirs, p.trees, p.lacks = m.dirsOf(step), []map[string]string{m.promised(step, true)}, map[string]bool{}
 		}
 	}
 }
@@ -306,7 +324,7 @@ func (m *model) verb(verb string, a *accident) result {
 	switch refused := IsInputError(x.err) || isBusy(x.err) || errors.As(x.err, new(*NotLostError)); {
 	case x.err != nil && alone && !refused:
 		m.fail("nothing has gone wrong")
-	case refused && alone && !(m.roots && (verb == "protect" || errors.As(x.err, new(*NotLostError)))):
+	case refused && alone && !(m.roots && (verb == "protect" || errors.As(x.err, new(*NotLostError)) || errors.As(x.err, new(*protection.NoneError)))):
 		m.check(m.unchanged(before, after))
 	}
 	switch verb {
@@ -385,7 +403,7 @@ func (m *model) settled(verb string, x result, alone bool, may map[int64]bool, s
 	for step, p := range m.promises {
 		if !slices.Contains(left, step) && step < m.next-1 {
 			delete(m.promises, step)
-		} else if newest := m.committed(m.dirsOf(step)); newest > p.generation {
+		} else if newest := m.committed(m.placesOf(step)); newest > p.generation {
 			p.generation = newest
 		}
 	}
@@ -437,7 +455,7 @@ func (m *model) recovered(x result, may map[int64]bool, steps []int64) {
 		if x.err == nil {
 			m.heal(*x.recover.Step)
 			m.ended, m.next = false, *x.recover.Step+1
-		} else if IsInputError(x.err) && len(steps) == 0 && !slices.ContainsFunc(m.dirs, func(dir string) bool { return !m.Exists(dir) }) {
+		} else if errors.As(x.err, new(*protection.NoneError)) || IsInputError(x.err) && len(steps) == 0 && !slices.ContainsFunc(m.dirs, func(dir string) bool { return !m.Exists(dir) }) {
 			m.ended = false // it begins anew
 		}
 		return
@@ -579,17 +597,16 @@ func (m *model) latestCame(w *world, r *RecoverReport, err error, may map[int64]
 	if err != nil {
 		return nil
 	}
-	p := m.promises[*r.Step]
-	for n, root := range w.dirs {
-		if dir := root + "/" + session.StepName(*r.Step); p.generation > 0 || may[*r.Step] {
-			if wrong := diff(dir, p.trees[0][m.dirs[n]+"/"+session.StepName(*r.Step)], w.Tree(dir, tree.MetaName)); wrong != nil {
-				return wrong
-			}
+	p, now := m.promises[*r.Step], m.oracle
+	now.world = w
+	for _, dir := range p.dirs {
+		if places := now.treesOf(now.placesOf(*r.Step)); (p.generation > 0 || may[*r.Step]) && !now.has(&promise{trees: p.trees}, dir, places) {
+			return fmt.Errorf("%s came back as none of %v, and was %s", dir, places, p.trees[0][dir])
 		}
-		for _, step := range steps {
-			if step > *r.Step && named(root, step) {
-				return fmt.Errorf("step %d stays at %s beside step %d", step, root, *r.Step)
-			}
+	}
+	for _, step := range steps {
+		if places := now.placesOf(step); step > *r.Step && places != nil {
+			return fmt.Errorf("step %d stays at %s beside step %d", step, places, *r.Step)
 		}
 	}
 	return nil
@@ -600,15 +617,7 @@ func (m *model) retained(x result, may map[int64]bool, steps []int64) {
 	if x.err == nil {
 		may[*x.protect.Step] = true
 	}
-	removed := func(step int64) bool {
-		missing := 0
-		for _, dir := range m.dirsOf(step) {
-			if !m.Exists(dir) {
-				missing++
-			}
-		}
-		return missing > m.r
-	}
+	removed := func(step int64) bool { return len(m.promises[step].dirs)-len(m.placesOf(step)) > m.r }
 	left := m.steps()
 	for _, step := range steps {
 		newer := 0
@@ -643,7 +652,7 @@ func (m *model) safe() {
 	if len(lost) > m.r {
 		return
 	}
-	for len(lost) < m.r {
+	for len(lost) < m.r && !m.roots {
 		if n := rapid.IntRange(0, len(m.dirs)-1).Draw(m.t, "lost too"); !slices.Contains(lost, n) {
 			lost = append(lost, n)
 		}
@@ -653,7 +662,13 @@ func (m *model) safe() {
 		return
 	}
 	c := m.clone()
-	c.lose(len(m.log), lost...)
+	for _, n := range m.random("lost too").Perm(len(m.dirs)) {
+		x := m.oracle
+		x.world = c.clone()
+		if x.lose(len(m.log), n); len(x.hurt(step, p)) <= m.r {
+			c, lost = x.world, append(lost, n)
+		}
+	}
 	r, err := c.with(protection.Settings{Roots: true, Step: Latest}).recoverBy(c.Process(), RecoverOptions{})
 	newer := false // one that is not protected at all nodes, or not as it was, nobody has promised anything of
 	for _, other := range m.steps() {

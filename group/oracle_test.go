@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,8 @@ import (
 //  6. What comes back beside the group is as it was, and nothing else changes. Unprotect takes all or nothing. A resized
 //     group is the one before or the one after.
 //  7. Of snapshots the newest that may come back does. No older one takes its place, nothing sets it aside, and protect
-//     removes it only for as many newer ones that are protected as are retained.
+//     removes it only for as many newer ones that are protected as are retained. So it
+//     is where a job begins with another number of roots.
 //  8. A timer raises an alarm for a reason, and for each reason: see alarms_test.go.
 //  9. In the end protect succeeds by force: no state is a dead end.
 type oracle struct {
@@ -43,6 +45,7 @@ type oracle struct {
 // A promise is what verbs have said of a group, or of a snapshot.
 type promise struct {
 	generation int64                // that is in force for certain; 0: none is
+	dirs       []string             // of the nodes of a snapshot
 	trees      []map[string]string  // what lay in directories when it was made: it is one of these
 	lacks      map[string]bool      // directories whose .volley may lack something; true: lacks it for certain
 	tops       map[string]time.Time // of the last change of directories themselves
@@ -65,20 +68,39 @@ func (o *oracle) dirsOf(step int64) []string {
 	return list
 }
 
-// steps are those of snapshots of which any node has a directory, the newest first.
-func (o *oracle) steps() (list []int64) {
-	if !o.roots {
-		return nil
-	}
+// placesOf are where a snapshot lies: in roots, and in spares below them.
+func (o *oracle) placesOf(step int64) (list []string) {
 	for _, root := range o.dirs {
 		for name := range lines(o.Tree(root)) {
-			if step, ok := session.StepOf(name); ok && name == session.StepName(step) {
+			if above, base := path.Split(name); base == session.StepName(step) && (above == "" || strings.HasPrefix(above, session.SparePrefix)) {
+				list = append(list, root+"/"+name)
+			}
+		}
+	}
+	return list
+}
+
+// steps are those of snapshots of which any node has a directory, the newest first.
+func (o *oracle) steps() (list []int64) {
+	for _, root := range o.dirs {
+		for name := range lines(o.Tree(root)) {
+			if step, ok := session.StepOf(path.Base(name)); ok && o.roots && slices.Contains(o.placesOf(step), root+"/"+name) {
 				list = append(list, step)
 			}
 		}
 	}
 	slices.SortFunc(list, session.NewestFirst)
 	return slices.Compact(list)
+}
+
+// has reports whether any place has what a directory had when a snapshot was saved. By its .volley it may count as lost.
+func (o *oracle) has(p *promise, dir string, places map[string]string) bool {
+	for place, listing := range places {
+		if _, lacks := p.lacks[place]; p.trees[0][dir] == listing && !(lacks && p.generation > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // staged reports whether a name is what a recovery has left that did not end, on another file system than .volley is on.
@@ -216,6 +238,15 @@ func (o *oracle) heal(step int64) {
 
 // hurt returns the numbers of the nodes that are.
 func (o *oracle) hurt(step int64, p *promise) (list []int) {
+	if o.roots {
+		places := o.treesOf(o.placesOf(step))
+		for n, dir := range p.dirs {
+			if !o.has(p, dir, places) {
+				list = append(list, n)
+			}
+		}
+		return list
+	}
 	dirs := o.dirsOf(step)
 	trees := o.treesOf(dirs)
 	for n, dir := range dirs {
@@ -231,9 +262,6 @@ func (o *oracle) hurt(step int64, p *promise) (list []int) {
 func (o *oracle) hasFiles(p *promise, dir, listing string, certain bool) bool {
 	return slices.ContainsFunc(p.trees, func(trees map[string]string) bool {
 		was, known := trees[dir] // else it has joined since
-		if o.roots {
-			return was == listing && !strings.HasPrefix(was, "lstat ")
-		}
 		return known && hasAll(lines(was), lines(listing), certain)
 	})
 }
@@ -244,12 +272,17 @@ func (o *oracle) holds(step int64) bool {
 	return p != nil && p.generation > 0 && len(o.hurt(step, p)) <= o.r
 }
 
-// may reports of each snapshot whether it may come back: its promise holds, or all nodes have it as it was saved.
+// may reports of each snapshot whether it may come back: its promise holds, or all nodes have it as it was saved, of as many as
+// there were before.
 func (o *oracle) may() map[int64]bool {
 	list := map[int64]bool{}
-	for _, step := range o.steps() {
+	most := len(o.dirs)
+	for _, step := range slices.Backward(o.steps()) {
 		p := o.promises[step]
-		list[step] = p != nil && (o.holds(step) || len(o.hurt(step, p)) == 0)
+		if list[step] = p != nil && o.holds(step); p != nil {
+			list[step] = list[step] || len(p.dirs) == len(o.dirs) && most == len(o.dirs) && len(o.hurt(step, p)) == 0
+			most = max(most, len(p.dirs))
+		}
 	}
 	return list
 }

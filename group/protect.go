@@ -101,7 +101,7 @@ type ProtectReport struct {
 // at any moment, a new call completes it. It returns a [*protection.RefusedError] for directories that cannot be protected so, and a
 // [*files.BusyError] where another run uses a node.
 func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o, Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session, _ *surroundings) (*ProtectReport, error) {
+	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o, Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
 	if err != nil {

@@ -60,8 +60,8 @@ type RecoverReport struct {
 func (r *RecoverReport) Incomplete() error {
 	var reasons []string
 	for _, n := range r.Nodes {
-		if n.failing != "" {
-			reasons = append(reasons, n.Dir+" cannot be read: "+n.failing)
+		if n.Reason != "" {
+			reasons = append(reasons, n.Dir+" cannot be read: "+n.Reason)
 		}
 	}
 	switch len(r.Unrecovered) {
@@ -87,7 +87,9 @@ func (r *RecoverReport) Incomplete() error {
 //
 // With Latest, Recover takes the newest snapshot. It takes an older one only where all nodes find that the newer ones
 // are lost for certain, or were never protected: these it renames, and they are then no snapshots any more. It returns a
-// [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full.
+// [*NotLostError], and renames nothing, where the newest may come back and does not, as where a disk is full. A snapshot
+// may be of more nodes than there are roots, or fewer: the report has its nodes. Those that are missing come back in
+// directories .spare-N of other roots.
 //
 // It returns a [*protection.TooManyError], at every rank, where more nodes are lost than the group tolerates, and a
 // [*protection.RefusedError] for directories that are not those of a group; nothing has been written then. The error is
@@ -103,29 +105,31 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 	}
 	latest := g.options.Roots && g.options.Step == Latest
 	v := session.Verb{Name: "recover", Args: o, Access: store.Access{Writes: writes, Makes: writes}}
+	work := recoverGroup
 	if latest {
 		v.Passed = map[int64]*session.LostError{}
 	}
+	if latest = latest && len(o.Files) == 0; latest {
+		work = recoverLatest
+	}
 	for {
-		r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session, around *surroundings) (*RecoverReport, error) {
-			if latest && len(o.Files) == 0 {
-				return recoverLatest(ctx, s, around, o, writes)
-			}
-			return recoverGroup(ctx, s, o)
-		})
+		r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session) (*RecoverReport, error) { return work(ctx, s, o) })
 		lost := new(session.LostError)
-		if !errors.As(err, &lost) {
+		switch {
+		case errors.As(err, &lost):
+			v.Passed[lost.Step] = lost
+		case err == nil && latest:
+			return g.renameNewer(ctx, v, r)
+		default:
 			return r, err
 		}
-		v.Passed[lost.Step] = lost
 	}
 }
 
-// recoverLatest recovers the snapshot that was chosen, and renames newer ones when it is back.
-func recoverLatest(ctx context.Context, s *session.Session, around *surroundings, o RecoverOptions, writes bool) (r *RecoverReport, err error) {
+// recoverLatest recovers the snapshot that was chosen.
+func recoverLatest(ctx context.Context, s *session.Session, o RecoverOptions) (r *RecoverReport, err error) {
 	if s.Manifest == nil && len(s.Key) == 0 && s.Complete(false) == nil && !slices.ContainsFunc(s.States, func(x *store.State) bool { return x.Lost }) {
-		r = &RecoverReport{Step: s.Taken, Notes: []string{session.StepName(*s.Taken) + " is at every node, and not protected: nothing was compared"}}
-		return r, around.renameNewer(ctx, s, writes, &r.Notes)
+		return &RecoverReport{Step: s.Taken, Notes: []string{session.StepName(*s.Taken) + " is at every node, and not protected: nothing was compared"}}, nil
 	}
 	if r, err = recoverGroup(ctx, s, o); err == nil {
 		if err = r.Incomplete(); err != nil {
@@ -134,7 +138,7 @@ func recoverLatest(ctx context.Context, s *session.Session, around *surroundings
 	}
 	switch {
 	case err == nil:
-		return r, around.renameNewer(ctx, s, writes, &r.Notes)
+		return r, nil
 	case s.Agreed && !errors.As(err, new(*session.LostError)):
 		err = &NotLostError{Step: *s.Taken, Err: err}
 	}
@@ -207,7 +211,7 @@ func (x *recovery) takeAll(ctx context.Context) (err error) {
 	for n, c := range x.found.Conditions {
 		c.Chosen = c.Findings
 		report := reportOf(x.s, n, c)
-		report.failing = c.Failing
+		report.Reason = c.Failing
 		x.r.Nodes = append(x.r.Nodes, report)
 	}
 	return nil
@@ -228,7 +232,7 @@ func (x *recovery) takeFiles(ctx context.Context) error {
 		x.r.Matched += matched[n]
 		report := reportOf(x.s, n, &content.Condition{Lost: c.Lost, Failing: c.Failing, Unreachable: c.Unreachable, Manifest: true, Findings: c.Chosen})
 		if matched[n] > 0 {
-			report.failing = c.Failing
+			report.Reason = c.Failing
 		}
 		x.r.Nodes = append(x.r.Nodes, report)
 	}

@@ -271,7 +271,7 @@ func TestErrors(t *testing.T) {
 		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Damaged}}}, "<nil>"},
 		{RecoverReport{Unrecovered: []string{"one"}}, "not everything is recovered: one"},
 		{RecoverReport{Unrecovered: []string{"one", "two", "three"}}, "not everything is recovered: one; and 2 more"},
-		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Failing, failing: "it fails"}, {Dir: "/b", Status: Intact}}, Unrecovered: []string{"one"}}, "not everything is recovered: /a cannot be read: it fails; one"},
+		{RecoverReport{Nodes: []NodeReport{{Dir: "/a", Status: Failing, Reason: "it fails"}, {Dir: "/b", Status: Intact}}, Unrecovered: []string{"one"}}, "not everything is recovered: /a cannot be read: it fails; one"},
 	} {
 		if err := x.r.Incomplete(); fmt.Sprint(err) != x.want {
 			t.Errorf("%v: want %s", err, x.want)

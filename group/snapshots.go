@@ -41,8 +41,9 @@ type Snapshot struct {
 	Holders []int     `json:"holders"`               // nodes that have what is in force
 	Reason  string    `json:"why,omitempty"`         // it is not in force
 
-	root string // of the manifest in force; "": there is none
-	Err  error  `json:"-"` // why it is unclear or busy
+	root  string       // of the manifest in force; "": there is none
+	seats []*rootState // where its nodes lie or are to lie, by node
+	Err   error        `json:"-"` // why it is unclear or busy
 }
 
 // A SnapshotsReport lists the snapshots of roots.
@@ -57,8 +58,8 @@ type SnapshotsReport struct {
 
 // Snapshots lists the snapshots of roots, which the directories are: directories step-N, N a decimal number without leading
 // zeros. Other names do not count, so that whoever writes a snapshot gives it its name when it is complete. A root belongs to
-// the node that its newest snapshot says, and one that says nothing takes a free place. It reads no file but manifests and
-// records.
+// the node that its newest snapshot says, and one that says nothing takes a free place. A snapshot may be of more nodes than
+// there are roots, or fewer. It reads no file but manifests and records.
 func (g *Group) Snapshots(ctx context.Context) (*SnapshotsReport, error) {
 	return meet(ctx, g, func(s *session.Session) (*SnapshotsReport, error) {
 		start := time.Now()
@@ -67,14 +68,17 @@ func (g *Group) Snapshots(ctx context.Context) (*SnapshotsReport, error) {
 			return nil, err
 		}
 		s.Place(g.dirs)
-		found, err := lookAround(ctx, s)
+		found, err := lookAround(ctx, s, Latest)
 		if err != nil {
 			return nil, err
 		}
 		defer found.Close()
 		r := &SnapshotsReport{Nodes: s.K, Snapshots: []Snapshot{}}
 		for _, x := range found.Roots {
-			if r.Roots = append(r.Roots, x.Dir); x.Failing != "" {
+			if x.Spare == "" {
+				r.Roots = append(r.Roots, x.Dir)
+			}
+			if x.Failing != "" {
 				r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be read: %s", x.Dir, x.Failing))
 			}
 		}
@@ -87,17 +91,21 @@ func (g *Group) Snapshots(ctx context.Context) (*SnapshotsReport, error) {
 	})
 }
 
-// A rootState is what a root has.
+// A rootState is what a root has, or a spare in it, which has what nodes had that are missing.
 type rootState struct {
-	Dir     string
+	session.Seat
 	Failing string // why it cannot be read
 	Steps   map[int64]*store.State
+
+	path     string                // of one here
+	opened   map[int64]*store.Node // there: snapshots that are open, and locked until the run ends
+	complete []int64               // snapshots of which all files are there
 }
 
 type surroundings struct {
-	Roots  []rootState             // by node
-	List   []Snapshot              // the newest first
-	opened []map[int64]*store.Node // of the roots here: snapshots that are open, and locked until the run ends
+	Roots []*rootState   // by node, each with the spares in it
+	List  []Snapshot     // the newest first
+	mine  [][]*rootState // of the nodes here
 }
 
 // Close gives the locks back.
@@ -105,26 +113,37 @@ func (f *surroundings) Close() {
 	if f == nil {
 		return
 	}
-	for _, snapshots := range f.opened {
-		for _, n := range snapshots {
+	for _, x := range slices.Concat(f.mine...) {
+		for _, n := range x.opened {
 			n.Close()
 		}
 	}
 }
 
-// lookAtRoot returns which snapshots are in the root of a node, or why it cannot be read.
-func lookAtRoot(s *session.Session, n *store.Node) (x rootState, err error) {
-	if x = (rootState{Dir: n.RootName, Failing: n.Absent, Steps: map[int64]*store.State{}}); x.Failing != "" {
-		return x, nil
+// lookAtRoot returns which snapshots are in the root of a node, and then in each spare, or why it cannot be read.
+func lookAtRoot(s *session.Session, n *store.Node) (list []*rootState, err error) {
+	for names := []string{""}; len(names) > 0; names = names[1:] {
+		x := &rootState{
+			Seat:    session.Seat{Node: n.Index, Spare: names[0], Dir: tree.JoinPath(n.RootName, tree.Name(names[0]))},
+			Failing: n.Absent, Steps: map[int64]*store.State{}, opened: map[int64]*store.Node{}, path: filepath.Join(n.Root, names[0]),
+		}
+		if list = append(list, x); x.Failing != "" {
+			continue
+		}
+		steps, spares, err := session.LookIn(s.Disk, x.path)
+		if session.IsInputError(err) {
+			return nil, err
+		} else if err != nil {
+			x.Failing = err.Error()
+		}
+		for _, step := range steps {
+			x.Steps[step] = &store.State{Node: -1}
+		}
+		if x.Spare == "" && !s.Seated {
+			names = append(names, spares...)
+		}
 	}
-	steps, err := session.StepsIn(s.Disk, n.Root)
-	if err != nil && !session.IsInputError(err) {
-		x.Failing, err = err.Error(), nil
-	}
-	for _, step := range steps {
-		x.Steps[step] = &store.State{Node: -1}
-	}
-	return x, err
+	return list, nil
 }
 
 // steps returns the snapshots of a root, the newest first.
@@ -132,38 +151,37 @@ func (x *rootState) steps() []int64 {
 	return slices.SortedFunc(maps.Keys(x.Steps), session.NewestFirst)
 }
 
-// lookAround finds out which snapshots there are, but for the one that this run has locked. It takes the locks of all
-// of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
-func lookAround(ctx context.Context, s *session.Session) (found *surroundings, err error) {
-	found = &surroundings{opened: make([]map[int64]*store.Node, len(s.Nodes))}
+// lookAround finds out which snapshots there are, or how one is, but for the one that this run has locked. It takes the locks
+// of all of them before it reads the first: what it finds stays so until they are given back. Node 0's decide between two runs.
+func lookAround(ctx context.Context, s *session.Session, step int64) (found *surroundings, err error) {
+	found = &surroundings{mine: make([][]*rootState, len(s.Nodes))}
 	defer func() {
 		if err != nil {
 			found.Close()
 		}
 	}()
-	mine := make([]rootState, len(s.Nodes))
 	for _, first := range []bool{true, false} {
 		if err := s.EachSteady(ctx, func(_ context.Context, i int, n *store.Node) (err error) {
 			if (n.Index == 0) == first {
-				mine[i], found.opened[i], err = lockAll(s, n)
+				found.mine[i], err = lockAll(s, n, step)
 			}
 			return err
 		}); err != nil {
 			return nil, err
 		}
 	}
-	if found.Roots, err = session.Collect(ctx, s, func(ctx context.Context, i int, n *store.Node) (rootState, error) {
-		for step, snapshot := range found.opened[i] {
-			mine[i].Steps[step] = snapshot.Load(s.Key, s.K)
+	if found.Roots, err = eachRoot(ctx, s, found, func(ctx context.Context, x *rootState) (*rootState, error) {
+		for step, snapshot := range x.opened {
+			x.Steps[step] = snapshot.Load(s.Key, s.K)
 			snapshot.Held, snapshot.Unread = nil, nil // which take memory
 		}
-		return mine[i], ctx.Err()
+		return x, ctx.Err()
 	}); err != nil {
 		return nil, err
 	}
 	// Another run may have begun before all had read, where there was no lock to share, or locks do not reach all machines.
-	taken, err := session.Collect(ctx, s, func(_ context.Context, i int, n *store.Node) (taken []int64, _ error) {
-		for step, snapshot := range found.opened[i] {
+	taken, err := eachRoot(ctx, s, found, func(_ context.Context, x *rootState) (taken []int64, _ error) {
+		for step, snapshot := range x.opened {
 			if snapshot.Bare && !snapshot.IsBare() || s.Verb.Writes && disk.Confirm(snapshot.Dir, store.MetaPath(store.LockFile), s.Holder()) != nil {
 				taken = append(taken, step)
 			}
@@ -173,9 +191,9 @@ func lookAround(ctx context.Context, s *session.Session) (found *surroundings, e
 	if err != nil {
 		return nil, err
 	}
-	for n, steps := range taken {
+	for i, steps := range taken {
 		for _, step := range steps {
-			if x := found.Roots[n].Steps[step]; x != nil {
+			if x := found.Roots[i].Steps[step]; x != nil {
 				x.Busy = &files.BusyError{Path: x.Dir}
 			}
 		}
@@ -184,33 +202,50 @@ func lookAround(ctx context.Context, s *session.Session) (found *surroundings, e
 	return found, nil
 }
 
-// lockAll opens and locks all snapshots in the root of a node.
-func lockAll(s *session.Session, n *store.Node) (x rootState, open map[int64]*store.Node, err error) {
-	x, err = lookAtRoot(s, n)
-	if s.Taken != nil {
-		delete(x.Steps, *s.Taken)
-	}
-	open = map[int64]*store.Node{}
-	for _, step := range x.steps() {
-		snapshot := n.Sub(session.StepName(step))
-		err := snapshot.Hold(s.Disk, store.Access{Writes: s.Verb.Writes, Concurrent: s.Verb.Concurrent}, s.Holder())
-		switch busy, locked := errors.AsType[*files.BusyError](err); {
-		case errors.As(err, new(*files.SharedError)):
-			snapshot.Close()
-			return x, open, err
-		case locked:
-			x.Steps[step].Busy = busy
-		case err != nil:
-			x.Steps[step].Failing = err.Error()
-		case snapshot.Dir == nil: // it has gone meanwhile
-			delete(x.Steps, step)
-		default:
-			open[step] = snapshot
-			continue
+// eachRoot calls f for the roots and spares here, and gives all ranks what it returns of each of all.
+func eachRoot[T any](ctx context.Context, s *session.Session, found *surroundings, f func(context.Context, *rootState) (T, error)) ([]T, error) {
+	lists, err := session.Collect(ctx, s, func(ctx context.Context, i int, _ *store.Node) ([]T, error) {
+		list := make([]T, len(found.mine[i]))
+		for j, x := range found.mine[i] {
+			var err error
+			if list[j], err = f(ctx, x); err != nil {
+				return nil, err
+			}
 		}
-		snapshot.Close()
+		return list, nil
+	})
+	return slices.Concat(lists...), err
+}
+
+// lockAll opens and locks all snapshots in the root of a node, or one.
+func lockAll(s *session.Session, n *store.Node, wanted int64) (list []*rootState, err error) {
+	list, err = lookAtRoot(s, n)
+	for _, x := range list {
+		for _, step := range x.steps() {
+			if wanted != Latest && step != wanted || s.Taken != nil && step == *s.Taken {
+				delete(x.Steps, step)
+				continue
+			}
+			snapshot := n.Sub(filepath.Join(x.Spare, session.StepName(step)))
+			err := snapshot.Hold(s.Disk, store.Access{Writes: s.Verb.Writes, Concurrent: s.Verb.Concurrent}, s.Holder())
+			switch busy, locked := errors.AsType[*files.BusyError](err); {
+			case errors.As(err, new(*files.SharedError)):
+				snapshot.Close()
+				return list, err
+			case locked:
+				x.Steps[step].Busy = busy
+			case err != nil:
+				x.Steps[step].Failing = err.Error()
+			case snapshot.Dir == nil: // it has gone meanwhile
+				delete(x.Steps, step)
+			default:
+				x.opened[step] = snapshot
+				continue
+			}
+			snapshot.Close()
+		}
 	}
-	return x, open, err
+	return list, err
 }
 
 // assess says of all snapshots how they are.
@@ -227,31 +262,34 @@ func (f *surroundings) assess(s *session.Session) {
 		}
 		f.List = append(f.List, x)
 	}
-	mismatch := slices.IndexFunc(f.List, func(x Snapshot) bool { return x.Nodes > 0 && x.Nodes != s.K })
 	for i := range f.List {
-		if x := &f.List[i]; x.State == Unprotected && mismatch >= 0 {
-			x.unclear(store.Inputf("it is not protected, and roots may have been left out: %s is of a group of %d nodes, and %d were given", session.StepName(f.List[mismatch].Step), f.List[mismatch].Nodes, s.K))
+		x := &f.List[i]
+		earlier := slices.IndexFunc(f.List[i:], func(o Snapshot) bool { return o.Nodes > 0 })
+		if x.State == Unprotected && earlier > 0 && f.List[i+earlier].Nodes > len(x.Present) {
+			o := f.List[i+earlier]
+			x.State, x.Reason = Incomplete, fmt.Sprintf("it is not protected, and %d nodes have it: %s is of a group of %d", len(x.Present), session.StepName(o.Step), o.Nodes)
 		}
 	}
 }
 
 func (x *Snapshot) unclear(err error) { x.State, x.Reason, x.Err = Unclear, err.Error(), err }
 
-// A gaps says what all nodes lack of a snapshot, by their roots.
+// A gaps says what all nodes lack of a snapshot, by where they lie.
 type gaps struct {
 	lost, unread, damaged []string
 	busy                  *files.BusyError // who writes to it; nil: nobody
 }
 
 // statesOf returns the states of all nodes in a snapshot, and what they lack.
-func (x *Snapshot) statesOf(roots []rootState) (states []*store.State, g gaps) {
-	for n, root := range roots {
+func (x *Snapshot) statesOf() (states []*store.State, g gaps) {
+	for n, root := range x.seats {
 		state := root.Steps[x.Step]
 		if state != nil {
 			x.Present = append(x.Present, n)
 		} else {
 			state = &store.State{Node: -1, Failing: root.Failing, Lost: root.Failing == ""}
 		}
+		state.Node = state.NumberAmong(len(x.seats))
 		state.Dir = tree.JoinPath(root.Dir, tree.Name(session.StepName(x.Step)))
 		switch states = append(states, state); {
 		case state.Busy != nil:
@@ -262,18 +300,19 @@ func (x *Snapshot) statesOf(roots []rootState) (states []*store.State, g gaps) {
 			g.lost = append(g.lost, root.Dir)
 		}
 		g.damaged = append(g.damaged, state.Bad...)
-		for _, h := range state.Held {
-			x.Nodes = max(x.Nodes, h.Nodes)
-		}
 	}
 	return states, g
 }
 
 // assess says how a snapshot is, by the states of all nodes: by what is there, what is lost for certain, and what could
 // not be read and may be there.
-func assess(step int64, roots []rootState, o judge.Trust) Snapshot {
+func assess(step int64, roots []*rootState, o judge.Trust) Snapshot {
 	x := Snapshot{Step: step, State: Incomplete, Present: []int{}, Holders: []int{}}
-	states, g := x.statesOf(roots)
+	if err := x.seat(roots); err != nil {
+		x.unclear(err)
+		return x
+	}
+	states, g := x.statesOf()
 	if g.busy != nil {
 		x.State, x.Reason, x.Err = Busy, g.busy.Error(), g.busy
 		return x
@@ -286,7 +325,7 @@ func assess(step int64, roots []rootState, o judge.Trust) Snapshot {
 			x.Holders, tolerate = append(x.Holders, n), h.Tolerate
 			x.Since = cmp.Or(x.Since, h.Since)
 		} else {
-			lacking = append(lacking, roots[n].Dir)
+			lacking = append(lacking, x.seats[n].Dir)
 		}
 	}
 	x.root = current.Root

@@ -62,7 +62,7 @@ func (e *RemainsError) Error() string {
 // Recover removes the marks. After an error, or the end of a process at any moment, calling it again completes it.
 func (g *Group) Unprotect(ctx context.Context, o UnprotectOptions) (*UnprotectReport, error) {
 	v := session.Verb{Name: "unprotect", Args: o, Access: store.Access{Writes: !o.DryRun}, Ends: true, Forced: o.Force}
-	r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *surroundings) (*UnprotectReport, error) {
+	r, err := run(ctx, g, v, func(ctx context.Context, s *session.Session) (*UnprotectReport, error) {
 		return unprotect(ctx, s, &o)
 	})
 	if err == nil && !o.DryRun && r.Remains != nil {

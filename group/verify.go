@@ -28,8 +28,7 @@ type NodeReport struct {
 	Read      *protection.Reading   `json:"read,omitempty"`      // since when all of it was read, by Verify; nil: some of it never was
 	Recovered *protection.Recovered `json:"recovered,omitempty"` // by Recover; nil: nothing
 	Busy      *files.Holder         `json:"busy,omitempty"`      // by Status: who writes to it; nil: nobody
-
-	failing string // it cannot be read
+	Reason    string                `json:"why,omitempty"`       // by Recover: it cannot be read
 }
 
 func reportOf(s *session.Session, n int, c *content.Condition) NodeReport {
@@ -63,7 +62,7 @@ type VerifyReport struct {
 	Notes      []string          `json:"notes,omitempty"`
 	Seconds    float64           `json:"seconds"`
 
-	unrecorded bool // no node has the record of some node: recover brings nothing back
+	Unrecorded bool `json:"unrecorded,omitempty"` // no node has the record of some node: recover brings nothing back
 }
 
 // A BrokenError says what is lost or damaged at the nodes of a group.
@@ -85,7 +84,7 @@ func (e *BrokenError) Error() string {
 
 // Broken returns a [*BrokenError] where something is lost or damaged. What users have changed is not.
 func (r *VerifyReport) Broken() error {
-	e := &BrokenError{Unprotected: !r.Protected, Comes: !r.TooMany() && !r.unrecorded}
+	e := &BrokenError{Unprotected: !r.Protected, Comes: !r.TooMany() && !r.Unrecorded}
 	for _, n := range r.Nodes {
 		switch n.Status {
 		case Intact, Changed:
@@ -142,7 +141,7 @@ func (g *Group) Status(ctx context.Context) (*VerifyReport, error) {
 
 func (g *Group) examine(ctx context.Context, name string, part scrub.Part) (*VerifyReport, error) {
 	v := session.Verb{Name: name, Args: part, Access: store.Access{Concurrent: part == scrub.Part{}}}
-	return run(ctx, g, v, func(ctx context.Context, s *session.Session, _ *surroundings) (*VerifyReport, error) {
+	return run(ctx, g, v, func(ctx context.Context, s *session.Session) (*VerifyReport, error) {
 		for try := 1; ; try++ {
 			r, err := examineGroup(ctx, s, part)
 			if err != nil {
@@ -186,7 +185,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		return nil, err
 	}
 	if err := survey.Unrecorded(s); err != nil {
-		r.unrecorded = true
+		r.Unrecorded = true
 		r.Notes = append(r.Notes, err.Error())
 	}
 	for n, c := range conditions {

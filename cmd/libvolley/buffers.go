@@ -135,9 +135,17 @@ func buffersOf(first *C.volley_buffer, count C.int, parity unsafe.Pointer, bytes
 
 // bufferOptions returns the options for buffers.
 func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options, err error) {
-	if o.accept_deleted != 0 || o.accept_changed != 0 || o.revert != 0 || o.believe != nil ||
-		o.step != nil || o.retain != 0 || o.exclude != nil || o.files != nil || o.file_count != 0 || o.force != 0 || o.set_size != 0 || o.domain != nil {
-		return p, exit.Usagef("accept_deleted, accept_changed, revert, believe, step, retain, exclude, files, file_count, force, set_size, domain: they are for directories: leave them 0")
+	for _, option := range []struct {
+		name string
+		set  bool
+	}{
+		{"accept_deleted", o.accept_deleted != 0}, {"accept_changed", o.accept_changed != 0}, {"revert", o.revert != 0}, {"believe", o.believe != nil},
+		{"step", o.step != nil}, {"retain", o.retain != 0}, {"exclude", o.exclude != nil}, {"files", o.files != nil}, {"file_count", o.file_count != 0},
+		{"force", o.force != 0}, {"set_size", o.set_size != 0}, {"domain", o.domain != nil},
+	} {
+		if option.set {
+			return p, exit.Usagef("%s: it is for directories: leave it 0", option.name)
+		}
 	}
 	g, err := groupOptions(o)
 	return buffers.Options{Settings: g, Tolerate: int(tolerate), Digest: C.GoString(o.digest)}, err

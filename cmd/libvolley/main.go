@@ -234,9 +234,12 @@ func tell(err error) string {
 	return err.Error()
 }
 
+// errNoTimeout is that of seconds that are no number.
+var errNoTimeout = exit.Usagef("timeout: NaN: want seconds; 0: 30, below 0: never")
+
 // timeoutOf returns the timeout that seconds say: 0 is the default, and less is none.
 func timeoutOf(seconds C.double) time.Duration {
-	if seconds == 0 {
+	if seconds == 0 || seconds != seconds {
 		return volley.DefaultTimeout
 	}
 	return max(0, time.Duration(float64(seconds)*float64(time.Second)))
@@ -260,7 +263,11 @@ func modelOf(o *C.volley_options) (volley.Option, error) {
 // matrixOf returns the matrix of the processes of e, the encoder's options but the model, and its timeout.
 func matrixOf(e *mpi.Endpoint, o *C.volley_options) (matrix.Matrix, []volley.Option, time.Duration, error) {
 	timeout := timeoutOf(o.timeout)
-	if err := length("memory", o.memory); err != nil {
+	err := length("memory", o.memory)
+	if o.timeout != o.timeout {
+		err = errNoTimeout
+	}
+	if err != nil {
 		return nil, nil, 0, err
 	}
 	f, err := field.Parse(cmp.Or(C.GoString(o.field), "2^8"))

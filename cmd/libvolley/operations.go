@@ -34,7 +34,11 @@ type operation struct {
 
 // operate returns an operation, of which arguments may be wrong.
 func operate(o *C.volley_group_options, wrong error) *operation {
-	if wrong == nil && o.rate != 0 && !(o.rate >= leastRate && o.rate < 1<<62) {
+	switch {
+	case wrong != nil:
+	case o.timeout != o.timeout:
+		wrong = errNoTimeout
+	case o.rate != 0 && !(o.rate >= leastRate && o.rate < 1<<62):
 		wrong = exit.Usagef("rate: %g bytes a second: want 1 MiB or more, as others wait for messages; 0: no limit", float64(o.rate))
 	}
 	return &operation{timeout: o.timeout, rate: int64(o.rate), wrong: wrong}

@@ -140,12 +140,13 @@ int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley
  * differ was changed since, and stays as it is.
  *
  * All processes of comm call it, as many as have protected: path is the directory of the node
- * of the same rank, or where it is to be. If all is whole nothing is
- * written. options may be NULL.
+ * of the same rank, or where it is to be. With step they may be more or fewer, in any order: what processes
+ * had that are missing then lies in .spare-I/step-N below the paths of others, and who is new may have nothing. If all is
+ * whole nothing is written. options may be NULL.
  *
  * It returns VOLLEY_USAGE at all processes, and has written nothing, where more nodes are lost
- * than the group tolerates, or nodes contradict each other; VOLLEY_NONE where no node has anything
- * of Volley's, as before the first checkpoint. It returns VOLLEY_WRONG where some files could not
+ * than the group tolerates, nodes contradict each other, or the group has another number of them; VOLLEY_NONE where no
+ * node has anything of Volley's, as before the first checkpoint. It returns VOLLEY_WRONG where some files could not
  * be brought back, and the others were. */
 int volley_recover(MPI_Comm comm, const char *path, const volley_group_options *options);
 
@@ -267,7 +268,8 @@ int volley_progress(const volley_request *request, unsigned long long *done, uns
 
 /* Ends the run of a request at all processes, when this one or another calls it, and returns at once. volley_wait or
  * volley_test then return VOLLEY_CANCELLED at all of them, or what the run has come to, where it was over. What
- * was protected before stays in force. The next call completes what was cut off. */
+ * was protected before stays in force, of directories. Of buffers nothing of this set is in force then: the other set is.
+ * The next call completes what was cut off. */
 int volley_cancel(const volley_request *request);
 
 /* Sets data to bytes of memory, zero, which belong to this process. Where all processes of comm run on one host, all of them

@@ -101,7 +101,7 @@ func TestSnapshotsMisuse(t *testing.T) {
 		"protect --tolerate 1 --step x":                            "--step: \"x\": want latest",
 		"protect --tolerate 1 --step latest --group-size 3":        "--group-size: snapshots are of one group",
 		"snapshots --group-size 3":                                 "--group-size: snapshots are of one group",
-		"recover --step 7":                                         "all nodes are lost",
+		"recover --step 7":                                         "step-7 is at no node that can be read",
 		"protect --tolerate 1 --step latest " + roots[0] + "/none": "no step-N (N a number without leading zeros) is at every node",
 		"snapshots /dev/null":                                      "is not a directory: name the root",
 	} {

@@ -250,6 +250,7 @@ func TestErrorNames(t *testing.T) {
 // unnamed are errors that no caller of a package outside gets, and why.
 var unnamed = map[string]string{
 	"session.LostError":  "Recover takes another snapshot",
+	"session.SeatsError": "verbs run with the nodes at their seats",
 	"store.VersionError": "a verb says it as a RefusedError",
 }
 

@@ -404,7 +404,7 @@ func Snapshots(w io.Writer, r *group.SnapshotsReport, _ bool) error {
 			}
 			return printable.Time(x.Since)
 		}},
-		{Name: "nodes", Value: func(x group.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), r.Nodes) }},
+		{Name: "nodes", Value: func(x group.Snapshot) any { return fmt.Sprintf("%d of %d", len(x.Present), cmp.Or(x.Nodes, r.Nodes)) }},
 		{Name: "state", Value: func(x group.Snapshot) any {
 			if x.Reason == "" {
 				return x.State

@@ -181,7 +181,7 @@ def failing(rank: int, base: Path) -> list[str]:
 def test_wrong_uses(tmp_path: Path) -> None:
     everyone = ranks.run(failing, 4, tmp_path)
     arguments = ["tolerate=1, and rank 3 tolerate=2", "rank 0: tolerate=0", "port=7000, and rank 2 port=7001", "rank 2: retain=-2: want a whole number, 0 or more; rank 3: retain=-3", "checkpoint_id=0, and rank 1 checkpoint_id=1", "checkpoint_id='x'"]
-    wants = ["takes 5 or more", "step-7 is not below", *arguments, "no checkpoint_id", "no checkpoint_id", "rank 2: ", "step-1 is there", "the reader has step-1", "step-1, write_data: rank 2: "]
+    wants = ["takes 5 or more", "step-7 is at no node that can be read", *arguments, "no checkpoint_id", "no checkpoint_id", "rank 2: ", "step-1 is there", "the reader has step-1", "step-1, write_data: rank 2: "]
     assert all(isinstance(e, list) and len(e) == len(wants) for e in everyone), everyone
     assert all(e[i] == everyone[0][i] and e[i].startswith("ValueError: ") for e in everyone for i in [0, *range(2, 2 + len(arguments))]), everyone
     for want, text in zip(wants, everyone[0]):

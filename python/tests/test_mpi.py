@@ -175,6 +175,50 @@ def test_directories(shared: Path) -> None:
     assert node.exists() == (rank >= 3)
 
 
+def test_snapshots(shared: Path) -> None:
+    """A job of all processes saves, one of fewer restarts, in another order, saves, and one of all goes on."""
+    root = shared / f"root.{rank}"
+    with pytest.raises(volley.NothingProtected):
+        volley.mpi.recover(world, root, step=volley.mpi.LATEST)
+
+    def save(comm: MPI.Comm, step: int, tolerate: int, retain: int = 0) -> None:
+        (volley.mpi.step_path(root, step) / f"state.{rank}").write_text(f"{step} of {rank}")
+        if retain:
+            volley.mpi.protect_start(comm, root, tolerate, step=step, retain=retain).wait()
+        else:
+            assert volley.mpi.protect(comm, root, tolerate, step=step) == step
+
+    def files(step: int) -> list[str]:
+        mine = [p.read_text() for directory in (root, *root.glob(".spare-*")) for p in (directory / f"step-{step}").glob("state.*")]
+        return sorted(text for of in world.allgather(mine) for text in of)
+
+    save(world, 7, 1)
+    world.barrier()
+    if rank == ranks - 1:
+        shutil.rmtree(root)
+    fewer = world.Split(int(rank == ranks - 1), -rank)
+    if rank < ranks - 1:
+        report = volley.mpi.status(fewer, root, step=volley.mpi.LATEST)
+        assert (report.step, report.nodes, report.lost, report.whole, report.recoverable) == (7, ranks, 1, 0, 1)
+        assert volley.mpi.recover(fewer, root, step=volley.mpi.LATEST) == 7
+        assert volley.mpi.verify(fewer, root, step=7).whole
+    assert files(7) == [f"7 of {r}" for r in range(ranks)]
+    if rank < ranks - 1:
+        save(fewer, 8, 1, 1)
+        assert [p.name for p in root.iterdir()] == ["step-8"]
+    world.barrier()
+    assert volley.mpi.recover(world, root, step=volley.mpi.LATEST) == 8
+    assert files(8) == [f"8 of {r}" for r in range(ranks - 1)]
+    with pytest.raises(volley.Refused) as another:  # a number of directories
+        volley.mpi.recover(world, root / "step-8")
+    assert not isinstance(another.value, volley.NothingProtected)
+    if rank < ranks - 1:
+        volley.mpi.unprotect(fewer, root / "step-8")
+        assert not (root / "step-8" / ".volley").exists()
+    with pytest.raises((TypeError, volley.Error), match="tolerate=1.5: want a whole number"):
+        volley.mpi.protect(world, root, 1.5 if rank == 0 else 1, step=8)  # type: ignore[arg-type]
+
+
 def test_signals_stay_those_of_python() -> None:
     x = array(np.uint8, 100_000)
     seen = []
@@ -254,6 +298,7 @@ def test_options_are_those_of_the_library() -> None:
         ("volley_options", "options", volley.mpi._Options),
         ("volley_group_options", "group_options", volley.mpi._GroupOptions),
         ("volley_buffer", "volley_buffer", volley.mpi._Buffer),
+        ("volley_report", "volley_report", volley.mpi.Report),
     ]:
         want = members(header, f"typedef struct {struct} {{", "}")
         assert [name for name, _ in here._fields_] == want and len(want) > 1

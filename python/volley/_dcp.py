@@ -247,9 +247,8 @@ class Reader(FileSystemReader):  # type: ignore[misc]
     ) -> None:
         self._nodes = _nodes(Path(root).absolute(), address, port, flags)
         _alone(self._nodes)
-        self._brought = self._nodes.bring_back(step)
-        self.step = self._brought.step if self._brought else None
-        self._at: Dict[str, Member] = self._nodes.files(self._brought) if self._brought else {}
+        self.step = self._nodes.bring_back(step)
+        self._at: Dict[str, Member] = {} if self.step is None else self._nodes.files(self.step)
         super().__init__(self._nodes.root / f"step-{self.step}")
         self._metadata: Optional[Metadata] = None
 
@@ -263,7 +262,7 @@ class Reader(FileSystemReader):  # type: ignore[misc]
     def read_metadata(self, *arguments: Any, **named: Any) -> Metadata:
         """Reads the metadata, which each node has. All ranks call it: a new node has it from another one."""
         _alone(self._nodes)
-        if self._brought is None:
+        if self.step is None:
             raise Refused(f"no snapshot below {self._nodes.root} was ever protected: see step", 2, "checkpoint")
         member = self._at.get(_METADATA)
         if member is None:
@@ -271,7 +270,7 @@ class Reader(FileSystemReader):  # type: ignore[misc]
         told: List[Any] = ["", b""]
         if self._nodes.rank == member[0]:
             try:
-                told[1] = (self._nodes.path(member, self._brought.step) / _METADATA).read_bytes()
+                told[1] = (self._nodes.path(member, self.step) / _METADATA).read_bytes()
             except OSError as e:
                 told[0] = str(e)
         dist.broadcast_object_list(told, member[0], group=self._nodes.group)
@@ -330,8 +329,8 @@ class Reader(FileSystemReader):  # type: ignore[misc]
 
     def _read(self, member: Member, items: List[ReadItem], planner: Any) -> None:
         """Reads items of files that lie at a member of this node."""
-        assert self._brought
-        self.path: Path = self._nodes.path(member, self._brought.step)
+        assert self.step is not None
+        self.path: Path = self._nodes.path(member, self.step)
         super().read_data(LoadPlan(items), planner).wait()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import re
 import secrets
 import shutil
 import socket
@@ -21,15 +20,15 @@ import torch
 import torch.distributed as dist
 
 from . import _child
-from ._run import OFTEN, Progress, Refused, RunFailed, binary, documents, failure, log, said
-from .reports import ProtectReport, SnapshotsReport, read
+from ._run import OFTEN, NothingProtected, Progress, RunFailed, binary, documents, failure, log, said
+from .reports import ProtectReport, read
 
 _END_SECONDS = 5.0  # that a run has to end after a signal
 _BUSY_SECONDS = 60.0  # how long a recovery waits for runs of a job that was killed
 _CANCELLED = 130  # exit code
 LOST_SECONDS = 10.0  # how long a process that cannot go on waits for other ranks
 
-Member = Tuple[int, str]  # of a run: the rank that leads its node, and the name of its root below that of the node
+Member = Tuple[int, str]  # who has a part of a snapshot: the rank that leads a node, and the name of a spare below its root, or ""
 
 
 class _Outcome(NamedTuple):
@@ -162,8 +161,8 @@ class _Child(threading.Thread):
 class Job:
     """The protection of a snapshot, or another run of Volley, which goes on beside the job."""
 
-    def __init__(self, nodes: Nodes, step: int, verb: str, retain: int = 0) -> None:
-        self.step, self.verb, self._nodes, self._retain = step, verb, nodes, retain
+    def __init__(self, nodes: Nodes, step: int, verb: str) -> None:
+        self.step, self.verb, self._nodes = step, verb, nodes
         self._children: List[_Child] = []
         self.writing: Optional[Thread] = None  # what comes before the children
         self._all: Optional[List[_Outcome]] = None  # at the end
@@ -201,11 +200,7 @@ class Job:
         Raises `volley.RunFailed`, `volley.Refused` or, after `cancel`, `volley.Cancelled`. The snapshot before then stays
         in force.
         """
-        fresh = not self.waited
-        report = read(ProtectReport, self.report())
-        if fresh:
-            self._nodes.retire(self._retain)
-        return report
+        return read(ProtectReport, self.report())
 
     def begin(self, child: _Child) -> None:
         """Has one more member, of this process."""
@@ -298,13 +293,6 @@ def _watch() -> None:
         end_soon(f"the program has failed: {type(error).__name__}")
 
 
-class Brought(NamedTuple):
-    """A snapshot that is there again, and the roots that have it."""
-
-    step: int
-    members: List[Member]
-
-
 _watching = threading.Thread(target=_watch, name="volley", daemon=True)
 
 
@@ -385,32 +373,30 @@ class Nodes(Group):
         self.nodes = sorted(set(self.leaders))
         self.beside: Optional[Thread] = None  # that talks to the other ranks
 
-    def launch(self, job: Job, flags: Sequence[str], members: Sequence[Member], nice: int = 0) -> None:
-        """Starts a run, by the processes of the run before, unless that has failed or one has ended or does something.
+    def launch(self, job: Job, flags: Sequence[str], nice: int = 0) -> None:
+        """Starts a run of all nodes, by the processes of the run before, unless that has failed or one has ended or does something.
 
         The first one makes the secret of the run, and says where it listens. `nice` lowers their priority.
         """
         for old in [p for p in _processes if p.idle and not p.usable]:
             old.end()
-        stay = [(rank, "") for rank in self.nodes] == list(members)
-        key = (self.root, self.nodes, nice, self._port, self._address, self._flags)  # ranks are in the order of nodes in a root
-        kept, process = self._kept(key) if stay else (False, None)
+        key = (self.root, self.nodes, nice, self._port, self._address, self._flags)
+        kept, process = self._kept(key)
         told = [("", "")]
-        for i, (rank, name) in enumerate(members):
+        for i, rank in enumerate(self.nodes):
             if i == 1 and not kept:
-                dist.broadcast_object_list(told, members[0][0], group=self.group)
+                dist.broadcast_object_list(told, self.nodes[0], group=self.group)
             meet, secret = told[0]
             if rank != self.rank or i and not kept and not meet:
                 continue
             if i == 0 and not kept:
                 host = self._own() if rank else self._address
                 meet, secret = f"[{host}]:{self._port}" if ":" in host else f"{host}:{self._port}", secrets.token_hex(32)
-            if process is None or not stay:
-                process = _Process(key, secret, ["--comm", "tcp", "--rank", str(i), "--size", str(len(members)), "--meet", meet], nice)
-                if stay:
-                    _processes.append(process)
+            if process is None:
+                process = _Process(key, secret, ["--comm", "tcp", "--rank", str(i), "--size", str(len(self.nodes)), "--meet", meet], nice)
+                _processes.append(process)
             common = ["--json", "--log-format", "json", *OFTEN, *([] if self._port else ["--port", ""]), *([] if i else ["--verbose"])]
-            child = _Child(process, [job.verb, *flags, *process.place, *common, *self._flags, "--", str(self.root / name)])
+            child = _Child(process, [job.verb, *flags, *process.place, *common, *self._flags, "--", str(self.root)])
             job.begin(child)
             if i == 0 and not kept:
                 told = [(child.meets.get(), secret)]
@@ -476,8 +462,8 @@ class Nodes(Group):
     # How a snapshot is written.
 
     def writing(self, step: int) -> Path:
-        """Returns where a snapshot is until all ranks have written. Volley ignores this name."""
-        return self.root / f".writing-{step}"
+        """Returns where a snapshot is until all ranks have written. Volley removes what is never completed."""
+        return self.root / f"step-{step}.draft"
 
     def begin(self, step: int) -> None:
         """Makes the directory in which a snapshot is written, without what an earlier life of the job has left.
@@ -489,14 +475,9 @@ class Nodes(Group):
         final = self.root / f"step-{step}"
         if final.exists():
             raise FileExistsError(f"{final} is there: a step is saved once. To go on with a job, call load_latest first")
-        self.clear()
+        for begun in self.root.glob("step-*.draft") if self.leads else ():
+            shutil.rmtree(begun, ignore_errors=True)
         self.writing(step).mkdir(parents=True, exist_ok=True)
-
-    def clear(self) -> None:
-        """Removes what ranks that were killed have begun to write or to remove."""
-        for name in (".writing-*", ".removing-*"):
-            for begun in self.root.glob(name) if self.leads else ():
-                shutil.rmtree(begun, ignore_errors=True)
 
     def commit(self, step: int, error: str) -> None:
         """Gives a snapshot its name when all ranks have written, each without an error."""
@@ -516,49 +497,22 @@ class Nodes(Group):
 
     def protect(self, step: int, options: Options, job: Optional[Job] = None, waits: bool = False) -> Job:
         """Starts to protect a snapshot. The job may wait for it."""
-        job = job or Job(self, step, "protect", options.retain)
+        job = job or Job(self, step, "protect")
         return self.start(job, ["--step", str(step), *options.arguments()], nice=options.lowers(waits))
-
-    def retire(self, retain: int) -> None:
-        """Removes snapshots of other nodes that are not retained, and roots of nodes that were missing.
-
-        A run of `protect` leaves what is unclear to it, as it cannot tell whether nodes were left out.
-        """
-        mine = self.leads and (len(_steps(self.root)) > retain or any(self.root.glob(".spare-*")))
-        if not retain or not any(self.gather(mine)):
-            return
-        try:
-            known = read(SnapshotsReport, self.run("snapshots"))
-        except RunFailed as e:
-            log.warning("old snapshots stay: %s", e)
-            return
-        kept = [s.step for s in known.snapshots if s.state == "in force" and s.nodes == len(self.nodes)][:retain]
-        if len(kept) < retain or not self.leads:
-            return
-        others = [s.step for s in known.snapshots if s.state == "unclear" and s.nodes and s.step < kept[-1]]
-        gone = [self.root / f"step-{step}" for step in others] + [d for d in self.root.glob(".spare-*") if all(step < kept[-1] for step in _steps(d))]
-        for d in gone:
-            removing = self.root / f".removing-{d.name}"
-            try:
-                if d.exists():
-                    d.rename(removing)  # or a part of it would look like a loss
-                    shutil.rmtree(removing)
-            except OSError as e:
-                log.warning("%s stays: %s", d, e)
 
     # Runs of all nodes.
 
-    def start(self, job: Job, flags: Sequence[str] = (), members: Sequence[Member] = (), nice: int = 0) -> Job:
-        """Starts a run of these members, else of all nodes."""
-        self.launch(job, flags, members or [(leader, "") for leader in self.nodes], nice)
+    def start(self, job: Job, flags: Sequence[str] = (), nice: int = 0) -> Job:
+        """Starts a run of all nodes."""
+        self.launch(job, flags, nice)
         return job
 
-    def run(self, verb: str, flags: Sequence[str] = (), members: Sequence[Member] = ()) -> Any:
+    def run(self, verb: str, flags: Sequence[str] = ()) -> Any:
         """Runs a verb to its end. Runs of a job that was killed may still be ending: it waits for those."""
         begun = time.monotonic()
         while True:
             try:
-                return self.start(Job(self, -1, verb), flags, members).report()
+                return self.start(Job(self, -1, verb), flags).report()
             except RunFailed as e:
                 late = self.agree("", time.monotonic() - begun > _BUSY_SECONDS)[0]  # by one clock
                 if late or " is busy" not in str(e):
@@ -567,97 +521,36 @@ class Nodes(Group):
 
     # How a snapshot comes back.
 
-    def bring_back(self, step: Optional[int] = None) -> Optional[Brought]:
-        """Brings back what lost nodes had of a snapshot, else of the newest. None: none was ever protected or complete.
+    def bring_back(self, step: Optional[int] = None) -> Optional[int]:
+        """Brings back what lost nodes had of a snapshot, else of the newest, and returns its step. None: there is none yet.
 
-        If it is of more nodes than there are, roots `.spare-N` below those of others take the places of those that are
-        missing. If it is of fewer, nodes are left out that have nothing of it.
+        If it is of more nodes than there are, `.spare-N` below the roots of others have what those had that are missing.
 
         Raises `volley.Refused` or `volley.RunFailed` where there are snapshots, and it cannot be brought back. Nothing is
         moved away then.
         """
-        self.clear()
-        roots = self._roots()
-        known = read(SnapshotsReport, self.run("snapshots", (), sorted(m for m, steps in roots.items() if steps or m[1] == "")))
-        listed = [s for s in known.snapshots if s.state != "incomplete" or s.nodes]  # others were never protected, for certain
-        if step is not None:
-            listed = [s for s in listed if s.step == step]
-            if not listed:
-                raise Refused(f"step-{step} is not below {self.root} of any node, or was never protected", 2, "recover")
-        elif not listed:
-            self._set_aside(-1)
+        try:
+            return int(self.run("recover", ["--step", "latest" if step is None else str(step)])["step"])
+        except NothingProtected:
+            if step is not None:
+                raise
             return None
-        newest = listed[0]
-        if not newest.nodes:  # it was never protected: a node that was lost with it is missed in the one before
-            before = next((s for s in listed if s.nodes), newest)
-            if sum(newest.step in steps for steps in roots.values()) < (before.nodes or 0):
-                newest = before
-        members = _members(roots, newest.step, newest.nodes or len(self.nodes))
-        got = int(self.run("recover", ["--step", "latest" if step is None else str(step)], members)["step"])
-        if step is None:
-            self._set_aside(got)
-        return Brought(got, members)
-
-    def _roots(self) -> Dict[Member, List[int]]:
-        """Returns the roots of all nodes, those first that have the place of a node, with the steps that they have."""
-        mine: List[Tuple[str, List[int]]] = []
-
-        def look() -> None:
-            spares = sorted(d.name for d in self.root.glob(".spare-*"))
-            mine.extend((name, _steps(self.root / name)) for name in ["", *spares])
-
-        everyone = self.agree(tried(look) if self.leads else "", mine)
-        found = [((rank, name), steps) for rank, of in enumerate(everyone) for name, steps in of]
-        return dict(sorted(found, key=lambda x: bool(x[0][1])))
-
-    def _set_aside(self, step: int) -> None:
-        """Moves away what is newer than a step, so that its steps can be saved again. Nothing is removed."""
-
-        def rename() -> None:
-            for s in _steps(self.root):
-                if s > step:
-                    d = self.root / f"step-{s}"
-                    d.rename(f"{d}.aside-{time.time_ns()}")
-
-        self.agree(tried(rename) if self.leads else "")
 
     def path(self, member: Member, step: int) -> Path:
         """Returns where a rank of the member's node sees its snapshot."""
         return self.root / member[1] / f"step-{step}"
 
-    def files(self, brought: Brought) -> Dict[str, Member]:
-        """Returns the member of a snapshot that has a file, by the name of the file in it."""
+    def files(self, step: int) -> Dict[str, Member]:
+        """Returns who has a file of a snapshot, by the name of the file in it."""
         mine: List[Tuple[str, Member]] = []
 
         def look() -> None:
-            for rank, name in brought.members:
-                if rank == self.rank:
-                    directory = self.path((rank, name), brought.step)
-                    mine.extend((str(f.relative_to(directory)), (rank, name)) for f in directory.rglob("*") if f.is_file())
+            for name in ["", *(d.name for d in self.root.glob(".spare-*"))]:
+                directory = self.path((self.rank, name), step)
+                mine.extend((str(f.relative_to(directory)), (self.rank, name)) for f in directory.rglob("*") if f.is_file())
 
-        everyone = self.agree(tried(look), mine)
+        everyone = self.agree(tried(look) if self.leads else "", mine)
         return {name: member for of in everyone for name, member in of if not name.startswith(".volley/")}
-
-
-def _members(roots: Dict[Member, List[int]], step: int, size: int) -> List[Member]:
-    """Chooses the roots that stand for the nodes of a group of that size.
-
-    Those that have the snapshot come first, then empty ones, then new ones below the roots of the nodes in turns. The
-    list begins with the lowest rank: others know the address of rank 0.
-    """
-    members = [m for m, steps in roots.items() if step in steps]
-    if len(members) > size:
-        places = ", ".join(f"rank {rank} {name}".strip() for rank, name in members)
-        raise Refused(f"step-{step} is of {size} nodes, and the nodes of {len(members)} have it ({places}): move away what is not of this job", 2, "recover")
-    members += [m for m in roots if m not in members][: size - len(members)]
-    leaders = [rank for rank, name in roots if name == ""]
-    for i in range(size):
-        if len(members) == size:
-            break
-        new = (leaders[i % len(leaders)], f".spare-{i + 1}")
-        if new not in roots:
-            members.append(new)
-    return sorted(members)
 
 
 class Options(NamedTuple):
@@ -712,12 +605,6 @@ def tried(function: Callable[[], Any]) -> str:
     except (OSError, ValueError) as e:
         return str(e)
     return ""
-
-
-def _steps(root: Path) -> List[int]:
-    """Returns the steps of the snapshots in a root."""
-    found = [re.fullmatch(r"step-(0|[1-9]\d*)", d.name) for d in root.iterdir()] if root.exists() else []
-    return sorted(int(m[1]) for m in found if m)
 
 
 def _sync(directory: Path) -> None:

@@ -28,11 +28,13 @@ import numpy.typing as npt
 from mpi4py import MPI
 
 from ._memory import memory_of
-from ._run import Dir, Error, failure, log
+from ._run import Dir, Error, NotWhole, failure, log
 from ._version import __version__
 
 __all__ = [
+    "LATEST",
     "Encoding",
+    "Report",
     "Request",
     "buffer_sizes",
     "decode",
@@ -46,7 +48,13 @@ __all__ = [
     "recover",
     "recover_buffers",
     "recover_buffers_start",
+    "status",
+    "step_path",
+    "unprotect",
+    "verify",
 ]
+
+LATEST = -1  # the newest snapshot, as a step
 
 Array = Any  # of NumPy, a tensor of the host by DLPack, or what has the buffer protocol
 Made = npt.NDArray[Any]
@@ -92,6 +100,15 @@ class _GroupOptions(ctypes.Structure):
     ]
 
 
+class Report(ctypes.Structure):
+    """How the nodes of a group are: volley_report."""
+
+    _fields_ = [
+        *((name, ctypes.c_int) for name in ("is_protected", "whole", "recoverable", "nodes", "tolerate", "broken", "lost", "may_lose", "set", "sets")),
+        *((name, ctypes.c_longlong) for name in ("files_at_risk", "at_risk_since", "since", "generation", "step")),
+    ]
+
+
 class _Buffer(ctypes.Structure):
     """volley_buffer."""
 
@@ -113,6 +130,9 @@ _FUNCTIONS: Dict[str, List[Any]] = {  # with their arguments after the communica
     "protect": [ctypes.c_char_p, ctypes.c_int, _GROUP],
     "protect_start": [ctypes.c_char_p, ctypes.c_int, _GROUP, _REQUEST],
     "recover": [ctypes.c_char_p, _GROUP],
+    "verify": [ctypes.c_char_p, _GROUP, ctypes.POINTER(Report)],
+    "status": [ctypes.c_char_p, _GROUP, ctypes.POINTER(Report)],
+    "unprotect": [ctypes.c_char_p, _GROUP],
     "parity_bytes": [ctypes.POINTER(_Buffer), ctypes.c_int, ctypes.c_int, _GROUP, ctypes.POINTER(ctypes.c_size_t)],
     "buffer_sizes": [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int), _GROUP],
     "protect_buffers": _BUFFERS,
@@ -144,6 +164,7 @@ def _load() -> ctypes.CDLL:
     for function, arguments in _FUNCTIONS.items():
         getattr(library, "volley_" + function + "_f").argtypes = [ctypes.c_int, *arguments]
     library.volley_free.argtypes = [ctypes.c_void_p]
+    library.volley_step_path.argtypes = [ctypes.c_char_p, ctypes.c_longlong, ctypes.c_char_p, ctypes.c_size_t]
     return library
 
 
@@ -210,6 +231,12 @@ def _text(value: Optional[Dir]) -> Optional[bytes]:
     if b"\0" in text:
         raise ValueError(f"{value!r}: has a null character")
     return text
+
+
+def _whole(name: str, number: int) -> int:
+    if not isinstance(number, int):
+        raise TypeError(f"{name}={number!r}: want a whole number")
+    return number
 
 
 def _list(arrays: Sequence[Array], write: bool) -> Tuple[Any, int]:
@@ -422,11 +449,25 @@ def decode(
     _call("decode", comm, timeout, arguments)
 
 
+def _step(step: Optional[int]) -> Any:
+    """Returns where a call finds its step, and puts the one that it has taken."""
+    return None if step is None else ctypes.pointer(ctypes.c_longlong(step))
+
+
+def step_path(root: Dir, step: int) -> Path:
+    """Makes a directory for the files of a snapshot, empty. `protect` with that step gives it the name `step-N` in the root."""
+    path = ctypes.create_string_buffer(1 << 16)
+    _ended(_library().volley_step_path(_text(root), step, path, len(path)), "step_path")
+    return Path(os.fsdecode(path.value))
+
+
 def protect(
     comm: MPI.Comm,
     path: Dir,
     tolerate: int,
     *,
+    step: Optional[int] = None,
+    retain: int = 0,
     timeout: float = 0,
     memory: int = 0,
     accept_deleted: bool = False,
@@ -434,21 +475,24 @@ def protect(
     believe: Optional[str] = None,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
-) -> None:
+) -> Optional[int]:
     """Protects the directories of a group of nodes: any `tolerate` of them may then be lost.
 
-    `path` is the directory of this process's node, which no other process has. Its files are written and closed.
+    `path` is the directory of this process's node, which no other process has. Its files are written and closed. With
+    `step`, a number or `LATEST`, it is a root of snapshots: returns the step that was taken. `retain` of them stay then.
     `timeout` is in seconds, 0 the default of 30 and below 0 none; `memory` is in bytes. The others are those of
     `volley protect --help`.
 
     Raises `Refused` or `RunFailed`. The earlier protection then stays in force.
     """
+    at = _step(step)
 
     def arguments() -> Sequence[Any]:
-        o = _GroupOptions(timeout, memory, accept_deleted, accept_changed, 0, _text(believe), _text(key), _text(digest))
-        return _text(path), tolerate, o
+        o = _GroupOptions(timeout, memory, accept_deleted, accept_changed, 0, _text(believe), _text(key), _text(digest), at, retain)
+        return _text(path), _whole("tolerate", tolerate), o
 
     _call("protect", comm, timeout, arguments)
+    return at[0] if at else None
 
 
 def protect_start(
@@ -456,6 +500,8 @@ def protect_start(
     path: Dir,
     tolerate: int,
     *,
+    step: Optional[int] = None,
+    retain: int = 0,
     timeout: float = 0,
     memory: int = 0,
     accept_deleted: bool = False,
@@ -465,31 +511,61 @@ def protect_start(
     digest: Optional[str] = None,
 ) -> Request[None]:
     """Starts `protect`, which goes on beside the caller: leave the files alone until the request is done."""
+    at = _step(step)
 
     def arguments() -> Sequence[Any]:
-        o = _GroupOptions(timeout, memory, accept_deleted, accept_changed, 0, _text(believe), _text(key), _text(digest))
-        return _text(path), tolerate, o
+        o = _GroupOptions(timeout, memory, accept_deleted, accept_changed, 0, _text(believe), _text(key), _text(digest), at, retain)
+        return _text(path), _whole("tolerate", tolerate), o
 
-    return _start("protect_start", comm, timeout, None, (), arguments)
+    return _start("protect_start", comm, timeout, None, [at], arguments)
 
 
 def recover(
     comm: MPI.Comm,
     path: Dir,
     *,
+    step: Optional[int] = None,
     timeout: float = 0,
     memory: int = 0,
     revert: bool = False,
     believe: Optional[str] = None,
     key: Optional[Dir] = None,
-) -> None:
+) -> Optional[int]:
     """Brings back what lost nodes had, and damaged files. `path` is the directory of the node of this rank.
 
-    `revert` brings back files that were changed or deleted, too. `timeout` and `memory` are those of `protect`.
+    With `step`, a number or `LATEST`, it is a root of snapshots: returns the step that came back, of any number of
+    processes. `revert` brings back files that were changed or deleted, too. `timeout` and `memory` are those of `protect`.
 
-    Raises `NotWhole` where not everything is back, and `Refused` or `RunFailed` where nothing is.
+    Raises `NotWhole` where not everything is back, `NothingProtected` where nothing was ever protected, and `Refused` or
+    `RunFailed` where nothing is back.
     """
-    _call("recover", comm, timeout, lambda: (_text(path), _GroupOptions(timeout, memory, 0, 0, revert, _text(believe), _text(key), None)))
+    at = _step(step)
+    _call("recover", comm, timeout, lambda: (_text(path), _GroupOptions(timeout, memory, 0, 0, revert, _text(believe), _text(key), None, at)))
+    return at[0] if at else None
+
+
+def verify(comm: MPI.Comm, path: Dir, *, step: Optional[int] = None, timeout: float = 0, memory: int = 0, key: Optional[Dir] = None) -> Report:
+    """Reads all files of all nodes, and says how they are. The options are those of `recover`. Raises `Refused` or `RunFailed`."""
+    return _examine("verify", comm, path, _GroupOptions(timeout, memory, key=_text(key), step=_step(step)))
+
+
+def status(comm: MPI.Comm, path: Dir, *, step: Optional[int] = None, timeout: float = 0, key: Optional[Dir] = None) -> Report:
+    """Is `verify` by names, lengths and times."""
+    return _examine("status", comm, path, _GroupOptions(timeout, key=_text(key), step=_step(step)))
+
+
+def _examine(function: str, comm: MPI.Comm, path: Dir, o: _GroupOptions) -> Report:
+    report = Report()
+    try:
+        _call(function, comm, o.timeout, lambda: (_text(path), o, ctypes.byref(report)))
+    except NotWhole:  # which the report says
+        pass
+    return report
+
+
+def unprotect(comm: MPI.Comm, path: Dir, *, force: bool = False, timeout: float = 0, key: Optional[Dir] = None) -> None:
+    """Ends the protection. Your files stay. Raises `Refused`, without `force`, where something is lost or damaged."""
+    _call("unprotect", comm, timeout, lambda: (_text(path), _GroupOptions(timeout, key=_text(key), force=force)))
 
 
 def parity_bytes(
@@ -506,7 +582,7 @@ def parity_bytes(
 
     def arguments() -> Sequence[Any]:
         o = _GroupOptions(timeout, key=_text(key), digest=_text(digest))
-        return *_list(arrays, False), tolerate, o, ctypes.byref(n)
+        return *_list(arrays, False), _whole("tolerate", tolerate), o, ctypes.byref(n)
 
     _call("parity_bytes", comm, timeout, arguments)
     return n.value
@@ -537,7 +613,7 @@ def protect_buffers(
 
     def arguments() -> Sequence[Any]:
         o = _GroupOptions(timeout, memory, key=_text(key), digest=_text(digest))
-        return *_list(arrays, False), tolerate, *_memory("parity", room, True), o
+        return *_list(arrays, False), _whole("tolerate", tolerate), *_memory("parity", room, True), o
 
     _call("protect_buffers", comm, timeout, arguments)
     return room
@@ -562,7 +638,7 @@ def protect_buffers_start(
     def arguments() -> Sequence[Any]:
         held.extend(arrays)
         o = _GroupOptions(timeout, memory, key=_text(key), digest=_text(digest))
-        return *_list(arrays, False), tolerate, *_memory("parity", room, True), o
+        return *_list(arrays, False), _whole("tolerate", tolerate), *_memory("parity", room, True), o
 
     return _start("protect_buffers_start", comm, timeout, room, held, arguments)
 

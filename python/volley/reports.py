@@ -94,6 +94,7 @@ class NodeReport:
     recovered: Recovered | None = None
     busy: dict[str, object] | None = None  # by status: who writes to it, with pid, user, host, verb, since
     read: Reading | None = None  # since when all of it was read, by `verify`; None: some of it never was
+    why: str = ""  # by `recover`: it cannot be read
 
     def __post_init__(self) -> None:
         self.read = read(Reading, self.read) if self.read else None  # type: ignore[arg-type]
@@ -148,6 +149,7 @@ class VerifyReport:
     part: int = 0  # of each node that was read, of `parts`; 0: all
     parts: int = 0
     read_bytes: int = 0  # of all nodes
+    unrecorded: bool = False  # no node has the record of some node: `recover` brings nothing back
 
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]

@@ -112,7 +112,7 @@ class Checkpointer:
         """
         self._finish()
         error, mine = tried(lambda: self._nodes.begin(step)), self._host.copied(state)
-        job = self.job = Job(self._nodes, step, "protect", self._options.retain)
+        job = self.job = Job(self._nodes, step, "protect")
 
         def write() -> None:
             self._nodes.agree(error)
@@ -165,11 +165,12 @@ class Checkpointer:
         cannot be read or written now and may not be lost, or other ranks have saved it. Nothing is moved away then.
         """
         self._finish()
-        brought = self._nodes.bring_back()
-        if not brought:
+        nodes = self._nodes
+        brought = nodes.bring_back()
+        if brought is None:
             return None
-        step, nodes = brought.step, self._nodes
-        has = {name: member for name, member in nodes.files(brought).items() if re.fullmatch(r"rank-\d+\.pt", name)}
+        step = brought
+        has = {name: member for name, member in nodes.files(step).items() if re.fullmatch(r"rank-\d+\.pt", name)}
         names = [f"rank-{r}.pt" for r in range(len(nodes.leaders))]
         if set(has) != set(names):
             raise Refused(f"step-{step} has the states of {len(has)} ranks, and this job has {len(names)}: start it with {len(has)} ranks, or move the snapshot away", 2, "checkpoint")

@@ -43,8 +43,9 @@ var (
 )
 
 type group struct {
-	ends  []*Endpoint
+	ends  []*Endpoint // nil: at another rank of a transport
 	abort atomic.Pointer[transport.AbortError]
+	far   *far // nil: all ends are here
 }
 
 // New returns the ranks 0 … n-1 of a new group. It takes memory in proportion
@@ -52,12 +53,17 @@ type group struct {
 func New(n int) []*Endpoint {
 	g := &group{ends: make([]*Endpoint, n)}
 	for r := range g.ends {
-		aborted := make(chan struct{})
-		e := &Endpoint{group: g, rank: r, aborted: aborted, oldest: map[stream]int32{}, free: noHalf}
-		e.waits = waits.New(aborted, func() error { return g.abort.Load() }, e.start)
-		g.ends[r] = e
+		g.open(r)
 	}
 	return slices.Clone(g.ends)
+}
+
+// open makes the end of a rank.
+func (g *group) open(rank int) {
+	aborted := make(chan struct{})
+	e := &Endpoint{group: g, rank: rank, aborted: aborted, oldest: map[stream]int32{}, free: noHalf}
+	e.waits = waits.New(aborted, func() error { return g.abort.Load() }, e.start)
+	g.ends[rank] = e
 }
 
 // NewHosts is [New] for the ranks of hosts: so many on each, which may share memory, as processes of a host do. See
@@ -100,12 +106,22 @@ func (e *Endpoint) hasAborted() error {
 
 // Abort ends the group; the first call at any rank counts.
 func (e *Endpoint) Abort(cause error) {
-	if !e.group.abort.CompareAndSwap(nil, &transport.AbortError{Rank: e.rank, Cause: cause}) {
-		return
+	if e.group.end(&transport.AbortError{Rank: e.rank, Cause: cause}) && e.group.far != nil {
+		e.group.far.Abort(cause)
 	}
-	for _, end := range e.group.ends {
-		close(end.aborted)
+}
+
+// end ends the waits of all ends here. It reports whether no other abort has.
+func (g *group) end(abort *transport.AbortError) bool {
+	if !g.abort.CompareAndSwap(nil, abort) {
+		return false
 	}
+	for _, e := range g.ends {
+		if e != nil {
+			close(e.aborted)
+		}
+	}
+	return true
 }
 
 // Close fails the transfers to this rank that have not met their other half,
@@ -114,6 +130,9 @@ func (e *Endpoint) Abort(cause error) {
 func (e *Endpoint) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.group.far != nil && !e.closed {
+		e.group.far.leave()
+	}
 	e.closed = true
 	for _, i := range e.oldest {
 		for ; i != noHalf; i = e.halves[i].next {
@@ -217,6 +236,8 @@ func (e *Endpoint) start(q *waits.Queue, t *transport.Transfer) {
 		h.finish(fmt.Errorf("rank %d cannot %v: not another rank of the group of %d", e.rank, t, e.Size()))
 	} else if abort := e.group.abort.Load(); abort != nil { // nothing goes to those who have not heard of it
 		h.finish(abort)
+	} else if e.group.ends[t.Rank] == nil {
+		e.group.far.post(e.rank, h)
 	} else if t.Receive {
 		if partner, met := e.meet(stream{t.Rank, t.Tag}, h); met {
 			partner.copyTo(h, t.Rank)
@@ -228,9 +249,12 @@ func (e *Endpoint) start(q *waits.Queue, t *transport.Transfer) {
 
 // Inquire looks whom a rank waits for. A closed one, and one that does something else, waits
 // for nobody.
-func (e *Endpoint) Inquire(_ context.Context, rank int) (whom int, since time.Duration, err error) {
+func (e *Endpoint) Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error) {
 	if !e.isPeer(rank) {
 		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.Size())
+	}
+	if e.group.ends[rank] == nil {
+		return e.group.far.Inquire(ctx, rank)
 	}
 	whom, since = e.group.ends[rank].waits.Oldest()
 	return whom, since, nil

@@ -124,7 +124,7 @@ func (q *queue) next() {
 		q.ends = q.finished[0]
 		q.finished = slices.Delete(q.finished, 0, 1)
 	case q.ctx.Err() != nil:
-		e.broken = true // messages may be left that nobody takes
+		e.broken = e.broken || q.underWay > 0 // messages may be left that nobody takes
 		q.ends = result{nil, context.Cause(q.ctx)}
 	default:
 		q.ended = false

@@ -1,6 +1,7 @@
-/* Directories of nodes: snapshots, verify and status, lists of files, keys, limits and cancelling, of what each call returns. Sets and
- * what is excluded are in calls.f90.
+/* Directories of nodes: snapshots, restarts with another number of processes, verify and status, lists of files, keys,
+ * limits and cancelling, of what each call returns. Sets and what is excluded are in calls.f90.
  * There are 2 processes or more, which all see the directory. */
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "check.h"
@@ -114,6 +115,71 @@ static void snapshots(void) {
 	expect("unprotect a root", volley_unprotect(MPI_COMM_WORLD, root, &o), VOLLEY_USAGE, "step: the protection of one snapshot");
 }
 
+/* count returns in how many places below all roots a snapshot lies, as each rank that has written it left it. */
+static int count(const char *root, int step, int ranks) {
+	int here = 0, all, me = rank;
+	char name[64];
+	for (int spare = -1; spare < ranks; spare++) {
+		for (rank = 0; rank < ranks; rank++) {
+			if (spare < 0) snprintf(name, sizeof name, "step-%d/state.%d", step, rank);
+			else snprintf(name, sizeof name, ".spare-%d/step-%d/state.%d", spare, step, rank);
+			here += holds(join(root, name), 20000 + 100 * rank, step);
+		}
+	}
+	rank = me;
+	MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	return all;
+}
+
+/* save writes a snapshot as each process of comm does. */
+static void save(MPI_Comm comm, const char *root, long long step, int R, int retain) {
+	char path[4096], name[64];
+	volley_group_options o = {.step = &step, .retain = retain};
+	expect("step_path", volley_step_path(root, step, path, sizeof path), VOLLEY_OK, "");
+	snprintf(name, sizeof name, "state.%d", rank);
+	fill(join(path, name), 20000 + 100 * rank, (int)step);
+	expect("protect a snapshot", volley_protect(comm, root, R, &o), VOLLEY_OK, "");
+}
+
+/* restarts has a job go on with fewer processes, in another order, and then with more. */
+static void restarts(void) {
+	const char *root = node("job");
+	char path[4096];
+	int R = tolerate_of(), fewer = size - 1;
+	long long step = VOLLEY_LATEST;
+	volley_group_options o = {.step = &step};
+	volley_report report;
+	MPI_Comm comm;
+	expect("nothing yet", volley_recover(MPI_COMM_WORLD, root, &o), VOLLEY_NONE, "no root has a directory step-N");
+	mkdir(root, 0777);
+	save(MPI_COMM_WORLD, root, 7, R, 0);
+	volley_step_path(root, 6, path, sizeof path); /* never complete */
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == fewer || (R > 1 && rank == 1)) lose(root);
+	MPI_Comm_split(MPI_COMM_WORLD, rank < fewer ? 0 : MPI_UNDEFINED, -rank, &comm);
+	if (comm != MPI_COMM_NULL) {
+		expect("recover with fewer", volley_recover(comm, root, &o), VOLLEY_OK, "");
+		is("the step of more", step, 7);
+		expect("verify with fewer", volley_verify(comm, root, &o, &report), VOLLEY_OK, "");
+		is("nodes of more", report.nodes, size);
+	}
+	is("what came back", count(root, 7, size), size);
+	if (comm != MPI_COMM_NULL && fewer > 1) {
+		save(comm, root, 8, 1, 1);
+		is("the step of more is removed", there(join(root, "step-7")), 0);
+		is("and what was never complete", there(join(root, "step-6.draft")), 0);
+		if (rank == 0) lose(root);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (fewer > 1) {
+		step = VOLLEY_LATEST;
+		expect("recover with more", volley_recover(MPI_COMM_WORLD, root, &o), VOLLEY_OK, "");
+		is("the step of fewer", step, 8);
+		is("what came back of it", count(root, 8, fewer), fewer);
+	}
+	if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+}
+
 static void reports(void) {
 	const char *path = node("whole");
 	int R = tolerate_of(), last = rank == size - 1;
@@ -209,6 +275,8 @@ static void requests(void) {
 	mkdir(path, 0777);
 	fill(join(path, "state"), bytes, 1);
 	MPI_Barrier(MPI_COMM_WORLD);
+	volley_group_options endless = {.timeout = last ? NAN : 30};
+	expect("a timeout that is no number", volley_protect(MPI_COMM_WORLD, path, R, &endless), VOLLEY_USAGE, "timeout: NaN");
 	expect("a rate below 0", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_USAGE, "rate: -1");
 	o = (volley_group_options){0};
 	expect("protect", volley_protect(MPI_COMM_WORLD, path, R, &o), VOLLEY_OK, "");
@@ -252,7 +320,7 @@ static void requests(void) {
 	if (rank == 0) expect("cancel buffers", volley_cancel(&request), VOLLEY_OK, "");
 	expect("wait for buffers", volley_wait(&request), VOLLEY_CANCELLED, "cancelled");
 	o.set_size = 2;
-	expect("sets of buffers", volley_protect_buffers(MPI_COMM_WORLD, &list, 1, R, parity, room, &o), VOLLEY_USAGE, "are for directories");
+	expect("sets of buffers", volley_protect_buffers(MPI_COMM_WORLD, &list, 1, R, parity, room, &o), VOLLEY_USAGE, "set_size: it is for directories");
 	free(list.data);
 	free(parity);
 
@@ -321,6 +389,7 @@ int main(int argc, char **argv) {
 	begin(&argc, &argv, !single);
 	snprintf(base, sizeof base, "%s", argc > 1 ? argv[1] : ".");
 	snapshots();
+	restarts();
 	reports();
 	lists();
 	keys();

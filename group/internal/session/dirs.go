@@ -23,7 +23,7 @@ const Latest int64 = -1
 
 func StepName(step int64) string { return fmt.Sprint("step-", step) }
 
-// StepOf returns the snapshot of which a directory is, or was until it was renamed.
+// StepOf returns the snapshot of which a directory is, was until it was renamed, or is to be.
 func StepOf(name string) (step int64, ok bool) {
 	parts := stepNames.FindStringSubmatch(name)
 	if parts == nil {
@@ -33,34 +33,41 @@ func StepOf(name string) (step int64, ok bool) {
 	return step, err == nil
 }
 
-var stepNames = regexp.MustCompile(`^step-(0|[1-9][0-9]*)(?:\.aside-.*)?$`)
+var stepNames = regexp.MustCompile(`^step-(0|[1-9][0-9]*)(?:\.draft|\.aside-.*)?$`)
 
 func NewestFirst(a, b int64) int { return cmp.Compare(b, a) }
 
-// StepsIn returns the snapshots in a root, the newest first. A root that is missing has none.
-func StepsIn(d disk.Disk, root string) (steps []int64, err error) {
+// SparePrefix begins the names of directories in a root that have snapshots of nodes which are missing.
+const SparePrefix = ".spare-"
+
+// LookIn returns the snapshots in a root, the newest first, and its spares. A root that is missing has none.
+func LookIn(d disk.Disk, root string) (steps []int64, spares []string, err error) {
 	dir, err := d.Open(root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
+		return nil, nil, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, store.Inputf("%s is not a directory: name the root of a node's snapshots", root)
+		return nil, nil, store.Inputf("%s is not a directory: name the root of a node's snapshots", root)
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	}
 	defer dir.Close()
 	entries, err := dir.ReadDir(".")
 	for _, e := range entries {
-		if step, ok := StepOf(e.Name()); ok && e.Name() == StepName(step) && e.IsDir() {
+		switch step, ok := StepOf(e.Name()); {
+		case !e.IsDir():
+		case ok && e.Name() == StepName(step):
 			steps = append(steps, step)
+		case strings.HasPrefix(e.Name(), SparePrefix):
+			spares = append(spares, e.Name())
 		}
 	}
 	slices.SortFunc(steps, NewestFirst)
-	return steps, err
+	return steps, spares, err
 }
 
 func IdentifyRoot(d disk.Disk, root string) protection.Identity {
-	steps, err := StepsIn(d, root)
+	steps, _, err := LookIn(d, root)
 	for _, step := range steps {
 		if id := store.Identify(d, filepath.Join(root, StepName(step))); id.Node >= 0 {
 			id.Group, id.Name, id.Step = "", tree.WholePath(root), step

@@ -21,6 +21,7 @@ type Setup struct {
 	Disk     disk.Disk // nil: disk.OS
 	InTurn   bool      // a rank calls the disk for one node after the other, and reads nothing ahead
 	HostName string    // the host that this rank is on; "": the one that runs this process
+	Seated   bool      // roots are the seats of a snapshot: none of them has spares
 }
 
 // Host returns the host that this rank is on.
@@ -92,15 +93,29 @@ func checkKey(key []byte) error {
 
 // A LostError says that a snapshot, whose manifest has the root, does not come back for certain. All ranks find it.
 type LostError struct {
-	Step int64
-	Root string
-	Err  error
+	Step   int64
+	Root   string
+	Reason string
 }
 
-func (e *LostError) Error() string { return e.Err.Error() }
+func (e *LostError) Error() string { return e.Reason }
 
-// Unwrap returns why it does not come back.
-func (e *LostError) Unwrap() error { return e.Err }
+// A Seat is where a node of a snapshot lies.
+type Seat struct {
+	Node  int    // of the run, whose root it is or lies in
+	Spare string // its name there; "": it is the root
+	Dir   string // what the caller calls it
+}
+
+// A SeatsError says that the nodes of a snapshot lie elsewhere than those of the run: at the seats, by node. All ranks find it.
+type SeatsError struct {
+	Step  int64
+	Seats []Seat
+	Ranks []int         // that have them
+	Nodes []*store.Node // of the run, at this rank
+}
+
+func (e *SeatsError) Error() string { return "the nodes of the snapshot lie elsewhere" }
 
 // IsInputError reports whether the caller has to change something: the error is a [*protection.RefusedError], a
 // [*protection.TooManyError] or a [*collective.DisagreementError].

@@ -94,7 +94,7 @@ func Meeting[T any](ctx context.Context, t transport.Transport, o Setup, f func(
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if err != nil && !errors.As(err, new(*transport.AbortError)) && !errors.As(err, new(*LostError)) {
+	if err != nil && !errors.As(err, new(*transport.AbortError)) && !errors.As(err, new(*LostError)) && !errors.As(err, new(*SeatsError)) {
 		t.Abort(err)
 	}
 	return result, err
@@ -294,7 +294,7 @@ func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
 	if err := s.Network.Validate(); err != nil {
 		return s.SharedError(ctx, store.Inputf("the network of process 0 cannot be: %w", err))
 	}
-	if s.K < 2 || s.K < s.T.Size() {
+	if s.K < 2 && (v.Needs || !s.Roots) || s.K < s.T.Size() {
 		return s.SharedError(ctx, store.Inputf("need at least %d directories, got %d: name those of all nodes, one or more for each process", max(2, s.T.Size()), s.K))
 	}
 	for r, x := range ranks {
@@ -384,9 +384,9 @@ func (s *Session) Place(dirs []string) (order []int, err error) {
 }
 
 // order returns which of the directories here is the first node, the next and so on, by what they say now. Those of
-// several ranks are in order: it is nil.
+// several ranks, and seats, are in order: it is nil.
 func (s *Session) order() ([]int, error) {
-	if s.T.Size() > 1 {
+	if s.T.Size() > 1 || s.Seated {
 		return nil, nil
 	}
 	names, ids, added := make([]string, s.K), make([]protection.Identity, s.K), make([]bool, s.K)
@@ -551,6 +551,9 @@ func (s *Session) Steadied(ctx context.Context, conditions []*content.Condition)
 		return nil
 	})
 }
+
+// RankOf returns the rank that has a node.
+func (s *Session) RankOf(node int) int { return executor.RankOf(node, s.K, s.T.Size()) }
 
 // Barrier returns when all ranks have come to it.
 func (s *Session) Barrier(ctx context.Context) error {

@@ -201,7 +201,7 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
 		return err
 	}
-	return &session.LostError{Step: *s.Taken, Root: s.Root, Err: err}
+	return &session.LostError{Step: *s.Taken, Root: s.Root, Reason: err.Error()}
 }
 
 // HiddenNotes returns a message for each file of which nobody can tell whether it is intact.
