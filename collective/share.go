@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"time"
 
 	"volley/internal/sharedmemory"
 	"volley/transport"
@@ -84,6 +85,33 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 		return list
 	}
 	return transport.NewWindow(offers[0].Name.Nonce, c.t.Rank(), cut(page+flags, size), cut(page, transport.FlagBytes), memory.Unmap), nil
+}
+
+// Meet is [transport.Window.Meet] of the ranks of the transport, which all run on one host.
+func (c *Comm) Meet(ctx context.Context, w *transport.Window, says uint64) (differing int, err error) {
+	return w.Meet(ctx, transport.HostOf(c.t), says, c.timeout, func(rank int) error { return transport.TimedOut(c.t, rank, c.timeout) })
+}
+
+// Work has this rank do work of its own before it meets the others at a window, who wait for it as long as it takes. The
+// context of the work ends with an abort.
+func (c *Comm) Work(ctx context.Context, w *transport.Window, work func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	result := make(chan error, 1)
+	go func() { result <- work(ctx) }()
+	ticks := time.NewTicker(c.beat())
+	defer ticks.Stop()
+	for {
+		select {
+		case err := <-result:
+			return err
+		case <-ticks.C:
+			w.Live()
+			if err := transport.HostOf(c.t).Aborted(); err != nil {
+				cancel(err)
+			}
+		}
+	}
 }
 
 // Stage returns the window by which runs of the transport exchange what lies elsewhere, of so many bytes for each rank or
