@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"volley/internal/sharedmemory"
@@ -92,21 +93,19 @@ func (c *Comm) Meet(ctx context.Context, w *transport.Window, says uint64) (diff
 	return w.Meet(ctx, transport.HostOf(c.t), says, c.timeout, func(rank int) error { return transport.TimedOut(c.t, rank, c.timeout) })
 }
 
-// Work has this rank do work of its own before it meets the others at a window, who wait for it as long as it takes. The
-// context of the work ends with an abort.
-func (c *Comm) Work(ctx context.Context, w *transport.Window, work func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	result := make(chan error, 1)
-	go func() { result <- work(ctx) }()
+// Live gives signs of life to those that wait for this rank at a window, while it is busy and until the context ends, which
+// an abort cancels.
+func (c *Comm) Live(ctx context.Context, cancel context.CancelCauseFunc, w *transport.Window, busy *atomic.Bool) {
 	ticks := time.NewTicker(c.beat())
 	defer ticks.Stop()
 	for {
 		select {
-		case err := <-result:
-			return err
+		case <-ctx.Done():
+			return
 		case <-ticks.C:
-			w.Live()
+			if busy.Load() {
+				w.Live()
+			}
 			if err := transport.HostOf(c.t).Aborted(); err != nil {
 				cancel(err)
 			}

@@ -2,6 +2,7 @@ package pass
 
 import (
 	"context"
+	"sync/atomic"
 
 	"volley/collective"
 	"volley/executor"
@@ -13,7 +14,8 @@ import (
 type stage struct {
 	*session.Session
 	window *transport.Window
-	bytes  int // of a window
+	bytes  int         // of a window
+	busy   atomic.Bool // this rank reads, and others may wait for it
 }
 
 // places are those of the windows of a node: two by turns, and a part of one.
@@ -34,7 +36,7 @@ func newStage(ctx context.Context, s *session.Session, bytes int64) (*stage, err
 		s.Log.InfoContext(ctx, "the ranks of a host exchange messages", "error", h.Unshared)
 		return nil, nil
 	}
-	return &stage{s, w, int(bytes)}, err
+	return &stage{Session: s, window: w, bytes: int(bytes)}, err
 }
 
 // memory returns that of a window of any node.
@@ -44,7 +46,9 @@ func (g *stage) memory(node, place int) []byte {
 	return g.window.Parts[rank][(places*(node-first)+place)*g.bytes:][:g.bytes]
 }
 
-// work has this rank read what others wait for.
-func (g *stage) work(ctx context.Context, read func(context.Context) error) error {
-	return collective.New(g.T, g.Timeout).Work(ctx, g.window, read)
+// steady does work of this rank, for which others wait at the window.
+func (g *stage) steady(ctx context.Context, work func(context.Context) error) error {
+	g.busy.Store(true)
+	defer g.busy.Store(false)
+	return work(ctx)
 }

@@ -230,7 +230,8 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 	defer cancel(nil)
 	steady := collective.New(s.T, s.Timeout).Separate().Steady // apart from messages of the previous window
 	if g != nil {
-		steady = g.work
+		steady = g.steady
+		reading.Go(func() { collective.New(s.T, s.Timeout).Live(ctx, cancel, g.window, &g.busy) })
 	}
 	begin := func(number int) <-chan error {
 		result := make(chan error, 1)
@@ -252,8 +253,9 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 				})
 			})
 		})
-		if s.InTurn {
-			reading.Wait()
+		if s.InTurn { // nothing is read ahead
+			err := <-result
+			result <- err
 		}
 		return result
 	}
