@@ -18,10 +18,10 @@ type stage struct {
 	busy   atomic.Bool // this rank reads, and others may wait for it
 }
 
-// places are those of the windows of a node: two by turns, and a part of one.
+// regions are those of the windows of a node: two by turns, and a part of one.
 const (
-	places    = 3
-	partPlace = 2
+	regions    = 3
+	partRegion = 2
 )
 
 // newStage returns a stage for windows of so many bytes, or nil where the ranks do not share memory.
@@ -31,7 +31,7 @@ func newStage(ctx context.Context, s *session.Session, bytes int64) (*stage, err
 		return nil, nil
 	}
 	hosted := (s.K + s.T.Size() - 1) / s.T.Size()
-	w, err := collective.New(s.T, s.Timeout).Stage(ctx, places*hosted*int(bytes))
+	w, err := collective.New(s.T, s.Timeout).Stage(ctx, regions*hosted*int(bytes))
 	if h.Unshared != nil {
 		s.Log.InfoContext(ctx, "the ranks of a host exchange messages", "error", h.Unshared)
 		return nil, nil
@@ -40,10 +40,10 @@ func newStage(ctx context.Context, s *session.Session, bytes int64) (*stage, err
 }
 
 // memory returns that of a window of any node.
-func (g *stage) memory(node, place int) []byte {
+func (g *stage) memory(node, region int) []byte {
 	rank := executor.RankOf(node, g.K, g.T.Size())
 	first, _ := executor.Hosted(g.K, rank, g.T.Size())
-	return g.window.Parts[rank][(places*(node-first)+place)*g.bytes:][:g.bytes]
+	return g.window.Parts[rank][(regions*(node-first)+region)*g.bytes:][:g.bytes]
 }
 
 // steady does work of this rank, for which others wait at the window.

@@ -28,13 +28,13 @@ type Window struct {
 	memory  []byte  // of the longest window until now: chunks of data, then of parity
 	changed []int   // cells that have changed since they were protected
 	stage   *stage  // nil: only the nodes here have their windows at this rank
-	place   int     // on the stage
+	region  int     // of the stage
 }
 
-func newWindow(m *store.Manifest, node int, g *stage, place int) *Window {
-	w := &Window{M: m, Node: node, stage: g, place: place}
+func newWindow(m *store.Manifest, node int, g *stage, region int) *Window {
+	w := &Window{M: m, Node: node, stage: g, region: region}
 	if g != nil {
-		w.memory = g.memory(node, place)
+		w.memory = g.memory(node, region)
 	}
 	return w
 }
@@ -74,7 +74,7 @@ func (w *Window) chunk(x content.Symbol) []byte {
 		i += w.M.DataChunks
 	}
 	if x.Node != w.Node {
-		memory = w.stage.memory(x.Node, w.place)
+		memory = w.stage.memory(x.Node, w.region)
 	}
 	return memory[int64(i)*w.Span:][:w.Span]
 }
@@ -126,7 +126,7 @@ func (w *Window) part(cells []int) *Window {
 	if len(cells) == len(w.cellList()) {
 		return w
 	}
-	part := newWindow(w.M, w.Node, w.stage, partPlace)
+	part := newWindow(w.M, w.Node, w.stage, partRegion)
 	part.lay(byCodeword(w.M, cells))
 	for _, parity := range []bool{false, true} {
 		for blocks := range part.Positions(parity) {
