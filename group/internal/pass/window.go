@@ -205,6 +205,9 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 	}
 	cells := byCodeword(m, chosen)
 	longest := len(slices.MaxFunc(cells, func(a, b []int) int { return len(a) - len(b) }))
+	if longest == 0 {
+		return nil
+	}
 	position := int64(m.DataChunks+m.ParityChunks) * m.BlockBytes // bytes
 	positions := int(max(1, min(mostWindow/int64(s.K), s.Memory/4)/position))
 	g, err := newStage(ctx, s, int64(min(positions, longest))*position)
