@@ -146,13 +146,8 @@ func (e *Encoder) stage(
 const exchangedBytes = 1 << 20
 
 // part returns the part of n bytes that a host codes.
-func (h *hosts) part(n, host, unit int) (start, end int) { return slice(n, len(h.byHost), host, unit) }
-
-// slice returns the i-th slice of n bytes, of so many: all as long as the first, but the last ones.
-func slice(n, count, i, unit int) (start, end int) {
-	share := ((n+count-1)/count + unit - 1) / unit * unit
-	start = min(n, i*share)
-	return start, min(n, start+share)
+func (h *hosts) part(n, host, unit int) (start, end int) {
+	return transport.Slice(n, len(h.byHost), host, unit)
 }
 
 // apartBytes is what packets on the stage lie apart: equal offsets in many of them would share few sets of a cache.
@@ -234,21 +229,13 @@ func inProcess(m sim.Model) sim.Model {
 	return sim.Model{Network: network, Gamma: cmp.Or(m.Gamma, sim.ProcessGamma), Bytes: m.Bytes, SymbolBytes: m.SymbolBytes}
 }
 
-// alone is the transport of one of several ranks that is to code as if it were the only one.
-type alone struct{ transport.Transport }
-
-func (alone) Rank() int      { return 0 }
-func (alone) Size() int      { return 1 }
-func (a alone) Cores() int   { return transport.Cores(a.Transport) }
-func (alone) Overlaps() bool { return false }
-
 // sharedMemory is the way of ranks that share memory.
 type sharedMemory struct {
 	*Bound
 	plan  plan.Plan
 	stage *stage
-	alone alone
-	unit  int // of slices, bytes
+	alone transport.Transport // of the ranks of this host
+	unit  int                 // of slices, bytes
 
 	scratch [][]byte // of the packets here, where not all of one is in memory; of several hosts
 
@@ -271,7 +258,7 @@ type sharedMemory struct {
 func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executable, stage *stage, windows []*transport.Window) (carrier, error) {
 	e := b.e
 	symbol := e.matrix.Field().SymbolBytes()
-	w := &sharedMemory{Bound: b, plan: chosen.Plan, stage: stage, alone: alone{stage.local}, unit: sliceUnit(symbol), scratch: make([][]byte, len(b.packets))}
+	w := &sharedMemory{Bound: b, plan: chosen.Plan, stage: stage, alone: transport.Alone(stage.local), unit: sliceUnit(symbol), scratch: make([][]byte, len(b.packets))}
 	for proc := range e.problem.Processors() {
 		if _, source := e.problem.Source(proc); source {
 			w.sources = append(w.sources, proc)
@@ -291,7 +278,7 @@ func (b *Bound) throughWindow(chosen *chosenPlan, executable *executor.Executabl
 	digest := b.digest()
 	w.says = binary.LittleEndian.Uint64(digest[:])
 	_, n := stage.part(min(w.step(), int(b.shared.Bytes)), 0, w.unit)
-	_, longest := slice(n, stage.local.Size(), 0, w.unit) // of any rank, so that any slice has room: a shorter segment may give this rank more
+	_, longest := transport.Slice(n, stage.local.Size(), 0, w.unit) // of any rank, so that any slice has room: a shorter segment may give this rank more
 	w.locate(0, n, 0, longest)
 	segment, _, err := chosen.segment(int64(longest), e.options.memory, int64(w.unit), 1, false)
 	if err != nil {
@@ -481,7 +468,7 @@ func (w *sharedMemory) meet(says uint64) error {
 
 // slice returns this rank's slice of n bytes on the stage.
 func (w *sharedMemory) slice(n int) (start, end int) {
-	return slice(n, w.stage.local.Size(), w.stage.local.Rank(), w.unit)
+	return transport.Slice(n, w.stage.local.Size(), w.stage.local.Rank(), w.unit)
 }
 
 // code codes this rank's slice of the n bytes on the stage, which begin at the offset in packets, and checks it.

@@ -106,8 +106,13 @@ func values[T any](texts [][]byte) ([]T, error) {
 	return decoded, nil
 }
 
-// beat is how long a working rank may be silent, or a quarter of its timeout: others may have shorter ones.
-const beat = time.Second
+// beat returns how long a working rank may be silent, or a quarter of its timeout: others may have shorter ones.
+func (c *Comm) beat() time.Duration {
+	if c.timeout > 0 {
+		return min(time.Second, max(c.timeout/4, 1))
+	}
+	return time.Second
+}
 
 // Steady has every rank do work of its own, such as syncing files, that may take longer than the timeout. Meanwhile the
 // ranks exchange signs of life: a wait for one is bounded by the timeout, unless that is 0. Steady returns nil when the
@@ -156,11 +161,7 @@ func (c *Comm) steady(ctx context.Context, wanted bool, work func(context.Contex
 		text, err := work(ctx)
 		results <- result{text, err}
 	}()
-	period := beat
-	if c.timeout > 0 {
-		period = min(period, max(c.timeout/4, 1))
-	}
-	ticks := time.NewTicker(period)
+	ticks := time.NewTicker(c.beat())
 	defer ticks.Stop()
 	const working, succeeded, failed = 0, 1, 2
 	state := byte(working)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"volley/internal/sharedmemory"
 	"volley/transport"
@@ -84,6 +86,31 @@ func (c *Comm) Share(ctx context.Context, bytes int) (*transport.Window, error) 
 		return list
 	}
 	return transport.NewWindow(offers[0].Name.Nonce, c.t.Rank(), cut(page+flags, size), cut(page, transport.FlagBytes), memory.Unmap), nil
+}
+
+// Meet is [transport.Window.Meet] of the ranks of the transport, which all run on one host.
+func (c *Comm) Meet(ctx context.Context, w *transport.Window, says uint64) (differing int, err error) {
+	return w.Meet(ctx, transport.HostOf(c.t), says, c.timeout, func(rank int) error { return transport.TimedOut(c.t, rank, c.timeout) })
+}
+
+// Live gives signs of life to those that wait for this rank at a window, while it is busy and until the context ends, which
+// an abort cancels.
+func (c *Comm) Live(ctx context.Context, cancel context.CancelCauseFunc, w *transport.Window, busy *atomic.Bool) {
+	ticks := time.NewTicker(c.beat())
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			if busy.Load() {
+				w.Live()
+			}
+			if err := transport.HostOf(c.t).Aborted(); err != nil {
+				cancel(err)
+			}
+		}
+	}
 }
 
 // Stage returns the window by which runs of the transport exchange what lies elsewhere, of so many bytes for each rank or

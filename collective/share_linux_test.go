@@ -1,10 +1,14 @@
 package collective_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"volley/collective"
 	"volley/transport"
@@ -59,4 +63,37 @@ func mapped(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return strings.Count(string(maps), "memfd:volley")
+}
+
+// TestLive has a rank come to a meeting after many timeouts of the other one, which waits while it gives signs of life.
+func TestLive(t *testing.T) {
+	for _, lives := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			errs := make(chan error, 2)
+			for _, end := range local.NewHosts(2) {
+				h := transport.HostOf(end)
+				h.Crowded, h.Yield = true, func() { time.Sleep(time.Microsecond) }
+				go func() {
+					c := collective.New(end, time.Second)
+					w, err := c.Share(t.Context(), 8)
+					if err == nil && end.Rank() == 0 {
+						ctx, cancel := context.WithCancelCause(t.Context())
+						var busy atomic.Bool
+						busy.Store(lives)
+						go c.Live(ctx, cancel, w, &busy)
+						time.Sleep(time.Minute)
+						cancel(nil)
+					}
+					if err == nil {
+						_, err = c.Meet(t.Context(), w, 1)
+					}
+					errs <- err
+				}()
+			}
+			if err := <-errs; lives != (err == nil) || err != nil && !errors.Is(err, transport.ErrTimeout) {
+				t.Errorf("lives %v: %v", lives, err)
+			}
+			<-errs
+		})
+	}
 }

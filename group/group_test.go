@@ -106,7 +106,7 @@ func listing(t testing.TB, dir string) string {
 // everywhere runs a verb at that many ranks and returns rank 0's result, and the first error
 // that is not another rank's.
 func everywhere[T any](ranks int, dirs []string, f func(context.Context, transport.Transport, []string) (T, error)) (T, error) {
-	ts := local.New(ranks)
+	ts := local.NewHosts(ranks)
 	results, errs := make([]T, ranks), make([]error, ranks)
 	var wg sync.WaitGroup
 	for r, x := range ts {

@@ -37,8 +37,10 @@ type world struct {
 	r      int
 	ranks  int
 	inTurn bool
-	common protection.Settings // of all verbs
-	hosts  []string            // by rank; nil: all are on this one
+
+	together bool                // ranks share memory
+	common   protection.Settings // of all verbs
+	hosts    []string            // by rank; nil: all are on this one
 
 	deletes bool // what is gone was deleted by users; else it is to come back
 }
@@ -109,6 +111,9 @@ func (w *world) on(m *disktest.Machine) *world {
 // that is not another rank's.
 func onRanks[T any](w *world, f func(context.Context, transport.Transport, []string) (T, error)) (T, error) {
 	ts := local.New(w.ranks)
+	if w.together {
+		ts = local.NewHosts(w.ranks)
+	}
 	results, errs := make([]T, w.ranks), make([]error, w.ranks)
 	var wg sync.WaitGroup
 	for r, x := range ts {

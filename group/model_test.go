@@ -94,7 +94,7 @@ func (m *model) directories() {
 	}
 	m.all = slices.Clone(m.dirs)
 	m.common.Meta = pick(m, "meta", "", "", "", "", "/meta")
-	m.ranks = pick(m, "ranks", 1, 1, 1, 2)
+	m.ranks, m.together = pick(m, "ranks", 1, 1, 1, 2), pick(m, "together", false, true)
 	m.Remount("/", func(o *disktest.Mount) {
 		o.Links, o.NoExchange = pick(m, "links", 0, 0, 0, 3), pick(m, "no exchange", false, false, true)
 	})

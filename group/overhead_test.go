@@ -2,6 +2,7 @@ package group_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"golang.org/x/sync/errgroup"
 
 	"volley/group"
 	"volley/group/protection"
@@ -24,7 +27,10 @@ type counted struct {
 	transport.Transport
 	sent     atomic.Int64
 	messages atomic.Int64 // of collectives
+	host     *transport.Host
 }
+
+func (t *counted) Host() *transport.Host { return t.host }
 
 func (t *counted) NewQueue() transport.Queue { return &countedQueue{t.Transport.NewQueue(), t} }
 
@@ -92,6 +98,51 @@ func TestOverhead(t *testing.T) {
 		t.Errorf("K = %d: %d bytes stored beside parity, and %d sent beside %d", k, stored, sent, reports[0].Traffic.MostSent)
 	}
 	must(t, os.RemoveAll(base))
+}
+
+// TestTogether protects and recovers at ranks of one host, which share memory: no block goes by a message. Where they cannot
+// share it they send blocks, and get the same.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	const k, data = 4, 3 << 20
+	for _, unshared := range []error{nil, errors.New("no memory")} {
+		dirs := trees(t, k, 1, 1, 1)
+		for n, dir := range dirs {
+			content := make([]byte, data)
+			rand.NewChaCha8([32]byte{byte(n)}).Read(content)
+			must(t, os.WriteFile(filepath.Join(dir, "long"), content, 0o600))
+		}
+		var sent [k]*counted
+		every := func(verb func(g *group.Group) error) {
+			t.Helper()
+			var workers errgroup.Group
+			for r, end := range local.NewHosts(k) {
+				end.Host().Unshared = unshared
+				sent[r] = &counted{Transport: end, host: end.Host()}
+				workers.Go(func() error {
+					defer end.Close()
+					return verb(group.Join(sent[r], dirs[r:][:1], options))
+				})
+			}
+			must(t, workers.Wait())
+			for _, c := range sent {
+				if n := c.sent.Load(); unshared == nil && n > data/50 || unshared != nil && n < data/2 {
+					t.Errorf("unshared %v: a rank sends %d bytes of %d", unshared, n, data)
+				}
+			}
+		}
+		every(func(g *group.Group) error {
+			_, err := g.Protect(t.Context(), group.ProtectOptions{Tolerate: 2})
+			return err
+		})
+		whole := listing(t, dirs[1])
+		lose(t, dirs, []int{1, 2})
+		every(func(g *group.Group) error {
+			_, err := g.Recover(t.Context(), group.RecoverOptions{})
+			return err
+		})
+		compare(t, "recovered", []string{whole}, []string{listing(t, dirs[1])})
+	}
 }
 
 // TestCollectives counts how often ranks wait for all others besides the coding: on a network each time costs some

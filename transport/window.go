@@ -51,6 +51,21 @@ func OnHost(t Transport) Transport {
 	return onHost{Around{Subset(t, h.Hosts[h.Local])}, h}
 }
 
+// ByHost returns the ranks of each host, that of the least rank first, and which of these has the rank, by what tells the
+// hosts of all ranks apart.
+func ByHost[H comparable](hostOf []H, rank int) (ranks [][]int, local int) {
+	numbers := map[H]int{}
+	for r, host := range hostOf {
+		number, known := numbers[host]
+		if !known {
+			number = len(ranks)
+			numbers[host], ranks = number, append(ranks, nil)
+		}
+		ranks[number] = append(ranks[number], r)
+	}
+	return ranks, numbers[hostOf[rank]]
+}
+
 type onHost struct {
 	Around
 	host *Host
@@ -93,6 +108,22 @@ func (h *Host) Close(aborted bool) {
 	h.Stages = nil
 }
 
+// Alone returns a transport of one rank, for what t's rank computes of what lies in windows: as if it were the only one.
+func Alone(t Transport) Transport { return alone{Around{t}} }
+
+type alone struct{ Around }
+
+func (alone) Rank() int      { return 0 }
+func (alone) Size() int      { return 1 }
+func (alone) Overlaps() bool { return false }
+
+// Slice returns the i-th slice of n bytes, of so many: all as long as the first, but the last ones.
+func Slice(n, count, i, unit int) (start, end int) {
+	share := ((n+count-1)/count + unit - 1) / unit * unit
+	start = min(n, i*share)
+	return start, min(n, start+share)
+}
+
 // A Window is memory that all ranks of a host read and write where it lies.
 type Window struct {
 	Parts [][]byte // of each rank, of one length. A rank is the first to touch its own, which then lies near its core.
@@ -119,8 +150,8 @@ func (w *Window) Fits(t Transport) bool { return w.rank == t.Rank() && len(w.Par
 // of it, nor after an abort in which one had: see [Queue.Wait].
 func (w *Window) Close() { w.unmap() }
 
-// word returns a word of a rank's flags: 0 is how often it has come, and what it says lies in the other two by turns, as
-// the next time may come before all have read this one.
+// word returns a word of a rank's flags: 0 is how often it has come, and what it says lies in the next two by turns, as
+// the next time may come before all have read this one. Word 3 counts its signs of life.
 func (w *Window) word(rank, i int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&w.flags[rank][8*i]))
 }
@@ -132,9 +163,12 @@ const (
 	napMeeting   = time.Millisecond
 )
 
+// Live gives a sign of life of this rank, which does what may take longer than the timeout of those that meet.
+func (w *Window) Live() { w.word(w.rank, 3).Add(1) }
+
 // Meet waits until all ranks have come: what each has written before, the others see. Every rank says something. Where
 // they say different things, it returns which rank does, and else -1. The error is that of an abort, the cause of ctx, or
-// that of overdue, unless nil, when the wait for a rank has taken longer than the timeout; 0 is no bound.
+// that of overdue, unless nil, when a rank has not come, nor given a sign of life, for the timeout; 0 is no bound.
 func (w *Window) Meet(
 	ctx context.Context, h *Host, says uint64, timeout time.Duration, overdue func(rank int) error,
 ) (differing int, err error) {
@@ -145,8 +179,8 @@ func (w *Window) Meet(
 	differing = -1
 	for i := 1; i < len(w.Parts); i++ {
 		r := (w.rank + i) % len(w.Parts)
-		if came := w.word(r, 0); came.Load() < w.epoch {
-			err := w.await(ctx, h, came, timeout)
+		if w.word(r, 0).Load() < w.epoch {
+			err := w.await(ctx, h, r, timeout)
 			if err == errTimedOut {
 				err = overdue(r)
 				if told := h.Aborted(); err != nil && told != nil { // another rank knows why, and has ended the inquiry
@@ -167,16 +201,20 @@ func (w *Window) Meet(
 var errTimedOut = fmt.Errorf("transport: a meeting has taken too long")
 
 // await waits until a rank has come.
-func (w *Window) await(ctx context.Context, h *Host, came *atomic.Uint64, timeout time.Duration) error {
+func (w *Window) await(ctx context.Context, h *Host, rank int, timeout time.Duration) error {
+	came, lives := w.word(rank, 0), w.word(rank, 3)
 	for n := 0; !h.Crowded && n < spinsAtOnce; n++ {
 		if came.Load() >= w.epoch {
 			return nil
 		}
 	}
-	begun := time.Now()
+	begun, lived := time.Now(), lives.Load()
 	for n := 1; came.Load() < w.epoch; n++ {
 		waited := time.Duration(0)
 		if n%looksEvery == 0 {
+			if last := lives.Load(); last != lived {
+				begun, lived = time.Now(), last
+			}
 			waited = time.Since(begun)
 			switch err := h.Aborted(); {
 			case err != nil:

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"volley/group"
@@ -25,9 +26,11 @@ type job struct {
 	options []buffers.Options
 	buffers [][][]byte
 	parity  [][]byte
+
+	together bool // on one host
 }
 
-// newJob makes buffers of random lengths, some of them empty, that are a few blocks at most.
+// newJob makes buffers of random lengths, some of them empty, that are a few blocks at most, of ranks on one host or apart.
 func newJob(k int, o buffers.Options, most int, rng *rand.Rand) *job {
 	j := &job{options: slices.Repeat([]buffers.Options{o}, k)}
 	for range k {
@@ -41,11 +44,12 @@ func newJob(k int, o buffers.Options, most int, rng *rand.Rand) *job {
 		}
 		j.buffers = append(j.buffers, list)
 	}
+	j.together = len(j.buffers[k-1])%2 == 0 // by chance
 	return j
 }
 
 func (j *job) clone() *job {
-	return &job{slices.Clone(j.options), copyOf(j.buffers), copyOf([][][]byte{j.parity})[0]}
+	return &job{slices.Clone(j.options), copyOf(j.buffers), copyOf([][][]byte{j.parity})[0], j.together}
 }
 
 // equal says how what ranks have differs.
@@ -77,14 +81,24 @@ func (j *job) lose(ranks ...int) {
 // run calls f at every rank and returns the errors.
 func (j *job) run(f func(ctx context.Context, t transport.Transport, r int) error, faults ...[]faulty.Fault) []error {
 	errs := make([]error, len(j.buffers))
-	local.Run(context.Background(), len(j.buffers), func(ctx context.Context, t transport.Transport) error {
-		r := t.Rank()
-		if r < len(faults) {
-			t = faulty.New(t, faults[r]...)
-		}
-		errs[r] = f(ctx, t, r)
-		return errs[r]
-	})
+	ends := local.New(len(j.buffers))
+	if j.together {
+		ends = local.NewHosts(len(j.buffers))
+	}
+	var wg sync.WaitGroup
+	for r, end := range ends {
+		wg.Go(func() {
+			t := transport.Transport(end)
+			if r < len(faults) {
+				t = faulty.New(t, faults[r]...)
+			}
+			if errs[r] = f(context.Background(), t, r); errs[r] != nil {
+				end.Abort(errs[r])
+			}
+			end.Close()
+		})
+	}
+	wg.Wait()
 	return errs
 }
 

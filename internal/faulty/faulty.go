@@ -32,9 +32,18 @@ type Transport struct {
 }
 
 var (
-	_ transport.Transport = (*Transport)(nil)
-	_ transport.Inquirer  = (*Transport)(nil)
+	_ transport.Transport  = (*Transport)(nil)
+	_ transport.Inquirer   = (*Transport)(nil)
+	_ transport.HostSharer = (*Transport)(nil)
 )
+
+// Host is that of what is below. What lies in shared memory has no faults.
+func (t *Transport) Host() *transport.Host {
+	if h, ok := t.Transport.(transport.HostSharer); ok {
+		return h.Host()
+	}
+	return nil
+}
 
 type state int
 

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"volley/transport"
 )
 
 // An mpiError is what an MPI call returned.
@@ -213,20 +215,15 @@ func (g *communicator) identify() error {
 func (g *communicator) neighbours(machines [][2]C.long) {
 	machine, cores := machines[g.rank][0], int(machines[g.rank][1])
 	ranks, crowd, least := 0, 0, cores
-	numbers := map[C.long]int{}
-	for r, peer := range machines {
-		index, known := numbers[peer[0]]
-		if !known {
-			index = len(g.machines)
-			numbers[peer[0]], g.machines = index, append(g.machines, nil)
-		}
-		g.machines[index] = append(g.machines[index], r)
+	var numbers []C.long
+	for _, peer := range machines {
+		numbers = append(numbers, peer[0])
 		g.sameMachine = append(g.sameMachine, peer[0] == machine)
 		if peer[0] == machine {
 			ranks, crowd, least = ranks+1, crowd+int(peer[1]), min(least, int(peer[1]))
 		}
 	}
-	g.machine = numbers[machine]
+	g.machines, g.machine = transport.ByHost(numbers, g.rank)
 	online := int(C.sysconf(C._SC_NPROCESSORS_ONLN))
 	share := func(cores int) int { return max(1, cores*online/max(crowd, online)) }
 	g.crowded, g.cores = ranks > online, share(cores)

@@ -25,6 +25,7 @@ type Endpoint struct {
 	open      context.Context // ends with all connections
 	end       context.CancelFunc
 	running   sync.WaitGroup
+	host      *transport.Host
 	aborted   chan struct{}
 	waits     *waits.Registry
 
@@ -40,6 +41,7 @@ var (
 	_ transport.Transport  = (*Endpoint)(nil)
 	_ transport.Inquirer   = (*Endpoint)(nil)
 	_ transport.CoreSharer = (*Endpoint)(nil)
+	_ transport.HostSharer = (*Endpoint)(nil)
 )
 
 // answer is what a rank says of itself.
@@ -63,14 +65,29 @@ func (e *Endpoint) Overlaps() bool {
 }
 
 // neighbours returns how many ranks have the host of this one.
-func (e *Endpoint) neighbours() (count int) {
-	local, _, _ := net.SplitHostPort(e.addresses[e.rank])
-	for _, address := range e.addresses {
-		if host, _, _ := net.SplitHostPort(address); host == local {
-			count++
-		}
+func (e *Endpoint) neighbours() int { return len(e.host.Hosts[e.host.Local]) }
+
+// Host returns what the ranks share whose addresses have the host of this one.
+func (e *Endpoint) Host() *transport.Host { return e.host }
+
+func (e *Endpoint) findHost() *transport.Host {
+	names := make([]string, len(e.addresses))
+	for r, address := range e.addresses {
+		names[r], _, _ = net.SplitHostPort(address)
 	}
-	return count
+	h := &transport.Host{Yield: transport.Yield, Aborted: e.hasAborted}
+	h.Hosts, h.Local = transport.ByHost(names, e.rank)
+	h.Crowded = len(h.Hosts[h.Local]) > runtime.NumCPU()
+	return h
+}
+
+func (e *Endpoint) hasAborted() error {
+	select {
+	case <-e.aborted:
+		return e.abort
+	default:
+		return nil
+	}
 }
 
 type transfer struct {
@@ -269,6 +286,7 @@ func (e *Endpoint) Close() error {
 	}
 	e.end()
 	e.running.Wait()
+	e.host.Close(e.hasAborted() != nil)
 	return nil
 }
 

@@ -86,9 +86,34 @@ type Repair struct {
 	Inputs  [][]content.Symbol // of each node
 	Outputs [][]content.Symbol
 
-	executable *executor.Executable // of the plan at this rank, once it was run
+	executable *executor.Executable // of the plan at this rank of so many, once it was run
+	ranks      int
+	sent       []int64 // elements, by node here
 	slots      int
 	cost       sim.Cost
+}
+
+// prepare makes the plan ready for this rank, or for all nodes at a rank.
+func (r *Repair) prepare(ctx context.Context, p plan.Plan, set, runs transport.Transport) (err error) {
+	if r.executable != nil && r.ranks == runs.Size() {
+		return nil
+	}
+	r.ranks, r.slots, r.cost, r.sent = runs.Size(), plan.MemorySlots(p), sim.Count(p), nil
+	for n, end := executor.Hosted(len(r.Inputs), set.Rank(), set.Size()); n < end; n++ {
+		program, err := p.Program(n)
+		if err != nil {
+			return err
+		}
+		sent := 0
+		for _, round := range program.Rounds {
+			for _, message := range round.Sends {
+				sent += len(message.Slots)
+			}
+		}
+		r.sent = append(r.sent, int64(sent))
+	}
+	r.executable, err = executor.Prepare(ctx, p, runs.Rank(), runs.Size())
+	return err
 }
 
 // compile returns the plan for symbols of so many bytes, those of the first call. A node sends its messages one after the

@@ -3,6 +3,7 @@ package erasure
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"time"
 
 	"volley/collective"
@@ -11,7 +12,6 @@ import (
 	"volley/group/internal/content"
 	"volley/group/internal/store"
 	"volley/group/protection"
-	"volley/plan"
 	"volley/sim"
 	"volley/transport"
 )
@@ -44,34 +44,38 @@ type Environment struct {
 	Timeout time.Duration
 	Network sim.Network
 	T       transport.Transport // nil: any, as nothing is run
+	Window  *transport.Window   // in which all ranks have the symbols of all nodes; nil: each has those of its nodes
 }
 
-// Run runs a repair of so many bytes of each symbol at this rank, whose nodes have inputs and outputs for the symbols.
-func (r *Repair) Run(ctx context.Context, set *Environment, length int64, input func(content.Symbol) executor.Input, output func(content.Symbol) executor.Output) (*protection.PlanTraffic, error) {
-	t := set.T
+// Run runs a repair of so many bytes of each symbol, which has its memory at this rank.
+func (r *Repair) Run(ctx context.Context, set *Environment, length int64, memory func(content.Symbol) []byte) (*protection.PlanTraffic, error) {
+	t, start, end := set.T, 0, int(length)
+	if set.Window != nil { // no messages: each rank codes a slice of every symbol
+		start, end = transport.Slice(end, t.Size(), t.Rank(), sliceUnit)
+		t = transport.Alone(t)
+	}
 	p, err := r.compile(set, length)
-	if err == nil && r.executable == nil {
-		r.slots, r.cost = plan.MemorySlots(p), sim.Count(p)
-		r.executable, err = executor.Prepare(ctx, p, t.Rank(), t.Size())
+	if err == nil {
+		err = r.prepare(ctx, p, set.T, t)
 	}
 	if err != nil {
 		return nil, err
 	}
-	job := executor.Job{Executable: r.executable, Bytes: length, Align: store.Align, Timeout: set.Timeout}
-	for n, end := executor.Hosted(len(r.Inputs), t.Rank(), t.Size()); n < end; n++ {
+	job := executor.Job{Executable: r.executable, Bytes: int64(end - start), Align: store.Align, Timeout: set.Timeout}
+	for n, last := executor.Hosted(len(r.Inputs), t.Rank(), t.Size()); n < last; n++ {
 		for _, x := range r.Inputs[n] {
-			job.Inputs = append(job.Inputs, input(x))
+			job.Inputs = append(job.Inputs, executor.Input{Memory: memory(x)[start:end]})
 		}
 		for _, x := range r.Outputs[n] {
-			job.Outputs = append(job.Outputs, output(x))
+			job.Outputs = append(job.Outputs, executor.Output{Memory: memory(x)[start:end]})
 		}
 	}
-	if job.Segment, err = executor.SegmentBytes(p, r.slots, job.Bytes, set.Memory, job.Align); err != nil {
+	if job.Segment, err = executor.SegmentBytes(p, r.slots, length, set.Memory, job.Align); err != nil {
 		return nil, &protection.RefusedError{Err: err}
 	}
 	info := p.Info()
 	job.Segment = min(job.Segment, max(mostSegment, job.Align)*int64(info.PieceCount()))
-	header := collective.Digest(collective.TermOf("plan", []any{job.Bytes, job.Segment, info.Rounds(), info.Rows}))
+	header := collective.Digest(collective.TermOf("plan", []any{length, job.Segment, info.Rounds(), info.Rows}))
 	job.Header = header[:]
 	job.Accept = func(rank int, theirs []byte) error {
 		if !bytes.Equal(theirs, job.Header) {
@@ -79,23 +83,47 @@ func (r *Repair) Run(ctx context.Context, set *Environment, length int64, input 
 		}
 		return nil
 	}
-	start := time.Now()
-	traffics, err := executor.Run(ctx, t, job)
+	says := binary.LittleEndian.Uint64(job.Header)
+	begun := time.Now()
+	if err = set.meet(ctx, says); err == nil { // all symbols are there
+		_, err = executor.Run(ctx, t, job)
+	}
+	if err == nil {
+		err = set.meet(ctx, says)
+	}
 	if err != nil {
 		return nil, err
 	}
-	var sent []int64
-	for _, x := range traffics {
-		sent = append(sent, x.Bytes)
-	}
 	traffic := &protection.PlanTraffic{
-		Plan: info.Algorithm + " " + info.Parameters, C1: r.cost.C1, C2Bytes: int64(r.cost.PacketC2() * float64(job.Bytes)),
-		Seconds: time.Since(start).Seconds(), Sent: sent,
+		Plan: info.Algorithm + " " + info.Parameters, C1: r.cost.C1, C2Bytes: int64(r.cost.PacketC2() * float64(length)),
+		Seconds: time.Since(begun).Seconds(),
+	}
+	element := length
+	if pieces := int64(info.PieceCount()); pieces > 1 {
+		element = store.Aligned((length + pieces - 1) / pieces)
+	}
+	for _, n := range r.sent { // as if each node were elsewhere
+		traffic.Sent = append(traffic.Sent, n*element)
 	}
 	for _, list := range r.Outputs {
-		traffic.TotalBytes += int64(len(list)) * job.Bytes
+		traffic.TotalBytes += int64(len(list)) * length
 	}
 	return traffic, nil
+}
+
+// sliceUnit is what slices of symbols are multiples of: whole lines of a cache.
+const sliceUnit = 64
+
+// meet waits until all ranks have come that share a window, and are at the same run.
+func (o *Environment) meet(ctx context.Context, says uint64) error {
+	if o.Window == nil {
+		return nil
+	}
+	peer, err := collective.New(o.T, o.Timeout).Meet(ctx, o.Window, says)
+	if err == nil && peer >= 0 {
+		err = collective.OtherPlan(peer, o.T.Rank())
+	}
+	return err
 }
 
 // mostSegment bounds what is run of every packet at a time, beside the memory.

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"volley/executor"
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
 	"volley/group/internal/session"
@@ -291,7 +290,7 @@ func (p *Pass) readAndCode(ctx context.Context, cells []int) error {
 }
 
 func (p *Pass) window(ctx context.Context, windows []*Window) error {
-	s, firstNode := p.s, p.s.Nodes[0].Index
+	s := p.s
 	coded := windows[0].cellList()
 	if p.follows {
 		var err error
@@ -304,15 +303,7 @@ func (p *Pass) window(ctx context.Context, windows []*Window) error {
 		if err != nil {
 			return err
 		}
-		var parts []*Window
-		for _, w := range windows {
-			parts = append(parts, w.Part(coded))
-		}
-		t, err := r.Run(ctx, s.Setting(), parts[0].Span, func(x content.Symbol) executor.Input {
-			return executor.Input{Memory: parts[x.Node-firstNode].Chunk(x)}
-		}, func(x content.Symbol) executor.Output {
-			return executor.Output{Memory: parts[x.Node-firstNode].Chunk(x)}
-		})
+		parts, t, err := Code(ctx, s, windows, coded, r)
 		if err != nil {
 			return err
 		}

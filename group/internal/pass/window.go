@@ -10,8 +10,10 @@ import (
 
 	"volley/collective"
 	"volley/group/internal/content"
+	"volley/group/internal/erasure"
 	"volley/group/internal/session"
 	"volley/group/internal/store"
+	"volley/group/protection"
 	"volley/internal/hugepage"
 	"volley/transport"
 )
@@ -25,6 +27,16 @@ type Window struct {
 	cells   [][]int // by codeword, ascending
 	memory  []byte  // of the longest window until now: chunks of data, then of parity
 	changed []int   // cells that have changed since they were protected
+	stage   *stage  // nil: only the nodes here have their windows at this rank
+	region  int     // of the stage
+}
+
+func newWindow(m *store.Manifest, node int, g *stage, region int) *Window {
+	w := &Window{M: m, Node: node, stage: g, region: region}
+	if g != nil {
+		w.memory = g.memory(node, region)
+	}
+	return w
 }
 
 // A Block is the block of a node in a cell.
@@ -55,13 +67,16 @@ func (w *Window) lay(cells [][]int) {
 	}
 }
 
-// Chunk returns the blocks of a chunk, with the zeros that follow.
-func (w *Window) Chunk(x content.Symbol) []byte {
-	i := x.Index
+// chunk returns the blocks of a chunk, with the zeros that follow: of another node where that is on the stage.
+func (w *Window) chunk(x content.Symbol) []byte {
+	i, memory := x.Index, w.memory
 	if x.Parity {
 		i += w.M.DataChunks
 	}
-	return w.memory[int64(i)*w.Span:][:w.Span]
+	if x.Node != w.Node {
+		memory = w.stage.memory(x.Node, w.region)
+	}
+	return memory[int64(i)*w.Span:][:w.Span]
 }
 
 // Positions returns the blocks of data, or of parity, position by position, and what every chunk has there.
@@ -76,7 +91,7 @@ func (w *Window) Positions(parity bool) iter.Seq2[[]Block, [][]byte] {
 			var padded [][]byte
 			for i := range chunks {
 				x := content.Symbol{Node: w.Node, Parity: parity, Index: i}
-				memory := w.Chunk(x)[first:min(first+m.BlockBytes, w.Span)]
+				memory := w.chunk(x)[first:min(first+m.BlockBytes, w.Span)]
 				padded = append(padded, memory)
 				if cells, position := w.cells[x.Codeword(m)], int(first/m.BlockBytes); position < len(cells) {
 					row := cells[position] % m.Rows()
@@ -91,12 +106,27 @@ func (w *Window) Positions(parity bool) iter.Seq2[[]Block, [][]byte] {
 	}
 }
 
-// Part returns a window with some of the cells, and their blocks.
-func (w *Window) Part(cells []int) *Window {
+// Blocks returns the blocks of some symbols of the node.
+func (w *Window) Blocks(symbols []content.Symbol) iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		for _, parity := range []bool{false, true} {
+			for blocks := range w.Positions(parity) {
+				for _, b := range blocks {
+					if slices.Contains(symbols, b.Symbol) && !yield(b) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// part returns a window with some of the cells, and their blocks.
+func (w *Window) part(cells []int) *Window {
 	if len(cells) == len(w.cellList()) {
 		return w
 	}
-	part := &Window{M: w.M, Node: w.Node}
+	part := newWindow(w.M, w.Node, w.stage, partRegion)
 	part.lay(byCodeword(w.M, cells))
 	for _, parity := range []bool{false, true} {
 		for blocks := range part.Positions(parity) {
@@ -111,17 +141,32 @@ func (w *Window) Part(cells []int) *Window {
 // find returns the block that a part of the window has a copy of.
 func (w *Window) find(b Block) []byte {
 	i, _ := slices.BinarySearch(w.cells[b.Codeword(w.M)], b.Cell)
-	return w.Chunk(b.Symbol)[int64(i)*w.M.BlockBytes:][:len(b.Bytes)]
+	return w.chunk(b.Symbol)[int64(i)*w.M.BlockBytes:][:len(b.Bytes)]
 }
 
 // cellList returns the cells of the window, ascending.
 func (w *Window) cellList() []int { return slices.Concat(w.cells...) }
 
-// Rows returns the first row of a window that has all cells of its rows, and the one behind the last.
-func (w *Window) Rows() (first, end int) {
-	rows := w.cells[0] // the cells of codeword 0 have the numbers of their rows
-	return rows[0], rows[len(rows)-1] + 1
+// Code runs a repair on some cells of the windows of the nodes here, and returns windows that have just these.
+func Code(ctx context.Context, s *session.Session, windows []*Window, cells []int, r *erasure.Repair) (parts []*Window, _ *protection.PlanTraffic, err error) {
+	for _, w := range windows {
+		parts = append(parts, w.part(cells))
+	}
+	first, set := parts[0], s.Setting()
+	if first.stage != nil {
+		set.Window = first.stage.window
+	}
+	traffic, err := r.Run(ctx, set, first.Span, func(x content.Symbol) []byte {
+		if i := x.Node - first.Node; 0 <= i && i < len(parts) {
+			return parts[i].chunk(x)
+		}
+		return first.chunk(x)
+	})
+	return parts, traffic, err
 }
+
+// Rows returns the rows of a window that has all cells of its rows.
+func (w *Window) Rows() []int { return w.cells[0] } // those of codeword 0 have the numbers of their rows
 
 // CellsOf returns the cells in rows, all ascending.
 func CellsOf(m *store.Manifest, rows []int) (cells []int) {
@@ -142,7 +187,7 @@ func byCodeword(m *store.Manifest, cells []int) (lists [][]int) {
 	return lists
 }
 
-// mostWindow is how many bytes of data and parity a window of all nodes in a process has, unless a row is longer:
+// mostWindow is how many bytes of data and parity a window of all nodes in a memory has, unless a row is longer:
 // two of them stay in a cache while they are hashed, coded and checked. Between machines, wireWindow, it is the bytes
 // of some hundred latencies: links are idle between windows.
 const (
@@ -158,10 +203,20 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 	if s.T.Size() > 1 && transport.Overlaps(s.T) {
 		limit = int64(wireWindow / hosted)
 	}
-	limit = min(limit, s.Memory/4)
-	positions := int(max(1, limit/(int64(m.DataChunks+m.ParityChunks)*m.BlockBytes)))
 	cells := byCodeword(m, chosen)
 	longest := len(slices.MaxFunc(cells, func(a, b []int) int { return len(a) - len(b) }))
+	if longest == 0 {
+		return nil
+	}
+	position := int64(m.DataChunks+m.ParityChunks) * m.BlockBytes // bytes
+	positions := int(max(1, min(mostWindow/int64(s.K), s.Memory/4)/position))
+	g, err := newStage(ctx, s, int64(min(positions, longest))*position)
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		positions = int(max(1, min(limit, s.Memory/4)/position))
+	}
 	bytesBefore := func(n int) int64 {
 		return int64(float64(bytes) * (float64(min(n, longest)) / float64(longest)))
 	}
@@ -169,14 +224,18 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 	var sets [2][]*Window
 	for i := range sets {
 		for _, n := range s.Nodes {
-			sets[i] = append(sets[i], &Window{M: m, Node: n.Index})
+			sets[i] = append(sets[i], newWindow(m, n.Index, g, i))
 		}
 	}
 	var reading sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(ctx) // what is read ahead ends before the run does
 	defer reading.Wait()
 	defer cancel(nil)
-	readComm := collective.New(s.T, s.Timeout).Separate() // apart from messages of the previous window
+	steady := collective.New(s.T, s.Timeout).Separate().Steady // apart from messages of the previous window
+	if g != nil {
+		steady = g.steady
+		reading.Go(func() { collective.New(s.T, s.Timeout).Live(ctx, cancel, g.window, &g.busy) })
+	}
 	begin := func(number int) <-chan error {
 		result := make(chan error, 1)
 		first := number * positions
@@ -189,7 +248,7 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 			chosen = append(chosen, list[min(first, len(list)):min(first+positions, len(list))])
 		}
 		reading.Go(func() {
-			result <- readComm.Steady(ctx, func(ctx context.Context) error {
+			result <- steady(ctx, func(ctx context.Context) error {
 				return s.EachLocal(func(i int, _ *store.Node) error {
 					w := sets[number%2][i]
 					w.lay(chosen)
@@ -197,8 +256,9 @@ func EachWindow(ctx context.Context, s *session.Session, m *store.Manifest, chos
 				})
 			})
 		})
-		if s.InTurn {
-			reading.Wait()
+		if s.InTurn { // nothing is read ahead
+			err := <-result
+			result <- err
 		}
 		return result
 	}

@@ -47,14 +47,13 @@ func (s *Session) deliver(ctx context.Context, list []delivery) error {
 	if err != nil || len(r.Traffic.Codewords) == 0 {
 		return err
 	}
-	_, err = r.Run(ctx, s.Setting(), bytes, func(x content.Symbol) executor.Input {
+	_, err = r.Run(ctx, s.Setting(), bytes, func(x content.Symbol) []byte {
 		memory := make([]byte, bytes)
 		copy(memory, list[x.Index].text)
-		return executor.Input{Memory: memory}
-	}, func(x content.Symbol) executor.Output {
-		memory := make([]byte, bytes)
-		list[x.Index].arrived[x.Node] = memory[:list[x.Index].bytes]
-		return executor.Output{Memory: memory}
+		if x.Parity {
+			list[x.Index].arrived[x.Node] = memory[:list[x.Index].bytes]
+		}
+		return memory
 	})
 	return err
 }

@@ -465,6 +465,9 @@ func (s *Session) Name(n int) string {
 
 // EachLocal calls f for all nodes at this rank, on all cores or in turn, and returns the error of the first that has one.
 func (s *Session) EachLocal(f func(i int, n *store.Node) error) error {
+	if len(s.Nodes) == 1 {
+		return f(0, s.Nodes[0])
+	}
 	errs := make([]error, len(s.Nodes))
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))

@@ -119,7 +119,7 @@ func checkSources(ctx context.Context, s *session.Session, found *Survey, checke
 	inputs := map[lostBlock]bool{}
 	for _, r := range found.Repairs {
 		for _, x := range slices.Concat(r.Inputs...) {
-			for _, row := range r.blocks.Rows {
+			for _, row := range r.rows {
 				b := lostBlock{x, row}
 				inputs[b], checked[b] = !checked[b], true
 			}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"volley/executor"
 	"volley/group/internal/content"
-	"volley/group/internal/erasure"
 	"volley/group/internal/pass"
 	"volley/group/internal/restore"
 	"volley/group/internal/scrub"
@@ -135,6 +133,11 @@ func (x *Rebuild) readAndCode(ctx context.Context) error {
 		if r := x.nodes[s.Nodes[i].Index].reading; r != nil {
 			return r.read(ctx, w)
 		}
+		for _, memory := range w.Positions(false) { // of a lost node, what comes back of earlier rows: where it had nothing are zeros
+			for _, chunk := range memory {
+				clear(chunk)
+			}
+		}
 		return nil
 	}, x.code)
 }
@@ -142,34 +145,27 @@ func (x *Rebuild) readAndCode(ctx context.Context) error {
 // code makes what is lost in the rows of windows, and puts it into the targets.
 func (x *Rebuild) code(ctx context.Context, windows []*pass.Window) error {
 	for _, r := range x.repairs {
-		b := r.blocks.RowRange(windows[0].Rows())
-		if len(b.Rows) == 0 {
+		rows := slices.DeleteFunc(slices.Clone(windows[0].Rows()), func(row int) bool {
+			_, found := slices.BinarySearch(r.rows, row)
+			return !found
+		})
+		if len(rows) == 0 {
 			continue
 		}
-		parts := map[int]*pass.Window{} // by node
-		for i, n := range x.s.Nodes {
-			parts[n.Index] = windows[i].Part(pass.CellsOf(b.M, b.Rows))
-		}
-		t, err := r.Run(ctx, x.s.Setting(), b.Bytes(), func(symbol content.Symbol) executor.Input {
-			return executor.Input{Memory: parts[symbol.Node].Chunk(symbol)}
-		}, func(symbol content.Symbol) executor.Output {
-			return executor.Output{Writer: &content.BlockWriter{Blocks: b, Take: func(row int, block []byte) error { return x.put(ctx, symbol, row, block) }}}
-		})
-		if err != nil {
+		if err := r.code(ctx, x.s, windows, rows, func(b pass.Block) error { return x.put(ctx, b) }, x.Traffic); err != nil {
 			return err
 		}
-		erasure.Add(x.Traffic, t)
 	}
 	return nil
 }
 
 // put gives a block to its target. One that is wrong, as a source of it has rotted, is to be made again.
-func (x *Rebuild) put(ctx context.Context, symbol content.Symbol, row int, block []byte) error {
-	target := x.Targets[symbol.Node]
+func (x *Rebuild) put(ctx context.Context, b pass.Block) error {
+	target := x.Targets[b.Node]
 	return target.Try(ctx, func() error {
-		err := target.Put(symbol, row, block)
+		err := target.Put(b.Symbol, b.Row, b.Bytes)
 		if errors.As(err, new(*protection.CorruptError)) {
-			x.redo[symbol.Node] = append(x.redo[symbol.Node], row)
+			x.redo[b.Node] = append(x.redo[b.Node], b.Row)
 			return nil
 		}
 		return err

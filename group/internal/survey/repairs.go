@@ -2,13 +2,14 @@ package survey
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
-	"volley/executor"
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
+	"volley/group/internal/pass"
 	"volley/group/internal/restore"
 	"volley/group/internal/session"
 	"volley/group/protection"
@@ -17,8 +18,25 @@ import (
 // blockRepair is a repair of the rows in which the same symbols are bad.
 type blockRepair struct {
 	*erasure.Repair
-	blocks content.Blocks
-	lost   []content.Symbol // that it does not bring back
+	rows []int            // ascending
+	lost []content.Symbol // that it does not bring back
+}
+
+// code runs the repair on rows of windows, and puts the blocks that come back.
+func (r *blockRepair) code(ctx context.Context, s *session.Session, windows []*pass.Window, rows []int, put func(pass.Block) error, traffic *protection.PlanTraffic) error {
+	parts, t, err := pass.Code(ctx, s, windows, pass.CellsOf(s.Manifest, rows), r.Repair)
+	if err != nil {
+		return err
+	}
+	erasure.Add(traffic, t)
+	for _, w := range parts {
+		for b := range w.Blocks(r.Outputs[w.Node]) {
+			if err := put(b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 type lostBlock struct {
@@ -86,7 +104,7 @@ func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.
 		}
 		r := repairs[fmt.Sprint(p)]
 		if r == nil {
-			r = &blockRepair{blocks: content.Blocks{M: s.Manifest}}
+			r = new(blockRepair)
 			if r.Repair, r.lost, err = c.Repairing(ctx, erasure.SetOf(p.bad), erasure.SetOf(p.wanted)); err != nil {
 				return nil, nil, err
 			}
@@ -94,7 +112,7 @@ func PlanRepairs(ctx context.Context, s *session.Session, conditions []*content.
 				list = append(list, r)
 			}
 		}
-		r.blocks.Rows = append(r.blocks.Rows, row)
+		r.rows = append(r.rows, row)
 		for _, x := range r.lost {
 			beyond[lostBlock{x, row}] = true
 		}
@@ -125,27 +143,39 @@ func RunRepairs(ctx context.Context, s *session.Session, list []*blockRepair, ta
 func RunRepairsFrom(ctx context.Context, s *session.Session, list []*blockRepair, reader func(content.Symbol) io.ReaderAt, put func(x content.Symbol, row int, block []byte) error, traffic *protection.PlanTraffic) error {
 	m := s.Manifest
 	for _, r := range list {
-		for _, n := range s.Nodes {
-			s.Tell(0, int64(len(r.Outputs[n.Index]))*r.blocks.Bytes())
+		for _, row := range r.rows {
+			_, n := m.Block(row)
+			for _, x := range s.Nodes {
+				s.Tell(0, int64(len(r.Outputs[x.Index]))*n)
+			}
 		}
 	}
 	for _, r := range list {
-		t, err := r.Run(ctx, s.Setting(), r.blocks.Bytes(), func(x content.Symbol) executor.Input {
-			chunks := m.DataChunks
-			if x.Parity {
-				chunks = m.ParityChunks
+		err := pass.EachWindow(ctx, s, m, pass.CellsOf(m, r.rows), 0, func(ctx context.Context, _ int, w *pass.Window) error {
+			for b := range w.Blocks(r.Inputs[w.Node]) {
+				chunks := m.DataChunks
+				if b.Parity {
+					chunks = m.ParityChunks
+				}
+				n, err := reader(b.Symbol).ReadAt(b.Bytes, m.OffsetOf(b.Row, b.Index, chunks))
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if n < len(b.Bytes) && err != nil && !errors.Is(err, io.EOF) {
+					return err
+				}
+				clear(b.Bytes[n:])
 			}
-			return executor.Input{Reader: &content.BlockReader{Blocks: r.blocks, Source: reader(x), Chunk: x.Index, Chunks: chunks}}
-		}, func(x content.Symbol) executor.Output {
-			return executor.Output{Writer: &content.BlockWriter{Blocks: r.blocks, Take: func(row int, block []byte) error {
-				s.Tell(int64(len(block)), 0)
-				return put(x, row, block)
-			}}}
+			return nil
+		}, func(ctx context.Context, windows []*pass.Window) error {
+			return r.code(ctx, s, windows, windows[0].Rows(), func(b pass.Block) error {
+				s.Tell(int64(len(b.Bytes)), 0)
+				return put(b.Symbol, b.Row, b.Bytes)
+			}, traffic)
 		})
 		if err != nil {
 			return err
 		}
-		erasure.Add(traffic, t)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (found *Survey) plan(ctx context.Context, s *session.Session, remake bool) 
 
 func (found *Survey) addRows(list []*blockRepair) {
 	for _, r := range list {
-		for _, row := range r.blocks.Rows {
+		for _, row := range r.rows {
 			found.Rows[row] = true
 		}
 	}
