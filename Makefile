@@ -112,7 +112,6 @@ browser: site lab/web/node_modules/.package-lock.json ## the page in real browse
 verify-all: ## transfer matrices of every algorithm, family, field, sources and sinks, and the large claims; about an hour
 	go test -tags verifyall -run TestVerifyAll -v -timeout 1h ./algo/... ./lab/families ./group/...
 	go test -tags verifyall -timeout 1h ./field ./matrix ./sim ./algo/... ./coded ./group/... -skip TestVerifyAll
-	go test ./lab/web -run 'TestManyRequests$$' -web.requests 1000 -v -timeout 1h
 
 release: ## archives and packages for other machines, in dist/release; needs zip, and MPI for the one with MPI
 	deploy/release

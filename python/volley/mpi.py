@@ -443,7 +443,7 @@ def decode(
 
     def arguments() -> Sequence[Any]:
         has = (None, 0) if coded is None else _memory("coded", coded, False)
-        o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, 0, _text(network))
+        o = _Options(_text(field), _text(matrix), _text(algorithm), ports, timeout, memory, not check, _text(network))
         return *_memory("packet", packet, lost), lost, *has, o
 
     _call("decode", comm, timeout, arguments)
