@@ -407,12 +407,3 @@ func CompleteSnapshot(root string, step int64) error {
 	}
 	return dir.SyncDir(".")
 }
-
-// SnapshotDir returns where a snapshot lies in a root, or its draft, if there is one.
-func SnapshotDir(root string, step int64) string {
-	if dir, err := disk.OS.Open(filepath.Join(root, draftName(step))); err == nil {
-		dir.Close()
-		return filepath.Join(root, draftName(step))
-	}
-	return filepath.Join(root, session.StepName(step))
-}

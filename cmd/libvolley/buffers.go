@@ -49,7 +49,7 @@ func volleyProtectBuffers(comm C.MPI_Fint, first *C.volley_buffer, count, tolera
 	op := operate(o, cmp.Or(err, wrong))
 	op.run = func(ctx context.Context, e *mpi.Endpoint) error {
 		p.Progress = op.progress
-		return buffers.Protect(ctx, op.slow(ctx, e), data, room, p)
+		return buffers.Protect(ctx, e, data, room, p)
 	}
 	return op.start(comm, begin, request)
 }
@@ -95,7 +95,7 @@ func volleyRecoverBuffers(comm C.MPI_Fint, first *C.volley_buffer, count, lost C
 	op := operate(o, cmp.Or(err, wrong))
 	op.run = func(ctx context.Context, e *mpi.Endpoint) error {
 		p.Progress = op.progress
-		r, err := buffers.Recover(ctx, op.slow(ctx, e), data, lost != 0, room, p)
+		r, err := buffers.Recover(ctx, e, data, lost != 0, room, p)
 		if err == nil {
 			op.note = strings.Join(r.Notes, "; ")
 		}
@@ -139,9 +139,7 @@ func bufferOptions(tolerate C.int, o *C.volley_group_options) (p buffers.Options
 		name string
 		set  bool
 	}{
-		{"accept_deleted", o.accept_deleted != 0}, {"accept_changed", o.accept_changed != 0}, {"revert", o.revert != 0}, {"believe", o.believe != nil},
-		{"step", o.step != nil}, {"retain", o.retain != 0}, {"exclude", o.exclude != nil}, {"files", o.files != nil}, {"file_count", o.file_count != 0},
-		{"force", o.force != 0}, {"set_size", o.set_size != 0}, {"domain", o.domain != nil},
+		{"step", o.step != nil}, {"retain", o.retain != 0}, {"set_size", o.set_size != 0}, {"domain", o.domain != nil},
 	} {
 		if option.set {
 			return p, exit.Usagef("%s: it is for directories: leave it 0", option.name)

@@ -8,10 +8,6 @@ import "C"
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -28,7 +24,6 @@ type node struct {
 	dir     string
 	options protection.Settings
 	set     setOptions
-	files   []string // that alone are protected, below dir; nil: all
 }
 
 // A verb works on the group of a node, which is a part of all nodes.
@@ -79,7 +74,7 @@ func (n *node) runOn(step *C.longlong, run verb) *operation {
 	n.operation.run = func(ctx context.Context, e *mpi.Endpoint) error {
 		n.options.Progress = n.progress
 		return n.inSet(ctx, e, func(ctx context.Context, t *mpi.Endpoint, part protection.SetIndex) (err error) {
-			result, err = run(ctx, group.Join(n.slow(ctx, t), []string{n.dir}, n.options), part)
+			result, err = run(ctx, group.Join(t, []string{n.dir}, n.options), part)
 			n.verdict = result.verdict
 			return err
 		})
@@ -95,17 +90,7 @@ func (n *node) runOn(step *C.longlong, run verb) *operation {
 //export volleyProtect
 func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
 	n := nodeOf("protect", path, o)
-	p := group.ProtectOptions{
-		Tolerate: int(tolerate), Digest: C.GoString(o.digest), Force: o.force != 0, Retain: int(o.retain),
-		Accept: protection.Edits{Changed: o.accept_changed != 0, Deleted: o.accept_deleted != 0},
-	}
-	if o.exclude != nil {
-		p.Exclude = slices.DeleteFunc(strings.Split(C.GoString(o.exclude), "\n"), func(line string) bool { return line == "" || line[0] == '#' })
-	}
-	n.set.force = p.Force
-	if n.wrong == nil {
-		n.files, n.wrong = n.filesOf(o)
-	}
+	p := group.ProtectOptions{Tolerate: int(tolerate), Digest: C.GoString(o.digest), Retain: int(o.retain)}
 	return n.runOn(o.step, func(ctx context.Context, g *group.Group, part protection.SetIndex) (found, error) {
 		if n.options.Roots && n.options.Step != group.Latest { // all have come: their files are written
 			if err := group.CompleteSnapshot(n.dir, n.options.Step); err != nil {
@@ -113,9 +98,6 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 			}
 		}
 		p.Part = part
-		if n.set.unnamed != nil {
-			p.Exclude = slices.Concat(n.set.unnamed, p.Exclude)
-		}
 		r, err := g.Protect(ctx, p)
 		if err != nil {
 			return found{}, err
@@ -126,9 +108,8 @@ func volleyProtect(comm C.MPI_Fint, path *C.char, tolerate C.int, o *C.volley_gr
 
 //export volleyRecover
 func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, begin C.int, request *C.volley_request) C.int {
-	p := group.RecoverOptions{Revert: protection.Edits{Changed: o.revert != 0, Deleted: o.revert != 0}}
 	return nodeOf("recover", path, o).runOn(o.step, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
-		r, err := g.Recover(ctx, p)
+		r, err := g.Recover(ctx, group.RecoverOptions{})
 		if err != nil {
 			return found{}, err
 		}
@@ -139,12 +120,11 @@ func volleyRecover(comm C.MPI_Fint, path *C.char, o *C.volley_group_options, beg
 //export volleyUnprotect
 func volleyUnprotect(comm C.MPI_Fint, path *C.char, o *C.volley_group_options) C.int {
 	n := nodeOf("unprotect", path, o)
-	force := o.force != 0
 	if o.step != nil && n.wrong == nil {
 		n.wrong = exit.Usagef("step: the protection of one snapshot is ended: leave step NULL, and give path of it")
 	}
 	return n.runOn(nil, func(ctx context.Context, g *group.Group, _ protection.SetIndex) (found, error) {
-		_, err := g.Unprotect(ctx, group.UnprotectOptions{Force: force})
+		_, err := g.Unprotect(ctx, group.UnprotectOptions{})
 		if errors.As(err, new(*group.RemainsError)) { // it has ended, but at nodes that cannot be read
 			return found{verdict: err}, nil
 		}
@@ -235,55 +215,3 @@ func volleyStepPath(root *C.char, step C.longlong, path *C.char, bytes C.size_t)
 	room[copy(room, dir)] = 0
 	return result(nil)
 }
-
-// filesOf returns the files that alone are protected, as they are called below the directory.
-func (n *node) filesOf(o *C.volley_group_options) (list []string, err error) {
-	if o.file_count < 0 || o.files == nil && o.file_count > 0 {
-		return nil, exit.Usagef("files: NULL, or file_count %d below 0", int(o.file_count))
-	}
-	if o.files == nil {
-		return nil, nil
-	}
-	dir := n.dir
-	if n.options.Roots {
-		if n.options.Step == group.Latest {
-			return nil, exit.Usagef("files: they are of one snapshot: give its step")
-		}
-		dir = group.SnapshotDir(dir, n.options.Step)
-	}
-	list = []string{}
-	for i, file := range unsafe.Slice(o.files, int(o.file_count)) {
-		name := C.GoString(file)
-		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
-			name = rest
-		}
-		name = filepath.Clean(name)
-		if first, _, _ := strings.Cut(name, "/"); file == nil || name == "." || !filepath.IsLocal(name) || first == ".volley" {
-			return nil, exit.Usagef("files[%d]: %q: want a file or directory below %s", i, C.GoString(file), dir)
-		}
-		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-			return nil, exit.Usagef("files[%d]: %w", i, err)
-		}
-		list = append(list, name)
-	}
-	return list, nil
-}
-
-// patternsOf returns patterns that exclude all but the files that nodes name.
-func patternsOf(files []string) []string {
-	patterns, dirs := []string{"/*"}, map[string]bool{}
-	slices.Sort(files)
-	for _, name := range slices.Compact(files) {
-		for i := range name {
-			if dir := name[:i]; name[i] == '/' && !dirs[dir] {
-				dirs[dir] = true
-				patterns = append(patterns, "!/"+literal.Replace(dir)+"/", "/"+literal.Replace(dir)+"/*")
-			}
-		}
-		patterns = append(patterns, "!/"+literal.Replace(name))
-	}
-	return patterns
-}
-
-// literal quotes what has a meaning in patterns.
-var literal = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `)

@@ -176,7 +176,7 @@ func apart(pieces []piece) error {
 
 // groupOptions returns options of a group.
 func groupOptions(o *C.volley_group_options) (g protection.Settings, err error) {
-	g = protection.Settings{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory), Believe: C.GoString(o.believe)}
+	g = protection.Settings{Timeout: timeoutOf(o.timeout), Memory: int64(o.memory)}
 	err = cmp.Or(length("memory", o.memory), group.UseKey(&g, C.GoString(o.key)))
 	return g, err
 }
@@ -215,14 +215,14 @@ func result(err error) C.int {
 	return C.int(exit.Code(err))
 }
 
-// optionAdvice says with which member of the options a function does what it has refused.
+// optionAdvice says with which option a function, or the command, does what a function has refused.
 var optionAdvice = map[protection.Option]string{
-	protection.OptionBelieve:       "believe in the options names the node to go by",
-	protection.OptionAcceptDeleted: "if it was meant, set accept_deleted in the options",
-	protection.OptionAcceptChanged: "recover with revert in the options brings it back; if it was meant, set accept_changed",
+	protection.OptionBelieve:       "volley recover --believe names the node to go by",
+	protection.OptionAcceptDeleted: "if it was meant, volley protect --accept deleted protects what is left",
+	protection.OptionAcceptChanged: "volley recover --revert changed,deleted brings it back; if it was meant, volley protect --accept changed protects it",
 	protection.OptionTolerate:      "say it with tolerate",
-	protection.OptionForce:         "force in the options protects the group as it is",
-	protection.OptionGiveUp:        "force in the options gives it up",
+	protection.OptionForce:         "volley protect --force protects the group as it is",
+	protection.OptionGiveUp:        "volley unprotect --force gives it up",
 	protection.OptionKey:           `key in the options names its file, "none" goes without`,
 }
 

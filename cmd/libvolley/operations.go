@@ -6,13 +6,13 @@ package main
 import "C"
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"volley/internal/delay"
 	"volley/internal/exit"
 	"volley/transport"
 	"volley/transport/mpi"
@@ -21,7 +21,6 @@ import (
 // An operation is what C arguments say, which it does not need any more.
 type operation struct {
 	timeout C.double
-	rate    int64 // bytes a second that are sent; 0: no limit
 	wrong   error // arguments are: the others hear of that
 	run     func(context.Context, *mpi.Endpoint) error
 	verdict error  // of a run that has come to its end
@@ -34,18 +33,11 @@ type operation struct {
 
 // operate returns an operation, of which arguments may be wrong.
 func operate(o *C.volley_group_options, wrong error) *operation {
-	switch {
-	case wrong != nil:
-	case o.timeout != o.timeout:
-		wrong = errNoTimeout
-	case o.rate != 0 && !(o.rate >= leastRate && o.rate < 1<<62):
-		wrong = exit.Usagef("rate: %g bytes a second: want 1 MiB or more, as others wait for messages; 0: no limit", float64(o.rate))
+	if o.timeout != o.timeout {
+		wrong = cmp.Or(wrong, errNoTimeout)
 	}
-	return &operation{timeout: o.timeout, rate: int64(o.rate), wrong: wrong}
+	return &operation{timeout: o.timeout, wrong: wrong}
 }
-
-// leastRate is that of the command line: with less, messages would take longer than others wait for them.
-const leastRate = 1 << 20
 
 // errCancelled is why an operation ends by volley_cancel.
 var errCancelled = exit.WithCode(errors.New("the call was cancelled"), C.VOLLEY_CANCELLED)
@@ -54,15 +46,6 @@ var errCancelled = exit.WithCode(errors.New("the call was cancelled"), C.VOLLEY_
 func (op *operation) progress(processed, total int64) {
 	op.total.Add(total)
 	op.processed.Add(processed)
-}
-
-// slow returns a transport that sends no faster than the operation may. It stays open until the operation has ended.
-func (op *operation) slow(ctx context.Context, t transport.Transport) transport.Transport {
-	if op.rate > 0 {
-		t = delay.Limit(ctx, t, op.rate)
-		op.opened = append(op.opened, t)
-	}
-	return t
 }
 
 // work returns what [mpi.Drive] calls.

@@ -23,9 +23,6 @@ import (
 type setOptions struct {
 	size   int    // members at most; 0: all are one group
 	domain string // what fails together with this process; "": its host
-	force  bool   // sets of which nothing is left are given up
-
-	unnamed []string // patterns of files that no node of the set names; nil: all are protected
 }
 
 func (o *setOptions) check() error {
@@ -36,12 +33,6 @@ func (o *setOptions) check() error {
 		return exit.Usagef("domain: %q: it is for sets: set_size says how large they are", o.domain)
 	}
 	return nil
-}
-
-// A saying is what a process says of its node when they meet.
-type saying struct {
-	sets.Member
-	Files []string // nil: all
 }
 
 // An outcome is what a set has come to.
@@ -57,21 +48,16 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 		return err
 	}
 	host, _ := os.Hostname()
-	mine := saying{Files: n.files, Member: sets.Member{Name: host + ":" + n.dir, Domain: cmp.Or(n.set.domain, host)}}
+	mine := sets.Member{Name: host + ":" + n.dir, Domain: cmp.Or(n.set.domain, host)}
 	if n.set.size != 0 {
 		mine.Identity = group.Identify(n.dir)
 	}
-	sayings, err := collective.AllgatherValues(ctx, e, &mine, n.options.Timeout)
+	members, err := collective.AllgatherValues(ctx, e, mine, n.options.Timeout)
 	if err != nil {
 		return err
 	}
 	if n.set.size == 0 {
-		n.set.noteUnnamed(sayings)
 		return work(ctx, e, protection.SetIndex{})
-	}
-	var members []sets.Member
-	for _, x := range sayings {
-		members = append(members, x.Member)
 	}
 	list, err := sets.Choose(members, n.set.size, n.set.domain != "")
 	if err != nil {
@@ -79,18 +65,13 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 	}
 	number, key := 0, 0
 	for i, s := range list {
-		if s.Lost && !n.set.force {
-			return exit.Usagef("set %d of %d: none of its directories is named, or all are empty: name them; force in the options gives up what they had", i, len(list))
+		if s.Lost {
+			return exit.Usagef("set %d of %d: none of its directories is named, or all are empty: name them; volley protect --force gives up what they had", i, len(list))
 		}
 		if index := slices.Index(s.Members, e.Rank()); index >= 0 {
 			number, key = i, index
 		}
 	}
-	var setSayings []*saying
-	for _, r := range list[number].Members {
-		setSayings = append(setSayings, sayings[r])
-	}
-	n.set.noteUnnamed(setSayings)
 	t, err := e.Split(number, key)
 	if err != nil {
 		return err
@@ -121,16 +102,4 @@ func (n *node) inSet(ctx context.Context, e *mpi.Endpoint, work func(context.Con
 		}
 	}
 	return nil
-}
-
-// noteUnnamed notes which files are excluded, as no node of the set names them.
-func (o *setOptions) noteUnnamed(sayings []*saying) {
-	var files []string
-	named := false
-	for _, x := range sayings {
-		files, named = append(files, x.Files...), named || x.Files != nil
-	}
-	if named {
-		o.unnamed = patternsOf(files)
-	}
 }

@@ -83,10 +83,6 @@ int volley_decode_f(MPI_Fint comm, void *packet, size_t bytes, int lost, const v
 typedef struct volley_group_options {
 	double timeout;      /* seconds without a message, or until all have called, until the run fails: 30; below 0: never */
 	size_t memory;       /* bytes of packets that a process holds at a time: 64 MiB */
-	int accept_deleted;  /* protect what is left, although more than half of a node's files, or of their bytes, are gone */
-	int accept_changed;  /* protect what is there, although more than half of a node's files have other content */
-	int revert;          /* recover files, too, that were changed or deleted since */
-	const char *believe; /* number of the node whose newest generation counts, where that cannot be told */
 	const char *key;     /* path of a file with the key of the group, the same key at all processes, as volley protect --key:
 	                        none. "none": do not check, and protect without a key */
 	const char *digest;  /* sha256, blake3, or xxh3, which finds accidents only and goes with no key: that of the last
@@ -95,20 +91,11 @@ typedef struct volley_group_options {
 	long long *step;     /* not NULL: path is a root of snapshots, directories step-N in it. The call takes that of *step or, for
 	                        VOLLEY_LATEST, the newest, and sets *step to the one that it has taken */
 	int retain;          /* protect, with step: then remove snapshots older than the newest retain that can be recovered: none */
-	const char *exclude; /* protect: patterns of what is not protected, as in .gitignore, one a line; "": nothing: as in the last run */
-	const char *const *files; /* protect: the names of this process's files and directories, file_count of them, whole or as they
-	                        are below path (with step: below the snapshot). What no process names is not protected: recover
-	                        neither brings it back nor touches it. NULL at all processes: everything below path. Names
-	                        together, with the directories that they lie in, are fewer than 1000 */
-	int file_count;
-	int force;           /* protect what is there, although nodes are lost or files damaged; unprotect, although that never comes back */
 
 	int set_size;        /* cut the processes into sets of at most so many, each a group of its own, of which any tolerate nodes
 	                        may be lost: one group. Nodes keep their sets as long as they are protected */
 	const char *domain;  /* what fails together with this process, such as its host or rack: no two of a set have the same. The
 	                        processes give each its own, or all none: its host, as far as that is possible */
-
-	double rate;         /* bytes a second that this process sends at most, 1 MiB or more: no limit */
 } volley_group_options;
 
 /* The newest snapshot, in step of the options. */
@@ -126,8 +113,8 @@ enum { VOLLEY_LATEST = -1 };
  *
  * It returns VOLLEY_USAGE where path is NULL, empty or no directory, tolerate is not from 1
  * to the number of processes less 1, nor 0 after an earlier call, the key is not that of the
- * group, or most files of a node are deleted or have changed, accept_deleted or accept_changed is not set, and
- * less has happened at most other nodes. It returns VOLLEY_FAILED where another run uses the directory. Where
+ * group, or most files of a node are deleted or have changed, and less has happened at most other nodes: volley protect
+ * with --accept is for people. It returns VOLLEY_FAILED where another run uses the directory. Where
  * only some processes have such an error, the others return the same. With sets, the error of one
  * is that of all. */
 int volley_protect(MPI_Comm comm, const char *path, int tolerate, const volley_group_options *options);
@@ -137,7 +124,7 @@ int volley_protect_f(MPI_Fint comm, const char *path, int tolerate, const volley
 
 /* Brings back what is lost or damaged of a group that volley_protect, or volley protect, has
  * protected, as it was then. A directory that is lost is made. A file whose content and time
- * differ was changed since, and stays as it is.
+ * differ was changed since, and stays as it is: volley recover --revert changed brings it back.
  *
  * All processes of comm call it, as many as have protected: path is the directory of the node
  * of the same rank, or where it is to be. With step they may be more or fewer, in any order: what processes
@@ -183,7 +170,7 @@ int volley_verify(MPI_Comm comm, const char *path, const volley_group_options *o
 int volley_status(MPI_Comm comm, const char *path, const volley_group_options *options, volley_report *report);
 
 /* Ends the protection, and removes path/.volley. Files stay. All processes of comm call it. Where something is lost or
- * damaged it returns VOLLEY_USAGE, and has removed nothing, unless options.force is set. */
+ * damaged it returns VOLLEY_USAGE, and has removed nothing. */
 int volley_unprotect(MPI_Comm comm, const char *path, const volley_group_options *options);
 
 /* The same by the communicator's Fortran handle; path ends with a null character. */
@@ -201,7 +188,7 @@ typedef struct volley_buffer {
  * them come back. Each process has count buffers, of any number and lengths, and room for the parity: parity_bytes, as many
  * as volley_parity_bytes says, or more. That is tolerate/(K-tolerate) of the data of the process that has most, with K
  * processes, and a little more. The parity describes itself: the library keeps nothing. Its digest is xxh3 or, with a
- * key, sha256, unless options say otherwise. Of options, timeout, memory, key, digest and rate are for buffers: the
+ * key, sha256, unless options say otherwise. Of options, timeout, memory, key and digest are for buffers: the
  * others stay 0.
  *
  * All processes of comm, 2 or more, call it, and change no buffer meanwhile. When it has

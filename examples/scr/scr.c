@@ -12,14 +12,14 @@
  * - There is one level, parity at the nodes. SCR's flush to a parallel file system is a copy of a directory step-N.
  * - Lost files come back at the start, in the directory of the same rank. SCR also moves files to where their process
  *   runs now: here mpirun starts each rank on its node, as a rank file says.
- * - The routed files are protected, and nothing else below the directory of the step.
+ * - All that lies in the directory of the step is protected, routed or not.
  * - A checkpoint that a process finds not valid is left out by all, as with SCR. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <volley.h>
 
-enum { most_files = 64, path_bytes = 4096 };
+enum { path_bytes = 4096 };
 
 static struct {
 	MPI_Comm comm;
@@ -27,8 +27,6 @@ static struct {
 	int every, tolerate, rank;
 	long long step;    /* that is read or written */
 	long long restart; /* to go on from; -1: none */
-	char *files[most_files];
-	int count;
 } scr;
 
 /* all returns whether something is true at all processes. */
@@ -67,23 +65,18 @@ static int need_checkpoint(long long step, int *flag) {
 
 static int start_checkpoint(long long step) {
 	scr.step = step;
-	for (; scr.count > 0; scr.count--) free(scr.files[scr.count - 1]);
 	return all(volley_step_path(scr.root, step, scr.dir, sizeof scr.dir) == VOLLEY_OK) ? VOLLEY_OK : VOLLEY_FAILED;
 }
 
 /* route_file tells where a file of the checkpoint is to be written, or lies. */
 static int route_file(const char *name, char *file, size_t bytes) {
-	if (scr.count == most_files || snprintf(file, bytes, "%s/%s", scr.dir, name) >= (int)bytes) return VOLLEY_USAGE;
-	scr.files[scr.count++] = strdup(name);
-	return VOLLEY_OK;
+	return snprintf(file, bytes, "%s/%s", scr.dir, name) < (int)bytes ? VOLLEY_OK : VOLLEY_USAGE;
 }
 
 /* complete_checkpoint protects the files, where all processes have theirs, and keeps the last two checkpoints. */
 static int complete_checkpoint(int valid) {
 	if (!all(valid)) return VOLLEY_WRONG; /* what was written does not count, and goes with the next one of that step */
 	volley_group_options options = {.step = &scr.step, .retain = 2};
-	options.files = (const char *const *)scr.files;
-	options.file_count = scr.count;
 	return volley_protect(scr.comm, scr.root, scr.tolerate, &options);
 }
 
@@ -95,7 +88,6 @@ static int have_restart(int *flag, long long *step) {
 
 static int start_restart(void) {
 	scr.step = scr.restart;
-	scr.count = 0;
 	int bytes = snprintf(scr.dir, sizeof scr.dir, "%s/step-%lld", scr.root, scr.step);
 	return bytes < (int)sizeof scr.dir ? VOLLEY_OK : VOLLEY_USAGE;
 }

@@ -82,21 +82,12 @@ class _GroupOptions(ctypes.Structure):
     _fields_ = [
         ("timeout", ctypes.c_double),
         ("memory", ctypes.c_size_t),
-        ("accept_deleted", ctypes.c_int),
-        ("accept_changed", ctypes.c_int),
-        ("revert", ctypes.c_int),
-        ("believe", ctypes.c_char_p),
         ("key", ctypes.c_char_p),
         ("digest", ctypes.c_char_p),
         ("step", ctypes.POINTER(ctypes.c_longlong)),
         ("retain", ctypes.c_int),
-        ("exclude", ctypes.c_char_p),
-        ("files", ctypes.POINTER(ctypes.c_char_p)),
-        ("file_count", ctypes.c_int),
-        ("force", ctypes.c_int),
         ("set_size", ctypes.c_int),
         ("domain", ctypes.c_char_p),
-        ("rate", ctypes.c_double),
     ]
 
 
@@ -470,9 +461,6 @@ def protect(
     retain: int = 0,
     timeout: float = 0,
     memory: int = 0,
-    accept_deleted: bool = False,
-    accept_changed: bool = False,
-    believe: Optional[str] = None,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
 ) -> Optional[int]:
@@ -488,7 +476,7 @@ def protect(
     at = _step(step)
 
     def arguments() -> Sequence[Any]:
-        o = _GroupOptions(timeout, memory, accept_deleted, accept_changed, 0, _text(believe), _text(key), _text(digest), at, retain)
+        o = _GroupOptions(timeout, memory, _text(key), _text(digest), at, retain)
         return _text(path), _whole("tolerate", tolerate), o
 
     _call("protect", comm, timeout, arguments)
@@ -504,9 +492,6 @@ def protect_start(
     retain: int = 0,
     timeout: float = 0,
     memory: int = 0,
-    accept_deleted: bool = False,
-    accept_changed: bool = False,
-    believe: Optional[str] = None,
     key: Optional[Dir] = None,
     digest: Optional[str] = None,
 ) -> Request[None]:
@@ -514,7 +499,7 @@ def protect_start(
     at = _step(step)
 
     def arguments() -> Sequence[Any]:
-        o = _GroupOptions(timeout, memory, accept_deleted, accept_changed, 0, _text(believe), _text(key), _text(digest), at, retain)
+        o = _GroupOptions(timeout, memory, _text(key), _text(digest), at, retain)
         return _text(path), _whole("tolerate", tolerate), o
 
     return _start("protect_start", comm, timeout, None, [at], arguments)
@@ -527,20 +512,18 @@ def recover(
     step: Optional[int] = None,
     timeout: float = 0,
     memory: int = 0,
-    revert: bool = False,
-    believe: Optional[str] = None,
     key: Optional[Dir] = None,
 ) -> Optional[int]:
     """Brings back what lost nodes had, and damaged files. `path` is the directory of the node of this rank.
 
     With `step`, a number or `LATEST`, it is a root of snapshots: returns the step that came back, of any number of
-    processes. `revert` brings back files that were changed or deleted, too. `timeout` and `memory` are those of `protect`.
+    processes. `timeout` and `memory` are those of `protect`.
 
     Raises `NotWhole` where not everything is back, `NothingProtected` where nothing was ever protected, and `Refused` or
     `RunFailed` where nothing is back.
     """
     at = _step(step)
-    _call("recover", comm, timeout, lambda: (_text(path), _GroupOptions(timeout, memory, 0, 0, revert, _text(believe), _text(key), None, at)))
+    _call("recover", comm, timeout, lambda: (_text(path), _GroupOptions(timeout, memory, _text(key), None, at)))
     return at[0] if at else None
 
 
@@ -563,9 +546,9 @@ def _examine(function: str, comm: MPI.Comm, path: Dir, o: _GroupOptions) -> Repo
     return report
 
 
-def unprotect(comm: MPI.Comm, path: Dir, *, force: bool = False, timeout: float = 0, key: Optional[Dir] = None) -> None:
-    """Ends the protection. Your files stay. Raises `Refused`, without `force`, where something is lost or damaged."""
-    _call("unprotect", comm, timeout, lambda: (_text(path), _GroupOptions(timeout, key=_text(key), force=force)))
+def unprotect(comm: MPI.Comm, path: Dir, *, timeout: float = 0, key: Optional[Dir] = None) -> None:
+    """Ends the protection. Your files stay. Raises `Refused` where something is lost or damaged."""
+    _call("unprotect", comm, timeout, lambda: (_text(path), _GroupOptions(timeout, key=_text(key))))
 
 
 def parity_bytes(

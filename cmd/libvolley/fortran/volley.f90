@@ -49,19 +49,11 @@ module volley
   type, bind(c) :: group_options ! volley_group_options
     real(c_double) :: timeout = 0
     integer(c_size_t) :: memory = 0
-    integer(c_int) :: accept_deleted = 0, accept_changed = 0, revert = 0
-    type(c_ptr) :: believe = c_null_ptr, key = c_null_ptr, digest = c_null_ptr
+    type(c_ptr) :: key = c_null_ptr, digest = c_null_ptr
     type(c_ptr) :: step = c_null_ptr
     integer(c_int) :: retain = 0
-    type(c_ptr) :: exclude = c_null_ptr, files = c_null_ptr
-    integer(c_int) :: file_count = 0, force = 0, set_size = 0
+    integer(c_int) :: set_size = 0
     type(c_ptr) :: domain = c_null_ptr
-    real(c_double) :: rate = 0
-  end type
-
-  type :: names ! of files, as C takes them
-    character(:), allocatable :: text
-    type(c_ptr), allocatable :: list(:)
   end type
 
   interface
@@ -383,197 +375,168 @@ contains
 
   ! Protects path, the directory of this process's node or, with step, its root of snapshots.
   integer function volley_protect(comm, path, tolerate, &
-      timeout, memory, accept_deleted, accept_changed, believe, key, digest, &
-      step, retain, exclude, files, force, set_size, domain, rate) result(code)
+      timeout, memory, key, digest, step, retain, set_size, domain) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: accept_deleted, accept_changed, force
-    character(*), intent(in), optional :: believe, key, digest, exclude, domain, files(:)
+    character(*), intent(in), optional :: key, digest, domain
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: retain, set_size
-    character(:), allocatable, target :: b, k, d, x, m
-    type(names), target :: f
+    character(:), allocatable, target :: k, d, m
     type(group_options) :: o
 
-    b = text(believe); k = text(key); d = text(digest); x = text(exclude); m = text(domain)
-    o = group_options(believe=c_loc(b), key=c_loc(k), digest=c_loc(d))
+    k = text(key); d = text(digest); m = text(domain)
+    o = group_options(key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(accept_deleted)) o%accept_deleted = flag(accept_deleted)
-    if (present(accept_changed)) o%accept_changed = flag(accept_changed)
     if (present(step)) o%step = c_loc(step)
     if (present(retain)) o%retain = retain
-    if (present(exclude)) o%exclude = c_loc(x)
-    if (present(files)) call list_files(files, f, o)
-    if (present(force)) o%force = flag(force)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(rate)) o%rate = rate
     code = protect_f(comm, text(path), tolerate, o)
   end function
 
   ! Brings back what is lost or damaged of a group; path is the directory of this process's node, or its root.
   integer function volley_recover(comm, path, &
-      timeout, memory, revert, believe, key, step, set_size, domain, rate) result(code)
+      timeout, memory, key, step, set_size, domain) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: revert
-    character(*), intent(in), optional :: believe, key, domain
+    character(*), intent(in), optional :: key, domain
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: set_size
-    character(:), allocatable, target :: b, k, m
+    character(:), allocatable, target :: k, m
     type(group_options) :: o
 
-    b = text(believe); k = text(key); m = text(domain)
-    o = group_options(believe=c_loc(b), key=c_loc(k))
+    k = text(key); m = text(domain)
+    o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(revert)) o%revert = flag(revert)
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(rate)) o%rate = rate
     code = recover_f(comm, text(path), o)
   end function
 
   ! Starts volley_protect, which goes on beside the caller: step has the attribute target or asynchronous.
   integer function volley_protect_start(comm, path, tolerate, request, &
-      timeout, memory, accept_deleted, accept_changed, believe, key, digest, &
-      step, retain, exclude, files, force, set_size, domain, rate) result(code)
+      timeout, memory, key, digest, step, retain, set_size, domain) result(code)
     integer, intent(in) :: comm, tolerate
     character(*), intent(in) :: path
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: accept_deleted, accept_changed, force
-    character(*), intent(in), optional :: believe, key, digest, exclude, domain, files(:)
+    character(*), intent(in), optional :: key, digest, domain
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: retain, set_size
-    character(:), allocatable, target :: b, k, d, x, m
-    type(names), target :: f
+    character(:), allocatable, target :: k, d, m
     type(group_options) :: o
 
-    b = text(believe); k = text(key); d = text(digest); x = text(exclude); m = text(domain)
-    o = group_options(believe=c_loc(b), key=c_loc(k), digest=c_loc(d))
+    k = text(key); d = text(digest); m = text(domain)
+    o = group_options(key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(accept_deleted)) o%accept_deleted = flag(accept_deleted)
-    if (present(accept_changed)) o%accept_changed = flag(accept_changed)
     if (present(step)) o%step = c_loc(step)
     if (present(retain)) o%retain = retain
-    if (present(exclude)) o%exclude = c_loc(x)
-    if (present(files)) call list_files(files, f, o)
-    if (present(force)) o%force = flag(force)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(rate)) o%rate = rate
     code = protect_start_f(comm, text(path), tolerate, o, request)
   end function
 
   ! Starts volley_recover, which goes on beside the caller: step has the attribute target or asynchronous.
   integer function volley_recover_start(comm, path, request, &
-      timeout, memory, revert, believe, key, step, set_size, domain, rate) result(code)
+      timeout, memory, key, step, set_size, domain) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: revert
-    character(*), intent(in), optional :: believe, key, domain
+    character(*), intent(in), optional :: key, domain
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: set_size
-    character(:), allocatable, target :: b, k, m
+    character(:), allocatable, target :: k, m
     type(group_options) :: o
 
-    b = text(believe); k = text(key); m = text(domain)
-    o = group_options(believe=c_loc(b), key=c_loc(k))
+    k = text(key); m = text(domain)
+    o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(revert)) o%revert = flag(revert)
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(rate)) o%rate = rate
     code = recover_start_f(comm, text(path), o, request)
   end function
 
   ! Reads all nodes, and compares them with what was protected.
   integer function volley_verify(comm, path, report, &
-      timeout, memory, believe, key, step, set_size, domain, rate) result(code)
+      timeout, memory, key, step, set_size, domain) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
     type(volley_report), intent(inout) :: report
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
-    character(*), intent(in), optional :: believe, key, domain
+    character(*), intent(in), optional :: key, domain
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: set_size
-    character(:), allocatable, target :: b, k, m
+    character(:), allocatable, target :: k, m
     type(group_options) :: o
 
-    b = text(believe); k = text(key); m = text(domain)
-    o = group_options(believe=c_loc(b), key=c_loc(k))
+    k = text(key); m = text(domain)
+    o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(rate)) o%rate = rate
     code = verify_f(comm, text(path), o, report)
   end function
 
   ! Says how the nodes are, by names, lengths and times.
   integer function volley_status(comm, path, report, &
-      timeout, memory, believe, key, step, set_size, domain, rate) result(code)
+      timeout, memory, key, step, set_size, domain) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
     type(volley_report), intent(inout) :: report
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
-    character(*), intent(in), optional :: believe, key, domain
+    character(*), intent(in), optional :: key, domain
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: set_size
-    character(:), allocatable, target :: b, k, m
+    character(:), allocatable, target :: k, m
     type(group_options) :: o
 
-    b = text(believe); k = text(key); m = text(domain)
-    o = group_options(believe=c_loc(b), key=c_loc(k))
+    k = text(key); m = text(domain)
+    o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(rate)) o%rate = rate
     code = status_f(comm, text(path), o, report)
   end function
 
   ! Ends the protection of a group.
   integer function volley_unprotect(comm, path, &
-      timeout, memory, force, believe, key, step, set_size, domain, rate) result(code)
+      timeout, memory, key, step, set_size, domain) result(code)
     integer, intent(in) :: comm
     character(*), intent(in) :: path
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
-    logical, intent(in), optional :: force
-    character(*), intent(in), optional :: believe, key, domain
+    character(*), intent(in), optional :: key, domain
     integer(c_long_long), intent(inout), optional, target :: step
     integer, intent(in), optional :: set_size
-    character(:), allocatable, target :: b, k, m
+    character(:), allocatable, target :: k, m
     type(group_options) :: o
 
-    b = text(believe); k = text(key); m = text(domain)
-    o = group_options(believe=c_loc(b), key=c_loc(k))
+    k = text(key); m = text(domain)
+    o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(force)) o%force = flag(force)
     if (present(step)) o%step = c_loc(step)
     if (present(set_size)) o%set_size = set_size
     if (present(domain)) o%domain = c_loc(m)
-    if (present(rate)) o%rate = rate
     code = unprotect_f(comm, text(path), o)
   end function
 
@@ -647,12 +610,12 @@ contains
 
   ! Makes parity, of parity_bytes, of the buffers of all. parity is an array, and not its c_loc.
   integer function volley_protect_buffers(comm, buffers, tolerate, parity, parity_bytes, &
-      timeout, memory, key, digest, rate) result(code)
+      timeout, memory, key, digest) result(code)
     integer, intent(in) :: comm, tolerate
     type(volley_buffer), intent(in) :: buffers(:)
     type(*), contiguous, target, intent(inout) :: parity(..)
     integer(c_size_t), intent(in) :: parity_bytes
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key, digest
     character(:), allocatable, target :: k, d
@@ -662,20 +625,19 @@ contains
     o = group_options(key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(rate)) o%rate = rate
     code = protect_buffers_f(comm, buffers, size(buffers), tolerate, c_loc(parity), parity_bytes, o)
   end function
 
   ! Brings back the buffers and the parity of processes where they are lost, and what is damaged elsewhere. parity is
   ! an array, and not its c_loc.
   integer function volley_recover_buffers(comm, buffers, lost, parity, parity_bytes, &
-      timeout, memory, key, rate) result(code)
+      timeout, memory, key) result(code)
     integer, intent(in) :: comm
     type(volley_buffer), intent(in) :: buffers(:)
     logical, intent(in) :: lost
     type(*), contiguous, target, intent(inout) :: parity(..)
     integer(c_size_t), intent(in) :: parity_bytes
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key
     character(:), allocatable, target :: k
@@ -685,19 +647,18 @@ contains
     o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(rate)) o%rate = rate
     code = recover_buffers_f(comm, buffers, size(buffers), flag(lost), c_loc(parity), parity_bytes, o)
   end function
 
   ! Starts volley_protect_buffers, which goes on beside the caller. parity is c_loc of a target.
   integer function volley_protect_buffers_start(comm, buffers, tolerate, parity, parity_bytes, request, &
-      timeout, memory, key, digest, rate) result(code)
+      timeout, memory, key, digest) result(code)
     integer, intent(in) :: comm, tolerate
     type(volley_buffer), intent(in) :: buffers(:)
     type(c_ptr), intent(in) :: parity
     integer(c_size_t), intent(in) :: parity_bytes
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key, digest
     character(:), allocatable, target :: k, d
@@ -707,20 +668,19 @@ contains
     o = group_options(key=c_loc(k), digest=c_loc(d))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(rate)) o%rate = rate
     code = protect_buffers_start_f(comm, buffers, size(buffers), tolerate, parity, parity_bytes, o, request)
   end function
 
   ! Starts volley_recover_buffers, which goes on beside the caller. parity is c_loc of a target.
   integer function volley_recover_buffers_start(comm, buffers, lost, parity, parity_bytes, request, &
-      timeout, memory, key, rate) result(code)
+      timeout, memory, key) result(code)
     integer, intent(in) :: comm
     type(volley_buffer), intent(in) :: buffers(:)
     logical, intent(in) :: lost
     type(c_ptr), intent(in) :: parity
     integer(c_size_t), intent(in) :: parity_bytes
     integer, intent(out) :: request
-    real(c_double), intent(in), optional :: timeout, rate
+    real(c_double), intent(in), optional :: timeout
     integer(c_size_t), intent(in), optional :: memory
     character(*), intent(in), optional :: key
     character(:), allocatable, target :: k
@@ -730,7 +690,6 @@ contains
     o = group_options(key=c_loc(k))
     if (present(timeout)) o%timeout = timeout
     if (present(memory)) o%memory = memory
-    if (present(rate)) o%rate = rate
     code = recover_buffers_start_f(comm, buffers, size(buffers), flag(lost), parity, parity_bytes, o, request)
   end function
 
@@ -768,26 +727,6 @@ contains
     c = c_null_char
     if (present(s)) c = trim(s) // c_null_char
   end function
-
-  ! Gives options names of files, which f holds.
-  subroutine list_files(files, f, o)
-    character(*), intent(in) :: files(:)
-    type(names), target, intent(inout) :: f
-    type(group_options), intent(inout) :: o
-    integer :: i, at
-    f%text = ""
-    do i = 1, size(files)
-      f%text = f%text // trim(files(i)) // c_null_char
-    end do
-    allocate (f%list(max(size(files), 1)))
-    at = 1
-    do i = 1, size(files)
-      f%list(i) = c_loc(f%text(at:at))
-      at = at + len_trim(files(i)) + 1
-    end do
-    o%files = c_loc(f%list)
-    o%file_count = size(files)
-  end subroutine
 
   function string(p) result(s)
     type(c_ptr), intent(in) :: p

@@ -216,7 +216,7 @@ int main(int argc, char **argv) {
 			free(parity);
 		}
 		unsigned char *parity = malloc(room);
-		volley_group_options o = {.revert = 1};
+		volley_group_options o = {.retain = 1};
 		expect("an option of directories", volley_protect_buffers(MPI_COMM_WORLD, b, buffers, 1, parity, room, &o), VOLLEY_USAGE, "for directories");
 		expect("no length", volley_protect_buffers(MPI_COMM_WORLD, lengths, buffers, 1, parity, room, NULL), VOLLEY_USAGE, "buffers[0]: NULL");
 		expect("tolerating all", volley_parity_bytes(MPI_COMM_WORLD, b, buffers, size, NULL, &room), VOLLEY_USAGE, "want 1 to");

@@ -153,30 +153,22 @@ contains
     call expect("wait for its error", volley_wait(request), volley_usage, "path: none")
   end subroutine
 
-  ! Snapshots below root.RANK in sets of one list of files; the argument is the directory of all.
+  ! Snapshots below root.RANK, and sets; the argument is the directory of all.
   subroutine snapshots()
     character(:), allocatable :: root, path
     character(8) :: number
-    character(40) :: files(2)
     character(:), allocatable :: domain
     integer(c_long_long), target :: step, done, total
     type(volley_report) :: report
-    integer :: i, unit, request, code
+    integer :: i, request, code
     write (number, "(i0)") rank
     root = trim(dir) // "/root." // trim(number)
     do i = 1, 3
       step = i
       call expect("step_path", volley_step_path(root, step, path), volley_ok, "")
-      files = [character(40) :: "state", "mesh of " // trim(number)]
-      do unit = 1, 2
-        call write_file(path // "/" // trim(files(unit)), int(step) * 10 + rank)
-      end do
-      call write_file(path // "/log", 0)
-      code = volley_protect(world(), root, 1, step=step, retain=2, files=files, rate=1d9)
-      call expect("protect a snapshot", code, volley_ok, "")
+      call write_file(path // "/state", int(step) * 10 + rank)
+      call expect("protect a snapshot", volley_protect(world(), root, 1, step=step, retain=2), volley_ok, "")
     end do
-    step = 3
-    call expect("a file that is not there", volley_protect(world(), root, 1, step=step, files=["none"]), volley_usage, "files[0]")
     step = volley_latest
     call expect("status", volley_status(world(), root, report, step=step), volley_ok, "")
     if (step /= 3 .or. report%step /= 3 .or. report%nodes /= size_of_world .or. report%whole /= 1) &
@@ -192,7 +184,7 @@ contains
     call expect("progress", volley_progress(request, done, total), volley_ok, "")
     call expect("recover", volley_wait(request), volley_ok, "")
     if (step /= 3) call expect("the newest", int(step), 3, "")
-    call read_file(root // "/step-3/" // trim(files(2)), 30 + rank)
+    call read_file(root // "/step-3/state", 30 + rank)
     call expect("unprotect a root", volley_unprotect(world(), root, step=step), volley_usage, "step: ")
     call expect("unprotect", volley_unprotect(world(), root // "/step-3"), volley_ok, "")
 
@@ -201,7 +193,7 @@ contains
     call write_file(path // "/state", rank)
     write (number, "(i0)") rank / 2
     domain = "rack " // number
-    code = volley_protect(world(), path, 1, set_size=2, domain=domain, exclude="*.tmp" // new_line("a") // "log")
+    code = volley_protect(world(), path, 1, set_size=2, domain=domain)
     call expect("protect sets", code, volley_ok, "")
     call expect("verify sets", volley_verify(world(), path, report, set_size=2, domain=domain), volley_ok, "")
     if (report%sets /= size_of_world / 2 .or. report%nodes /= 2) call expect("the sets", report%sets, size_of_world / 2, "")
@@ -211,7 +203,7 @@ contains
     call expect("recover sets", volley_recover(world(), path, set_size=2, domain=domain), volley_ok, "")
     call read_file(path // "/state", rank)
     call write_file(path // "/state", rank + 1)
-    code = volley_protect_start(world(), path, 1, request, accept_changed=.true., set_size=2, domain=domain)
+    code = volley_protect_start(world(), path, 1, request, set_size=2, domain=domain)
     call expect("start sets", code, volley_ok, "")
     call expect("cancel", volley_cancel(request), volley_ok, "")
     code = volley_wait(request)
@@ -255,7 +247,7 @@ contains
       call expect("protect again", volley_protect_start(MPI_COMM_WORLD%MPI_VAL, path, 1, request, key="none"), volley_ok, "")
       call expect("wait", volley_wait(request), volley_ok, "")
     else
-      call expect("recover", volley_recover(world(), path, timeout=20d0, revert=.true.), volley_ok, "")
+      call expect("recover", volley_recover(world(), path, timeout=20d0), volley_ok, "")
       open (newunit=unit, file=path // "/state", form="unformatted", access="stream", status="old")
       read (unit) back
       close (unit)
