@@ -97,7 +97,11 @@ func (f *surroundings) take(ctx context.Context, s *session.Session) (int64, err
 	if err != nil {
 		return 0, f.refuse(ctx, s, err)
 	}
-	return f.List[i].Step, f.List[i].seatsError(s)
+	x := &f.List[i]
+	if x.stale != nil {
+		_, err = f.renameSnapshots(ctx, s, nil, Latest, new([]string))
+	}
+	return x.Step, cmp.Or(err, x.seatsError(s))
 }
 
 // refuse returns the error where no snapshot is taken. Where nothing was ever protected, the job that begins may write each

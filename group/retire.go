@@ -50,8 +50,8 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 	return removed, notes, err
 }
 
-// renameSnapshots renames snapshots, whose locks this run has, and returns which are gone everywhere. It removes what was
-// renamed, by this run or an earlier one, or never completed, and is no newer than a step, and spares that have nothing.
+// renameSnapshots renames snapshots, whose locks this run has, and returns which are gone everywhere, and what is stale of
+// others. It removes what was renamed, by this run or an earlier one, or never completed, and is no newer than a step, and spares that have nothing.
 func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, steps []int64, newest int64, notes *[]string) ([]int64, error) {
 	if !s.Verb.Writes {
 		return nil, nil
@@ -66,7 +66,7 @@ func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, 
 			return x, nil // nothing is there that could go
 		}
 		defer dir.Close()
-		for _, step := range steps {
+		for _, step := range slices.Concat(steps, f.staleIn(root)) {
 			snapshot := root.opened[step]
 			if snapshot == nil {
 				continue
@@ -98,4 +98,14 @@ func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, 
 		steps = slices.DeleteFunc(steps, func(step int64) bool { return slices.Contains(x.Steps, step) })
 	}
 	return steps, err
+}
+
+// staleIn returns the snapshots of which a root has something else.
+func (f *surroundings) staleIn(root *rootState) (steps []int64) {
+	for _, x := range f.List {
+		if slices.Contains(x.stale, root.Seat) {
+			steps = append(steps, x.Step)
+		}
+	}
+	return steps
 }

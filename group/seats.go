@@ -19,6 +19,7 @@ import (
 
 // seat finds out how many nodes a snapshot has, and where they lie: first where roots, and then spares, say so. Other roots take
 // places that are free: those that have it, that cannot be read, and that have it not. New spares stand for nodes that are left.
+// A root without a place may have what was never in force: a node that was lost meanwhile comes back.
 func (x *Snapshot) seat(roots []*rootState) error {
 	votes := map[int]int{}
 	var owners, spares []*rootState // those that have it are spares
@@ -65,7 +66,11 @@ func (x *Snapshot) seat(roots []*rootState) error {
 		sit(root, slices.Index(x.seats, nil))
 	}
 	for _, root := range owners {
-		if holds(root) && !slices.Contains(x.seats, root) {
+		switch {
+		case !holds(root) || slices.Contains(x.seats, root):
+		case root.Steps[x.Step].NeverInForce():
+			x.stale = append(x.stale, root.Seat)
+		default:
 			return store.Inputf("it is of %d nodes, and other roots have it, too, such as %s: move away what is not of this group", len(x.seats), root.Dir)
 		}
 	}

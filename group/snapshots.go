@@ -41,9 +41,10 @@ type Snapshot struct {
 	Holders []int     `json:"holders"`               // nodes that have what is in force
 	Reason  string    `json:"why,omitempty"`         // it is not in force
 
-	root  string       // of the manifest in force; "": there is none
-	seats []*rootState // where its nodes lie or are to lie, by node
-	Err   error        `json:"-"` // why it is unclear or busy
+	root  string         // of the manifest in force; "": there is none
+	seats []*rootState   // where its nodes lie or are to lie, by node
+	stale []session.Seat // roots that have something else of that name, which was never in force
+	Err   error          `json:"-"` // why it is unclear or busy
 }
 
 // A SnapshotsReport lists the snapshots of roots.

@@ -110,7 +110,6 @@ class _Child(threading.Thread):
         super().__init__(name="volley")
         self.process, self._arguments = process, arguments
         self.progress = Progress(0, 0)
-        self._cancelled = False
         self.meets: queue.SimpleQueue[str] = queue.SimpleQueue()  # where it listens, if others meet there; "" where it does not
         self.outcome = _Outcome(1, [], [])
         self.start()
@@ -139,7 +138,7 @@ class _Child(threading.Thread):
             elif line.startswith('{"exit_code":'):
                 reply = json.loads(line)
                 code = reply["exit_code"]
-                self.outcome = _Outcome(code, list(said(lines)), documents(reply["printed"]), not self._cancelled and code == 0)
+                self.outcome = _Outcome(code, list(said(lines)), documents(reply["printed"]), code == 0)
                 if code == 0:
                     self.progress = Progress(self.progress.total, self.progress.total)
                 return
@@ -153,7 +152,6 @@ class _Child(threading.Thread):
         self.progress = at
 
     def cancel(self) -> None:
-        self._cancelled = True
         if self.is_alive():
             self.process.pipes.terminate()
 
@@ -233,7 +231,9 @@ class Job:
                 child.join(_END_SECONDS)
                 child.cancel()
             child.join()
-        mine = [c.outcome._replace(code=_CANCELLED) if c.outcome.code and self._cancelled else c.outcome for c in self._children]
+        mine = [c.outcome for c in self._children]
+        if self._cancelled:  # a process that had ended the run may get the signal, too
+            mine = [o._replace(code=o.code and _CANCELLED, stays=False) for o in mine]
         all_ = [x for of in self._nodes.gather(mine) for x in of]
         for process in (c.process for c in self._children):
             process.idle = process in _processes and all(x.stays for x in all_)
@@ -475,9 +475,10 @@ class Nodes(Group):
         final = self.root / f"step-{step}"
         if final.exists():
             raise FileExistsError(f"{final} is there: a step is saved once. To go on with a job, call load_latest first")
-        for begun in self.root.glob("step-*.draft") if self.leads else ():
-            shutil.rmtree(begun, ignore_errors=True)
-        self.writing(step).mkdir(parents=True, exist_ok=True)
+        if self.leads:
+            for begun in self.root.glob("step-*.draft"):
+                shutil.rmtree(begun, ignore_errors=True)
+            self.writing(step).mkdir(parents=True, exist_ok=True)
 
     def commit(self, step: int, error: str) -> None:
         """Gives a snapshot its name when all ranks have written, each without an error."""

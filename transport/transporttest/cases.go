@@ -386,7 +386,7 @@ func ctxEnds(d endpoint) {
 	mustDo("after a wait that was given up", d.pass(transport.Tag{}, 10))
 }
 
-// inquiries has each rank but 0 give up to wait for the next one, and rank 0 ask for whom they wait.
+// inquiries has each rank but 0 wait for the next one, and give up, again and again, until rank 0 has heard for whom they wait.
 func inquiries(d endpoint) {
 	asks, ok := d.Transport.(transport.Inquirer)
 	if !ok {
@@ -409,12 +409,26 @@ func inquiries(d endpoint) {
 	}
 	prev := 1 + (d.Rank()-2+d.Size()-1)%(d.Size()-1)
 	coming := d.post(message{next(d.Rank()), d.Rank(), chain, 0, []int{1}})
-	brief, giveUp := context.WithTimeout(d.ctx, 300*time.Millisecond) // by then the wait has begun, with more ranks than cores, too
-	defer giveUp()
-	gaveUp := coming.Wait(brief)
-	require(d.finish(d.post(message{0, d.Rank(), end, 0, nil})))
+	over := d.post(message{0, d.Rank(), end, 0, nil})
+	briefly := func(p pending) bool {
+		brief, giveUp := context.WithTimeout(d.ctx, 100*time.Millisecond)
+		defer giveUp()
+		err := p.Wait(brief)
+		if brief.Err() == nil || d.ctx.Err() != nil {
+			require(err)
+		}
+		return err == nil
+	}
+	came, heard := false, false
+	for !came && !heard {
+		came = briefly(coming)
+		heard = briefly(over)
+	}
+	if !heard {
+		require(d.finish(over))
+	}
 	going := d.post(message{d.Rank(), prev, chain, 0, []int{1}})
-	if gaveUp != nil {
+	if !came {
 		require(d.finish(coming))
 	}
 	require(d.finish(going))

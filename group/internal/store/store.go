@@ -116,6 +116,11 @@ func (s *State) NumberAmong(nodes int) int {
 	return PlaceIn(s.Claimed, s.Next, nodes)
 }
 
+// NeverInForce reports whether nothing that the node has of a group was ever in force, and all of it could be read.
+func (s *State) NeverInForce() bool {
+	return s.Failing == "" && s.Busy == nil && s.Bad == nil && !slices.ContainsFunc(s.Held, func(h Held) bool { return h.Committed })
+}
+
 func readIdentity(d disk.Dir, dir string) (id identity, err error) {
 	text, err := disk.ReadText(d, MetaPath(dir, NodeFile), MostNode)
 	if err == nil {
