@@ -40,12 +40,4 @@ func TestDraft(t *testing.T) {
 	if err := group.CompleteSnapshot(root, 7); !group.IsInputError(err) {
 		t.Errorf("a snapshot that is there: %v", err)
 	}
-	for _, bad := range []struct {
-		root string
-		step int64
-	}{{"", 1}, {root, -1}} {
-		if _, err := group.DraftSnapshot(bad.root, bad.step); !group.IsInputError(err) {
-			t.Errorf("%v: %v", bad, err)
-		}
-	}
 }

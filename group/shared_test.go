@@ -41,24 +41,6 @@ func TestSharedDirectory(t *testing.T) {
 	}
 }
 
-// TestVerbs lets one rank recover where the others protect.
-func TestVerbs(t *testing.T) {
-	t.Parallel()
-	for r, err := range errorsAt(t, 3, func(ctx context.Context, tr transport.Transport) (err error) {
-		g := Join(tr, []string{t.TempDir()}, protection.Settings{})
-		if tr.Rank() == 1 {
-			_, err = g.Recover(ctx, RecoverOptions{})
-		} else {
-			_, err = g.Protect(ctx, ProtectOptions{Tolerate: 1})
-		}
-		return err
-	}) {
-		if !errors.As(err, new(*collective.PeerError)) || !strings.Contains(err.Error(), "rank 1 runs recover, rank 0 runs protect") {
-			t.Errorf("rank %d: %v", r, err)
-		}
-	}
-}
-
 // TestFalsePeers lets rank 2 say what cannot be: it is named, and nobody panics.
 func TestFalsePeers(t *testing.T) {
 	t.Parallel()

@@ -21,9 +21,7 @@ type served struct {
 	ended func() error
 }
 
-// ask has the process run a verb, whose reply comes after its log.
-func (x served) ask(r request) { json.NewEncoder(x.in).Encode(r) }
-
+// reply returns what the process says of a verb, and its log before it.
 func (x served) reply(t *testing.T) (r reply, log string) {
 	t.Helper()
 	for {
@@ -67,7 +65,7 @@ func TestServe(t *testing.T) {
 			if step == 0 {
 				args = append(args, "--rank", fmt.Sprint(r), "--size", "3", "--meet", meet, "--port", "")
 			}
-			x.ask(request{args, string(secret)})
+			json.NewEncoder(x.in).Encode(request{args, string(secret)})
 		}
 		for r, x := range ranks {
 			got, log := x.reply(t)

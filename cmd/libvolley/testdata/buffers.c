@@ -216,8 +216,6 @@ int main(int argc, char **argv) {
 			free(parity);
 		}
 		unsigned char *parity = malloc(room);
-		volley_group_options o = {.retain = 1};
-		expect("an option of directories", volley_protect_buffers(MPI_COMM_WORLD, b, buffers, 1, parity, room, &o), VOLLEY_USAGE, "for directories");
 		expect("no length", volley_protect_buffers(MPI_COMM_WORLD, lengths, buffers, 1, parity, room, NULL), VOLLEY_USAGE, "buffers[0]: NULL");
 		expect("tolerating all", volley_parity_bytes(MPI_COMM_WORLD, b, buffers, size, NULL, &room), VOLLEY_USAGE, "want 1 to");
 		volley_buffer longest = {NULL, (size_t)-1};

@@ -149,8 +149,6 @@ contains
     call expect("start to recover", volley_recover_buffers_start(world(), got, lost, c_loc(parity), room, request), volley_ok, "")
     call expect("wait", volley_wait(request), volley_ok, "")
     if (any(back /= x)) call expect("the buffers come back by a request", -1, 0, "")
-    call expect("start without a path", volley_protect_start(world(), "", 1, request), volley_ok, "")
-    call expect("wait for its error", volley_wait(request), volley_usage, "path: none")
   end subroutine
 
   ! Snapshots below root.RANK, and sets; the argument is the directory of all.
