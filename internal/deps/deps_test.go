@@ -119,7 +119,7 @@ var allowed = map[string][]string{
 	},
 	"cmd/volley":                {"internal/cli"},
 	"executor/internal/compile": {"executor/internal/cores", "field", "internal/poll", "plan"},
-	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/protection", "internal/delay", "internal/exit", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi"},
+	"cmd/libvolley":             {"", "coded", "collective", "field", "field/curves", "group", "group/buffers", "group/protection", "internal/exit", "internal/memo", "internal/printable", "internal/sets", "matrix", "matrix/matrices", "sim", "transport", "transport/mpi"},
 }
 
 // TestImports compares the table with the imports there are, without those of

@@ -409,7 +409,7 @@ func inquiries(d endpoint) {
 	}
 	prev := 1 + (d.Rank()-2+d.Size()-1)%(d.Size()-1)
 	coming := d.post(message{next(d.Rank()), d.Rank(), chain, 0, []int{1}})
-	over := d.post(message{0, d.Rank(), end, 0, nil})
+	ending := d.post(message{0, d.Rank(), end, 0, nil})
 	briefly := func(p pending) bool {
 		brief, giveUp := context.WithTimeout(d.ctx, 100*time.Millisecond)
 		defer giveUp()
@@ -422,10 +422,10 @@ func inquiries(d endpoint) {
 	came, heard := false, false
 	for !came && !heard {
 		came = briefly(coming)
-		heard = briefly(over)
+		heard = briefly(ending)
 	}
 	if !heard {
-		require(d.finish(over))
+		require(d.finish(ending))
 	}
 	going := d.post(message{d.Rank(), prev, chain, 0, []int{1}})
 	if !came {
