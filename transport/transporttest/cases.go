@@ -442,10 +442,10 @@ func unwanted(err error, want string) error {
 	return fmt.Errorf("got error %w; want %s", err, want)
 }
 
-// connect passes a message. A rank that is through with it may abort while others wait, which is no failure.
+// connect passes a message. A rank that is through with it may abort, and close, while others wait, which is no failure.
 func (d endpoint) connect() error {
 	err := d.pass(transport.Tag{}, 10)
-	if _, ok := errors.AsType[*transport.AbortError](err); ok {
+	if _, ok := errors.AsType[*transport.AbortError](err); ok || errors.Is(err, transport.ErrClosed) {
 		return nil
 	}
 	return err
