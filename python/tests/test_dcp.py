@@ -206,7 +206,7 @@ def test_a_node_is_lost_while_it_saves(tmp_path: Path, lost: list[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": path, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "8", "OMP_NUM_THREADS": "1"}
     processes = [subprocess.Popen([sys.executable, "-c", LOSING, str(tmp_path), *lost], env={**environment, "RANK": str(r)}, stderr=subprocess.DEVNULL) for r in range(8)]
     try:
-        assert [p.wait(120) for p in processes] == [9 if str(r) in lost else 1 for r in range(8)]
+        assert [p.wait(600) for p in processes] == [9 if str(r) in lost else 1 for r in range(8)]
     finally:
         for p in processes:
             p.kill()
