@@ -241,6 +241,12 @@ func TestBoundCut(t *testing.T) {
 		}
 	}
 	f := fieldtest.Parse(t, "257")
+	for k, want := range map[int]float64{1: 0, 2: 2, 4: 2} {
+		p := must(algo.NewProblem(matrixtest.Random(t, f, k, 1), 0, algo.Natural))(t)
+		if got, _ := p.BoundCut(sim.Model{Network: sim.Network{Gap: 1, Slower: "0:0.5"}}); got != want {
+			t.Errorf("K=%d, a link of half the rate: bound %v, want %v", k, got, want)
+		}
+	}
 	for _, zero := range [][2]int{{0, 0}, {1, 1}, {2, 0}, {0, 1}, {3, 1}} {
 		a := matrix.DenseFunc(f, 4, 2, func(i, j int) (e field.Element) {
 			if zero != [2]int{i, j} {

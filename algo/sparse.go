@@ -41,9 +41,17 @@ func (p *Problem) seemsSparse() bool {
 // more are looked at for bounds.
 const mostPruned = 1 << 16
 
+// mostElements is how many entries a matrix may have, times the pieces of a packet, where a plan in pieces is pruned: that
+// takes longer than all other planning.
+const mostElements = 1 << 18
+
 // pruned returns the plans pruned: those that no other one beats then, unless memory or work are limited.
 func (p *Problem) pruned(plans []plan.Plan) (list []plan.Plan, err error) {
 	for _, q := range plans {
+		if p.Matrix.Rows()*p.Matrix.Cols()*q.Info().PieceCount() > mostElements {
+			list = append(list, q)
+			continue
+		}
 		m, err := plan.Prune(q)
 		if err != nil {
 			return nil, err

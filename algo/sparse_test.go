@@ -86,3 +86,17 @@ func TestSparseChosen(t *testing.T) {
 		}
 	}
 }
+
+// TestLargePlansStayWhole: a plan whose programs have too many elements to be made at once is not pruned.
+func TestLargePlansStayWhole(t *testing.T) {
+	t.Parallel()
+	const k = 128
+	band := func(i, j int) bool { return max(i-j, j-i) <= 1 }
+	m := withSupport(fieldtest.Parse(t, "2^8"), k, k, rand.New(rand.NewPCG(5, 6)), band)
+	p := must(algo.NewProblem(m, k-1, algo.Natural))(t)
+	for name, pruned := range map[string]bool{"universal:128,1": true, "exchange:128": false} {
+		if _, got := must(algo.Choose(name, p, perRound))(t).(*plan.Materialized); got != pruned {
+			t.Errorf("%s: pruned %t, want %t", name, got, pruned)
+		}
+	}
+}

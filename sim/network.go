@@ -30,8 +30,8 @@ func (n Network) Rates(nodes int) ([]float64, error) {
 		number, ratio, _ := strings.Cut(link, ":")
 		node, err := strconv.Atoi(number)
 		rate, badRate := strconv.ParseFloat(ratio, 64)
-		if err != nil || badRate != nil || node < 0 || node >= nodes || !(rate >= 1e-6 && rate <= 1) {
-			return nil, fmt.Errorf("sim: slower link %q: want one of nodes 0 to %d, and its rate over that of the others, 1e-6 to 1, such as 0:0.5", link, nodes-1)
+		if err != nil || badRate != nil || node < 0 || node >= nodes || !(rate >= 1e-6 && rate <= 1) || rates[node] < 1 {
+			return nil, fmt.Errorf("sim: slower link %q: want one of nodes 0 to %d once, and its rate over that of the others, 1e-6 to 1, such as 0:0.5", link, nodes-1)
 		}
 		rates[node] = rate
 	}
@@ -103,14 +103,17 @@ var rateLatency = regexp.MustCompile(`^([0-9.]+)(k|m|g|t)bit/([0-9.]+(?:ns|us|µ
 // [Goodput] of the rate. The overhead of a message is a tenth of the latency, but 0.5 µs at least, as with a network
 // card that reads memory by itself, and 20 µs at most, as with a kernel's TCP. After a comma it reads [Network].Slower.
 func ParseNetwork(name string) (Network, error) {
-	text, slower, _ := strings.Cut(name, ",")
+	text, slower, named := strings.Cut(name, ",")
+	bad := fmt.Errorf("sim: network %q: want a rate and a latency such as %v", name, Presets)
+	if named && slower == "" {
+		return Network{}, bad
+	}
 	switch text {
 	case "wan":
 		text = "1gbit/30ms"
 	case "process":
 		return Network{Latency: 100 * time.Nanosecond, Overhead: 50 * time.Nanosecond, Slower: slower}, nil
 	}
-	bad := fmt.Errorf("sim: network %q: want a rate and a latency such as %v", name, Presets)
 	parts := rateLatency.FindStringSubmatch(text)
 	if parts == nil {
 		return Network{}, bad

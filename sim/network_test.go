@@ -29,7 +29,7 @@ func TestParseNetwork(t *testing.T) {
 			t.Errorf("%s: 945,000 bytes take %v s", c.name, seconds) // as long as a million without headers
 		}
 	}
-	for _, name := range []string{"", "lan", "10gbit", "/20us", "10gbit/20", "10gbit/-1us", "10gb/20us", "0gbit/1us", "1..2gbit/1us", "1gbit/2h", "99999999tbit/1us", "1gbit/9999999999s", "wan/1ms"} {
+	for _, name := range []string{"", "lan", "10gbit", "/20us", "10gbit/20", "10gbit/-1us", "10gb/20us", "0gbit/1us", "1..2gbit/1us", "1gbit/2h", "99999999tbit/1us", "1gbit/9999999999s", "wan/1ms", "wan,"} {
 		if n, err := ParseNetwork(name); err == nil {
 			t.Errorf("%q: %v, want an error", name, n)
 		}
@@ -45,7 +45,7 @@ func TestRates(t *testing.T) {
 	if rates, err := (Network{Gap: 1}).Rates(4); rates != nil || err != nil {
 		t.Errorf("without slower links: %v, %v", rates, err)
 	}
-	for _, text := range []string{"4:0.5", "-1:0.5", "0:0", "0:1e-320", "0:1.5", "0:NaN", "0:-1", "0", ":0.5", "0:0.5,", "x:0.5"} {
+	for _, text := range []string{"4:0.5", "-1:0.5", "0:0", "0:1e-320", "0:1.5", "0:NaN", "0:-1", "0", ":0.5", "0:0.5,", "x:0.5", "0:0.5,0:0.2"} {
 		if rates, err := (Network{Slower: text}).Rates(4); err == nil {
 			t.Errorf("%q: %v, want an error", text, rates)
 		}

@@ -28,6 +28,9 @@ func Clog(n, ports int) int {
 // BoundByRates returns the packets that one of K links of these rates carries at least, as many as one of rate 1 meanwhile,
 // whatever matrix without zeros off the diagonal is computed: docs/theory.md has the proof (Theorem 3).
 func BoundByRates(rates []float64) float64 {
+	if len(rates) == 1 {
+		return 0
+	}
 	sum := 0.0
 	for _, rate := range rates {
 		sum += rate

@@ -133,7 +133,6 @@ func (h *hostile) forgeNode() {
 // TestHostileNode lets one node of a group do anything, and the others verify and recover: nothing is
 // written outside the nodes, or at another node, and it ends, in little memory.
 func TestHostileNode(t *testing.T) {
-	t.Parallel()
 	m := misuse(t, 4, 3_000)
 	m.shell("echo tool > n1/tool; chmod 4755 n1/tool; ln -s ckpt n1/link; ln n1/ckpt n1/again; mkdir n1/void")
 	m.protect()

@@ -244,7 +244,6 @@ func (h *hostile) change(node any) bool {
 // TestHostile damages directories of coded files in all ways there are, as somebody would who may write there, and
 // decodes them: that ends, in little memory, with all inputs or none, and nothing else is touched.
 func TestHostile(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	in, packets := writePackets(t, 1000, 0, 1, 777)
 	a := filepath.Join(root, "A.csv")

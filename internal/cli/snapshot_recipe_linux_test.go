@@ -273,3 +273,14 @@ func TestSnapshotDisks(t *testing.T) {
 		})
 	}
 }
+
+// TestSnapshotKeepsAll has a node whose link is gone after its snapshot was taken: keep removes none.
+func TestSnapshotKeepsAll(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	lay(t, filepath.Join(base, "source/file"), []byte("text"), 0o644)
+	shell(t, `s=../../deploy/snapshots/volley-snapshot; "$s" take "$1/n" copy "$1/source"; rm "$1/n"; ! "$s" keep "$1/n" copy "$1/source"`, base)
+	if kept, _ := filepath.Glob(filepath.Join(base, "n.snapshots/volley-*/file")); len(kept) != 1 {
+		t.Errorf("kept %q", kept)
+	}
+}

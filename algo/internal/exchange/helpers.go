@@ -27,7 +27,11 @@ import (
 // time, and a processor that waits for the last message of a pass would leave its own idle.
 func HelpersPlans(t schedule.Task) ([]plan.Plan, error) {
 	var plans []plan.Plan
-	for _, batches := range map[bool][]int{false: {2, 8, 32}, true: {4, 12, 32}}[t.Square()] {
+	numbers := []int{2, 8, 32}
+	if t.Square() { // results follow later
+		numbers = []int{4, 12, 32}
+	}
+	for _, batches := range numbers {
 		if p, err := HelpersWith(t, [][]int{{batches}}); err == nil {
 			plans = append(plans, p)
 		} else if plans == nil {

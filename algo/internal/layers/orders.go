@@ -56,9 +56,10 @@ func Factor(ctx context.Context, m matrix.Matrix, sizes []int) *matrix.Factorisa
 }
 
 // BetterOrders returns the sizes for [Factor] with whose layers there are plans of the name that no others beat in C1 and
-// C2, and that the layers of the matrix's own order do not match. A transform has an outer part, a layer for each of the sizes, whose product is a divisor of its degree. What is left of
-// the processors is one layer; of a product of two transforms it is one for both, but under the name lagrange. The costs
-// of layers add up, and follow from their sizes: the search is dynamic programming over divisors.
+// C2, and that the layers of the matrix's own order do not match. A transform has an outer part, a layer for each of the
+// sizes, whose product is a divisor of its degree. What is left of the processors is one layer; of a product of two
+// transforms it is one for both, but under the name lagrange. The costs of layers add up, and follow from their sizes: the
+// search is dynamic programming over divisors.
 func BetterOrders(name string, t schedule.Task, natural *matrix.Factorisation) (sizes [][]int) {
 	if t.InMemory || len(natural.Layers) == 0 {
 		return nil
@@ -82,12 +83,13 @@ func BetterOrders(name string, t schedule.Task, natural *matrix.Factorisation) (
 		steps.Steps(divisor)
 		var longer []grouping
 		for size := 2; size <= divisor; size++ {
+			if divisor%size > 0 {
+				continue
+			}
 			for _, g := range outer[divisor/size] {
-				if divisor%size == 0 {
-					h := g.plus(costOf(size), 1)
-					h.sizes = append(slices.Clone(g.sizes), size)
-					longer = append(longer, h)
-				}
+				h := g.plus(costOf(size), 1)
+				h.sizes = append(slices.Clone(g.sizes), size)
+				longer = append(longer, h)
 			}
 		}
 		outer[divisor] = append(outer[divisor], front(longer)...)
