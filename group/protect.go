@@ -306,7 +306,7 @@ func (x *protectRun) compare(w *pass.Work, found *scanned) error {
 		recorded = earlier.Entries
 	}
 	l := w.Listing
-	kept := slices.DeleteFunc(slices.Clone(recorded), func(e *tree.Entry) bool { return x.m.Exclude.Entry(e) || l.LeftOut(e.Path) })
+	kept := guard.Kept(recorded, l, x.m.Exclude)
 	if i := slices.IndexFunc(kept, func(e *tree.Entry) bool { return l.Unreadable(e.Path) != nil }); i >= 0 {
 		return l.Unreadable(kept[i].Path) // it was protected
 	}

@@ -157,8 +157,8 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 var waysOn = map[protection.Option]string{
 	protection.OptionBelieve:       "name with --believe DIR the node to go by",
 	protection.OptionForce:         "--force protects the group as it is",
-	protection.OptionAcceptDeleted: "if it was meant, --accept deleted",
-	protection.OptionAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
+	protection.OptionAcceptDeleted: grouptext.Undo + " brings it back; if it was meant, --accept deleted",
+	protection.OptionAcceptChanged: grouptext.Undo + " brings it back; if it was meant, --accept changed",
 	protection.OptionTolerate:      "say it with --tolerate R",
 	protection.OptionFiles:         "recover --file PATTERN brings back what matters",
 	protection.OptionGiveUp:        "--force gives it up",
@@ -205,7 +205,7 @@ func (e afterError) Unwrap() error { return e.error }
 
 // onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
 // It prints the reports. verdict, unless nil, says after that what a report comes to.
-func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) error {
+func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, style grouptext.Style) error, verdict func(R, grouptext.Style) error) error {
 	args, err := o.directories(cmd, args)
 	if err != nil {
 		return err
@@ -223,13 +223,13 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 			if err := cmp.Or(finish(o, cmd, w, r, print), err); err != nil || verdict == nil {
 				return err
 			}
-			return verdict(r)
+			return verdict(r, o.style(cmd))
 		})
 	})
 }
 
 // finish prints the report of a verb at rank 0, as JSON if asked.
-func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, print func(w io.Writer, r R, verbose bool) error) error {
+func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, print func(w io.Writer, r R, style grouptext.Style) error) error {
 	if o.Party.Rank() > 0 {
 		return nil
 	}
@@ -242,7 +242,12 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, p
 	if o.json {
 		return session.WriteJSON(w, report)
 	}
-	return print(w, report, session.Verbose(cmd))
+	return print(w, report, o.style(cmd))
+}
+
+// style returns how reports are written.
+func (o *groupOptions) style(cmd *cobra.Command) grouptext.Style {
+	return grouptext.Style{Verbose: session.Verbose(cmd)}
 }
 
 const strictHelp = "end with exit code 3 where files are protected torn, not at all, or with other content under an old time, or a host or disk has more than R nodes"
@@ -280,8 +285,8 @@ func newProtect(s *session.Invocation) *cobra.Command {
 		}
 		r, err = g.Protect(ctx, p)
 		return r, reported(r != nil, err)
-	}, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
-		return grouptext.Protect(w, r, p.DryRun, verbose)
+	}, func(w io.Writer, r *group.ProtectReport, style grouptext.Style) error {
+		return grouptext.Protect(w, r, p.DryRun, style)
 	}, nil)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -340,7 +345,7 @@ func (p portion) MarshalText() ([]byte, error) {
 }
 
 // newVerb makes cmd what onSets runs. Its own flags are there. taken, unless empty, is which snapshot of roots it takes.
-func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) *cobra.Command {
+func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb groupVerb[R], print func(w io.Writer, r R, style grouptext.Style) error, verdict func(R, grouptext.Style) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return onSets(o, cmd, args, verb, print, verdict) }
 	if taken != "" {
 		o.step.addStep(cmd.Flags(), taken)
@@ -369,9 +374,9 @@ func newRecover(s *session.Invocation) *cobra.Command {
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	return newVerb(newOptions(s), cmd, recoverable, func(g part, ctx context.Context) (*group.RecoverReport, error) {
 		return g.Recover(ctx, x)
-	}, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
-		return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
-	}, (*group.RecoverReport).Incomplete)
+	}, func(w io.Writer, r *group.RecoverReport, style grouptext.Style) error {
+		return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", style)
+	}, func(r *group.RecoverReport, _ grouptext.Style) error { return r.Incomplete() })
 }
 
 // Verbs returns those for directories of nodes.
@@ -438,9 +443,9 @@ func newUnprotect(s *session.Invocation) *cobra.Command {
 	cmd.Flags().BoolVar(&force, "force", false, "also where something is lost or damaged, which then never comes back")
 	return newVerb(newOptions(s), cmd, "", func(g part, ctx context.Context) (*group.UnprotectReport, error) {
 		return g.Unprotect(ctx, group.UnprotectOptions{Force: force, DryRun: !yes})
-	}, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
-		return grouptext.Unprotect(w, r, yes, verbose)
-	}, func(r *group.UnprotectReport) error {
+	}, func(w io.Writer, r *group.UnprotectReport, style grouptext.Style) error {
+		return grouptext.Unprotect(w, r, yes, style)
+	}, func(r *group.UnprotectReport, _ grouptext.Style) error {
 		if !yes && r.Protected {
 			return exit.Usagef("nothing is removed: --yes removes the protection")
 		}
