@@ -65,6 +65,7 @@ type VerifyReport struct {
 	Seconds    float64           `json:"seconds"`
 
 	Accidents []protection.Accident `json:"accidents,omitempty"` // what protect would refuse to make permanent
+	Losses    []protection.Accident `json:"losses,omitempty"`    // what it would make permanent, and somebody has to know
 
 	Unrecorded bool `json:"unrecorded,omitempty"` // no node has the record of some node: recover brings nothing back
 }
@@ -197,7 +198,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
 	}
-	if r.Accidents, err = guard.AccidentsOf(ctx, s, conditions); err != nil {
+	if r.Accidents, r.Losses, err = guard.FromConditions(ctx, s, conditions); err != nil {
 		return nil, err
 	}
 	if err := survey.Unrecorded(s); err != nil {

@@ -167,6 +167,11 @@ var misuses = map[string]func(m *misused, want []string){
 		m.volley(exit.Usage, protect2, "node.1 has other content in 9 of 12 files", `"doc3"`, "--accept changed")
 		m.volley(exit.Wrong, []string{"verify"}, "node.1 has other content in 9 of 12 files", "next: volley recover --revert changed,deleted")
 		m.volley(exit.OK, append(protect2, "--accept", "deleted,changed"), "9 files changed since the last run")
+		m.shell("rm n1/doc1 n1/doc2")
+		const loss = `node.1 has lost 2 of 12 files (gone or shorter: "doc1", "doc2")`
+		m.volley(exit.OK, []string{"status"}, loss, "recover --revert changed,deleted")
+		m.volley(exit.OK, append(protect2, "-q"), loss, "do not come back any more")
+		m.volley(exit.OK, append(protect2, "-q"))
 	},
 	"a node rolled back and written to": func(m *misused, _ []string) {
 		m.shell("cp -a n0 old; echo new >> n0/ckpt; head -c 50000 /dev/urandom > n0/sub/b; rm n0/sub/c; echo n > n0/new; echo new >> n2/ckpt")

@@ -24,6 +24,7 @@ import (
 // A Style says how reports are written.
 type Style struct {
 	Verbose bool
+	Dry     bool   // they say what would be done
 	Nodes   string // the flags and directories by which the command line names the nodes of the run
 }
 
@@ -33,15 +34,41 @@ func (s Style) Next(words string) string { return strings.TrimSpace("volley " + 
 // Undo are the words of the command that brings back what users have done, whether or not by accident.
 const Undo = "recover --revert changed,deleted"
 
+// Warnings returns what somebody has to look at, although a verb has done what it was to do.
+func Warnings(report any, style Style) (list []string) {
+	r := &group.ProtectReport{}
+	switch x := report.(type) {
+	case *group.ResizeReport:
+		r = x.ProtectReport
+	case *group.ProtectReport:
+		r = x
+	}
+	if list = r.Warnings(); style.Dry {
+		return append(list, losses(r.Losses, style)...)
+	}
+	for _, x := range r.Losses {
+		list = append(list, fmt.Sprintf("%s, which do not come back any more. Before the next run, %s brings such files back", x, style.Next(Undo)))
+	}
+	return list
+}
+
+// losses says what the next protect makes permanent.
+func losses(list []protection.Accident, style Style) (texts []string) {
+	for _, x := range list {
+		texts = append(texts, fmt.Sprintf("%s. The next protect makes that permanent: %s brings them back if it is run first", x, style.Next(Undo)))
+	}
+	return texts
+}
+
 // Protect writes the report of Protect, or of what it would do.
-func Protect(w io.Writer, r *group.ProtectReport, dry bool, style Style) error {
+func Protect(w io.Writer, r *group.ProtectReport, style Style) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
 	text := ofGroup(r.Nodes, r.Tolerate)
 	if style.Verbose {
 		text += ", over " + r.Field
 	}
 	printable.Fprintf(w, "%s\n", text)
-	if dry || style.Verbose {
+	if style.Dry || style.Verbose {
 		c := r.Cost
 		text := fmt.Sprintf("%s of parity at each node; the busiest node sends %s; about %s", size(c.StoredBytes), size(c.SentBytes), report.Seconds(c.Seconds))
 		if style.Verbose {
@@ -55,7 +82,7 @@ func Protect(w io.Writer, r *group.ProtectReport, dry bool, style Style) error {
 	if len(r.Exclude) > 0 {
 		printable.Fprintf(w, "excluded   %s\n", printable.List(r.Exclude))
 	}
-	if dry {
+	if style.Dry {
 		return printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
 	}
 	for _, step := range r.Removed {
@@ -126,7 +153,7 @@ func Verify(w io.Writer, r *group.VerifyReport, style Style) error {
 	if style.Verbose || !r.Intact {
 		printNodes(w, r.Nodes, "", style.Verbose)
 	}
-	Notes(w, r.Notes)
+	Notes(w, slices.Concat(r.Notes, losses(r.Losses, style)))
 	if !r.Protected {
 		return nil
 	}
@@ -164,7 +191,7 @@ func Status(w io.Writer, r *group.VerifyReport, style Style) error {
 	if intact > 0 {
 		printable.Fprintf(w, "%s whole\n", printable.Count(intact, "node"))
 	}
-	Notes(w, r.Notes)
+	Notes(w, slices.Concat(r.Notes, losses(r.Losses, style)))
 	if !r.Protected {
 		return nil
 	}
@@ -355,10 +382,10 @@ func printLeft(w io.Writer, n int, subject, advice string) {
 }
 
 // Recover writes that of Recover: of a dry run, or of files copied out.
-func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut bool, style Style) error {
+func Recover(w io.Writer, r *group.RecoverReport, copiedOut bool, style Style) error {
 	printStep(w, r.Step)
 	nodes := r.Nodes
-	if !dry && !style.Verbose {
+	if !style.Dry && !style.Verbose {
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool {
 			moved := slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return f.Kind == group.Moved })
 			return n.Status == group.Intact && n.Recovered == nil && !moved
@@ -380,7 +407,7 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut bool, style Sty
 	if r.Matched > 0 {
 		printable.Fprintf(w, "matched    %d %s; nothing else was compared\n", r.Matched, printable.Plural(r.Matched, "file or directory", "files and directories"))
 	}
-	if dry {
+	if style.Dry {
 		return printable.Fprintf(w, "nothing written: a dry run\n")
 	}
 	switch {
@@ -430,7 +457,7 @@ func Snapshots(w io.Writer, r *group.SnapshotsReport, _ Style) error {
 }
 
 // Resize writes the report of Resize, or of what it would do.
-func Resize(w io.Writer, r *group.ResizeReport, dry bool, style Style) error {
+func Resize(w io.Writer, r *group.ResizeReport, style Style) error {
 	for _, dir := range r.Added {
 		printable.Fprintf(w, "added      %s\n", dir)
 	}
@@ -444,5 +471,5 @@ func Resize(w io.Writer, r *group.ResizeReport, dry bool, style Style) error {
 		}
 		printable.Fprintf(w, "removed    %s, %s\n", dir, fate)
 	}
-	return Protect(w, r.ProtectReport, dry, style)
+	return Protect(w, r.ProtectReport, style)
 }

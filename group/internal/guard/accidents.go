@@ -118,12 +118,16 @@ func ofCondition(c *content.Condition, record *store.Record) Balance {
 	return x
 }
 
-// AccidentsOf returns what looks like an accident at nodes in some condition.
-func AccidentsOf(ctx context.Context, s *session.Session, conditions []*content.Condition) ([]protection.Accident, error) {
+// FromConditions returns the [Accidents] and [Losses] of nodes in some condition.
+func FromConditions(ctx context.Context, s *session.Session, conditions []*content.Condition) (accidents, losses []protection.Accident, err error) {
 	balances, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (Balance, error) {
 		return ofCondition(conditions[n.Index], s.RecordOf[n.Index]), nil
 	})
-	return Accidents(s, func(n int) *Balance { return &balances[n] }), err
+	if err != nil {
+		return nil, nil, err
+	}
+	balance := func(n int) *Balance { return &balances[n] }
+	return Accidents(s, balance), Losses(s, balance), nil
 }
 
 // firstOf returns the names of the first entries of each of some lists.
@@ -153,6 +157,11 @@ func (x *Balance) ManyDeleted() bool {
 	return float64(x.Files) < leastShare*float64(x.FormerFiles) || float64(x.Bytes) < leastShare*float64(x.FormerBytes)
 }
 
+// SomeDeleted reports whether a tenth of the files is gone, or more, and not most of them.
+func (x *Balance) SomeDeleted() bool {
+	return x.FormerFiles >= fewFiles && 10*x.Deleted >= x.FormerFiles && !x.ManyDeleted()
+}
+
 // fewFiles are so few that a user changes most of them in a day.
 const fewFiles = 8
 
@@ -177,7 +186,7 @@ func namesAnd(first []string, count int) string {
 
 // A guard finds at nodes what somebody has to look at.
 type guard struct {
-	kind       string               // of edits
+	kind       string              // of edits
 	unlessMany func(*Balance) bool // unless it is so at many nodes
 	always     func(*Balance) bool // at any number of nodes; nil: never
 	text       func(*Balance) string
@@ -186,6 +195,9 @@ type guard struct {
 var (
 	deletion = guard{content.Deleted, (*Balance).ManyDeleted, (*Balance).Empty, func(x *Balance) string {
 		return fmt.Sprintf("%d of %d files and %s of %s left (gone or shorter: %s)", x.Files, x.FormerFiles, humanize.IBytes(uint64(x.Bytes)), humanize.IBytes(uint64(x.FormerBytes)), namesAnd(x.First, x.Deleted+x.Shorter))
+	}}
+	loss = guard{content.Deleted, (*Balance).SomeDeleted, nil, func(x *Balance) string {
+		return fmt.Sprintf("lost %d of %d files (gone or shorter: %s)", x.Deleted, x.FormerFiles, namesAnd(x.First, x.Deleted+x.Shorter))
 	}}
 	change = guard{content.Changed, (*Balance).ManyChanged, nil, func(x *Balance) string {
 		return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.FormerFiles, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
@@ -218,6 +230,11 @@ func (g guard) find(s *session.Session, balance func(n int) *Balance) (list []pr
 // changed. Deletions come first.
 func Accidents(s *session.Session, balance func(n int) *Balance) []protection.Accident {
 	return slices.Concat(deletion.find(s, balance), change.find(s, balance))
+}
+
+// Losses returns where fewer files are gone, and still so many that somebody has to know: protect makes it permanent.
+func Losses(s *session.Session, balance func(n int) *Balance) []protection.Accident {
+	return loss.find(s, balance)
 }
 
 // CheckAccidents returns an error where there are accidents that nobody accepts: protecting the rest would make them final.

@@ -234,10 +234,8 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, p
 		return nil
 	}
 	o.Session.Gauges.Note(gauges.FromReport(report))
-	if x, ok := any(report).(interface{ Warnings() []string }); ok {
-		for _, text := range x.Warnings() {
-			o.Session.Say(slog.LevelWarn, launch.Saying{Text: text})
-		}
+	for _, text := range grouptext.Warnings(report, o.style(cmd)) {
+		o.Session.Say(slog.LevelWarn, launch.Saying{Text: text})
 	}
 	if o.json {
 		return session.WriteJSON(w, report)
@@ -247,7 +245,8 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, p
 
 // style returns how reports are written.
 func (o *groupOptions) style(cmd *cobra.Command) grouptext.Style {
-	return grouptext.Style{Verbose: session.Verbose(cmd)}
+	dry, _ := cmd.Flags().GetBool("dry-run") // or the verb has no such flag
+	return grouptext.Style{Verbose: session.Verbose(cmd), Dry: dry}
 }
 
 const strictHelp = "end with exit code 3 where files are protected torn, not at all, or with other content under an old time, or a host or disk has more than R nodes"
@@ -286,7 +285,7 @@ func newProtect(s *session.Invocation) *cobra.Command {
 		r, err = g.Protect(ctx, p)
 		return r, reported(r != nil, err)
 	}, func(w io.Writer, r *group.ProtectReport, style grouptext.Style) error {
-		return grouptext.Protect(w, r, p.DryRun, style)
+		return grouptext.Protect(w, r, style)
 	}, nil)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -375,7 +374,7 @@ func newRecover(s *session.Invocation) *cobra.Command {
 	return newVerb(newOptions(s), cmd, recoverable, func(g part, ctx context.Context) (*group.RecoverReport, error) {
 		return g.Recover(ctx, x)
 	}, func(w io.Writer, r *group.RecoverReport, style grouptext.Style) error {
-		return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", style)
+		return grouptext.Recover(w, r, x.OutDir != "", style)
 	}, func(r *group.RecoverReport, _ grouptext.Style) error { return r.Incomplete() })
 }
 

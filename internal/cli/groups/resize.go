@@ -40,7 +40,7 @@ func newResize(s *session.Invocation) *cobra.Command {
 		}
 		return r, reported(r != nil, err)
 	}, func(w io.Writer, r *group.ResizeReport, style grouptext.Style) error {
-		return grouptext.Resize(w, r, x.DryRun, style)
+		return grouptext.Resize(w, r, style)
 	}, nil)
 	resize := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
