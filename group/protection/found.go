@@ -74,6 +74,8 @@ type Cause struct {
 	Node int       `json:"node"`
 	Dir  string    `json:"dir"`
 	Kind string    `json:"what"` // Changed or Deleted of package group: when data has rotted nobody knows
+
+	Others int `json:"others,omitempty"` // nodes at which something has, too
 }
 
 // An Accident is what has happened to many files of a node, and looks like an accident.

@@ -346,6 +346,19 @@ func Broken(r *group.VerifyReport, style Style) error {
 	return exit.Wrongf("%w; next: %s", err, style.Next("recover"))
 }
 
+// Margin returns an error where something is wrong, as Broken does, or fewer more nodes may be lost than there have to be.
+func Margin(r *group.VerifyReport, least int, style Style) error {
+	err := Broken(r, style)
+	if err != nil || r.MayLose >= least {
+		return err
+	}
+	next := "protect"
+	if least > r.Tolerate {
+		next = fmt.Sprintf("protect --tolerate %d", least)
+	}
+	return exit.Wrongf("%s may be lost now, and %d is asked for; next: %s", printable.Count(r.MayLose, "more node"), least, style.Next(next))
+}
+
 // printMayLose says how many more nodes may be lost now, what would not come back where one more is than may be, and what
 // to do.
 func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
@@ -367,7 +380,11 @@ func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 		}
 	}
 	if x := r.RiskSince; x != nil && r.Risks != nil {
-		printable.Fprintf(w, "because of what was %s since %s at %s\n", x.Kind, printable.Time(x.Time), x.Dir)
+		others := ""
+		if x.Others > 0 {
+			others = fmt.Sprintf(", and at %s", printable.Count(x.Others, "other node"))
+		}
+		printable.Fprintf(w, "because of what was %s since %s at %s%s\n", x.Kind, printable.Time(x.Time), x.Dir, others)
 	}
 	if r.Protected && !r.Intact && Broken(r, style) == nil {
 		printable.Fprintf(w, "next: %s\n", style.Next("protect"))

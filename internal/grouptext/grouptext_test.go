@@ -9,6 +9,7 @@ import (
 
 	"volley/group"
 	"volley/group/protection"
+	"volley/internal/exit"
 )
 
 // TestStatesPrinted tests what status and verify say of groups in which something is lost: how many more nodes may be, and
@@ -50,6 +51,9 @@ func TestStatesPrinted(t *testing.T) {
 		wants(t, verify.String(), group+"compared by sha256\n"+c.says)
 		if err := Broken(&c.r, Style{}); fmt.Sprint(err) != cmp.Or(c.err, "<nil>") {
 			t.Errorf("%s: %v, want %s", c.name, err, c.err)
+		}
+		if err := Margin(&c.r, 2, Style{}); c.err == "" && c.r.MayLose < 2 && (exit.Code(err) != exit.Wrong || !strings.HasSuffix(err.Error(), "next: volley protect")) {
+			t.Errorf("%s: %v", c.name, err)
 		}
 		if c.name == "at risk" {
 			wants(t, status.String(), "node 0  changed  /n0  files: 1 changed, 1 other metadata\n")

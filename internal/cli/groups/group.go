@@ -354,10 +354,15 @@ func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb grou
 }
 
 func newStatus(s *session.Invocation) *cobra.Command {
-	return newVerb(newOptions(s), &cobra.Command{
+	least := uint(0)
+	cmd := &cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
-	}, recoverable, part.Status, grouptext.Status, grouptext.Broken)
+	}
+	cmd.Flags().UintVar(&least, "at-least", 0, "end with exit code 3, too, where fewer than `N` more nodes may be lost now")
+	return newVerb(newOptions(s), cmd, recoverable, part.Status, grouptext.Status, func(r *group.VerifyReport, style grouptext.Style) error {
+		return grouptext.Margin(r, int(least), style)
+	})
 }
 
 func newRecover(s *session.Invocation) *cobra.Command {
