@@ -105,8 +105,8 @@ func (r *VerifyReport) Broken() error {
 			continue
 		case Lost:
 			e.Comes = e.Comes && r.Protected
-		case Damaged:
-		case Failing, Unreachable, Foreign, Stale: // nothing comes back there
+		case Damaged, Stale:
+		case Failing, Unreachable, Foreign: // nothing comes back there
 			e.Comes = false
 		}
 		e.Nodes = append(e.Nodes, fmt.Sprintf("%s (%s)", n.Dir, n.Status))

@@ -75,7 +75,7 @@ type Cause struct {
 	Dir  string    `json:"dir"`
 	Kind string    `json:"what"` // Changed or Deleted of package group: when data has rotted nobody knows
 
-	Others int `json:"others,omitempty"` // nodes at which something has, too
+	Nodes int `json:"nodes"` // at which something has
 }
 
 // An Accident is what has happened to many files of a node, and looks like an accident.

@@ -181,7 +181,7 @@ var misuses = map[string]func(m *misused, want []string){
 		m.volley(exit.Wrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
 		m.volley(exit.Usage, protect2, "node.0")
 		m.shell("echo mine > n0/sub/b")
-		m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "left as it is: 1 changed file; recover --revert changed ")
+		m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "left as it is: 1 changed file; to bring back what was protected: volley recover --revert changed ")
 		if is := m.content("n0/sub/b"); is != "mine\n" {
 			m.Errorf("%.20q", is)
 		}

@@ -336,8 +336,12 @@ func Broken(r *group.VerifyReport, style Style) error {
 	err := r.Broken()
 	broken := new(group.BrokenError)
 	switch {
-	case !errors.As(err, &broken) || !broken.Comes:
+	case !errors.As(err, &broken) || !broken.Comes && (broken.Unprotected || r.TooMany() || r.Unrecorded):
 		return err
+	case !broken.Comes:
+		return exit.Wrongf("%w; next, when that is mended: %s", err, style.Next("status"))
+	case broken.Unprotected && !strings.Contains(style.Nodes, "--group "): // else the file says it
+		return exit.Wrongf("%w; next: %s", err, style.Next("protect --tolerate R"))
 	case broken.Unprotected:
 		return exit.Wrongf("%w; next: %s", err, style.Next("protect"))
 	case broken.Accidents != nil:
@@ -380,11 +384,11 @@ func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 		}
 	}
 	if x := r.RiskSince; x != nil && r.Risks != nil {
-		others := ""
-		if x.Others > 0 {
-			others = fmt.Sprintf(", and at %s", printable.Count(x.Others, "other node"))
+		text := fmt.Sprintf("because of what was %s since %s at %s", x.Kind, printable.Time(x.Time), x.Dir)
+		if x.Nodes > 1 {
+			text += fmt.Sprintf(", the first of %d nodes", x.Nodes)
 		}
-		printable.Fprintf(w, "because of what was %s since %s at %s%s\n", x.Kind, printable.Time(x.Time), x.Dir, others)
+		printable.Fprintf(w, "%s\n", text)
 	}
 	if r.Protected && !r.Intact && Broken(r, style) == nil {
 		printable.Fprintf(w, "next: %s\n", style.Next("protect"))
@@ -392,9 +396,9 @@ func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 }
 
 // printLeft says that what users have done stays. The findings of the nodes have the names.
-func printLeft(w io.Writer, n int, subject, advice string) {
+func printLeft(w io.Writer, n int, edit string, style Style) {
 	if n > 0 {
-		printable.Fprintf(w, "left as it is: %s; recover %s\n", printable.Count(n, subject+" file"), advice)
+		printable.Fprintf(w, "left as it is: %s; to bring back what was protected: %s\n", printable.Count(n, edit+" file"), style.Next("recover --revert "+edit))
 	}
 }
 
@@ -414,8 +418,8 @@ func Recover(w io.Writer, r *group.RecoverReport, copiedOut bool, style Style) e
 	}
 	printNodes(w, nodes, came, style.Verbose)
 	Notes(w, r.Notes)
-	printLeft(w, len(r.Kept), "changed", "--revert changed brings back what was protected")
-	printLeft(w, len(r.Deleted), "deleted", "--revert deleted brings back what was deleted")
+	printLeft(w, len(r.Kept), "changed", style)
+	printLeft(w, len(r.Deleted), "deleted", style)
 	printLines(w, r.Replaced, style.Verbose, func(p files.Name) string { return "what was there is in " + string(p) })
 	for _, text := range r.Unrecovered {
 		printable.Fprintf(w, "not recovered: %s\n", text)

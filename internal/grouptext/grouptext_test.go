@@ -35,7 +35,7 @@ func TestStatesPrinted(t *testing.T) {
 		{"too many", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Lost), node(2, group.Lost)}},
 			"3 nodes are lost, and the group tolerates the loss of 2: find a copy of one of them\n", "not whole: /n0 (lost), /n1 (lost), /n2 (lost)"},
 		{"a host away", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Unreachable), node(1, group.Damaged), node(2, group.Intact)}},
-			"1 more node may be lost now\n", "not whole: /n0 (unreachable), /n1 (damaged)"},
+			"1 more node may be lost now\n", "not whole: /n0 (unreachable), /n1 (damaged); next, when that is mended: volley status"},
 		{"at risk", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Changed, group.Changed, group.Metadata), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 1, Bytes: 1024}}},
 			"1 more node may be lost now\nif 2 more nodes are lost, these files may not come back:\nnode 1  1 file, 1.0 KiB  /n1\nnext: volley protect\n", ""},
 		{"all at risk", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Changed), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 2}}},

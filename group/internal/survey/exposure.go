@@ -46,7 +46,7 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		}
 	}
 	if since != nil {
-		since.Others = causes - 1
+		since.Nodes = causes
 	}
 	return exposure.MayLose, risks, since, err
 }

@@ -27,6 +27,7 @@ import (
 	"volley/internal/gauges"
 	"volley/internal/grouptext"
 	"volley/internal/launch"
+	"volley/internal/ssh"
 	"volley/transport"
 )
 
@@ -39,6 +40,8 @@ type groupOptions struct {
 	meta     string
 	step     step
 	reads    int64                // bytes a second of each node; 0: no limit
+	flags    string               // by which the command line names the nodes
+	named    string               // the same, and the directories
 	dirs     []string             // that this process is given: its own, or those of all
 	rank     int                  // of all, where that of the party is one of a set
 	dir      string               // of the one node that this process has; empty: none, or several
@@ -157,24 +160,31 @@ func (o *groupOptions) begin(cmd *cobra.Command, args []string) (dirs []string, 
 var waysOn = map[protection.Option]string{
 	protection.OptionBelieve:       "name with --believe DIR the node to go by",
 	protection.OptionForce:         "--force protects the group as it is",
-	protection.OptionAcceptDeleted: grouptext.Undo + " brings it back; if it was meant, --accept deleted",
-	protection.OptionAcceptChanged: grouptext.Undo + " brings it back; if it was meant, --accept changed",
+	protection.OptionAcceptDeleted: "if it was meant, --accept deleted",
+	protection.OptionAcceptChanged: "if it was meant, --accept changed",
 	protection.OptionTolerate:      "say it with --tolerate R",
-	protection.OptionFiles:         "recover --file PATTERN brings back what matters",
+	protection.OptionFiles:         "--file PATTERN brings back what matters",
 	protection.OptionGiveUp:        "--force gives it up",
 	protection.OptionKey:           "--key FILE names it, --key none goes without",
 	protection.OptionSets:          "--group-size N takes all, where protect cut them into sets",
 }
 
 // wayOn adds to an error what the command line can do about it.
-func wayOn(err error) error {
+func wayOn(err error, style grouptext.Style) error {
 	var advice protection.Option
 	if input := new(protection.RefusedError); errors.As(err, &input) {
 		advice = input.Option
 	}
 	text := waysOn[advice]
+	if advice == protection.OptionAcceptDeleted || advice == protection.OptionAcceptChanged {
+		text = fmt.Sprintf("%s brings it back; %s", style.Next(grouptext.Undo), text)
+	}
 	if down := new(protection.UnreachableError); errors.As(err, &down) && !down.Since.IsZero() {
-		text = fmt.Sprintf("or take it out, and give its files up: volley resize --remove %s --force, with the same nodes", strings.Join(down.Nodes, " --remove "))
+		words := "resize --force"
+		for _, dir := range down.Nodes {
+			words += " --remove " + ssh.QuoteWord(dir)
+		}
+		text = "or take it out, and give its files up: " + style.Next(words)
 	}
 	if text == "" && errors.As(err, new(*group.NotLostError)) {
 		text = "or name another snapshot with --step N"
@@ -206,6 +216,7 @@ func (e afterError) Unwrap() error { return e.error }
 // onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
 // It prints the reports. verdict, unless nil, says after that what a report comes to.
 func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, style grouptext.Style) error, verdict func(R, grouptext.Style) error) error {
+	o.flags, o.named = namesOf(cmd, nil), namesOf(cmd, args)
 	args, err := o.directories(cmd, args)
 	if err != nil {
 		return err
@@ -218,7 +229,7 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 		return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, index protection.SetIndex, w io.Writer) error {
 			r, err := verb(part{group.Join(t, dirs, options), dirs, index}, cmd.Context())
 			if err != nil && !errors.As(err, new(afterError)) {
-				return wayOn(err)
+				return wayOn(err, o.style(cmd))
 			}
 			if err := cmp.Or(finish(o, cmd, w, r, print), err); err != nil || verdict == nil {
 				return err
@@ -246,7 +257,27 @@ func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, p
 // style returns how reports are written.
 func (o *groupOptions) style(cmd *cobra.Command) grouptext.Style {
 	dry, _ := cmd.Flags().GetBool("dry-run") // or the verb has no such flag
-	return grouptext.Style{Verbose: session.Verbose(cmd), Dry: dry}
+	named := o.named
+	if rank := o.Session.LaunchRank; rank != nil {
+		named = rank.Named
+	} else if o.Party.Job() { // each process has directories of its own
+		named = o.flags
+	}
+	return grouptext.Style{Verbose: session.Verbose(cmd), Dry: dry, Nodes: named}
+}
+
+// namesOf returns the flags and directories by which a command line names nodes, before a group file adds to the flags.
+func namesOf(cmd *cobra.Command, dirs []string) string {
+	var words []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains([]string{ranks.GroupFlag, "group-size", "key", "meta", "step", "ssh", "remote-path", "bind", "port", "comm"}, f.Name) {
+			words = append(words, "--"+f.Name, ssh.QuoteWord(f.Value.String()))
+		}
+	})
+	for _, dir := range dirs {
+		words = append(words, ssh.QuoteWord(dir))
+	}
+	return strings.Join(words, " ")
 }
 
 const strictHelp = "end with exit code 3 where files are protected torn, not at all, or with other content under an old time, or a host or disk has more than R nodes"
