@@ -404,7 +404,7 @@ func newRecover(s *session.Invocation) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.TextVar((*edits)(&x.Revert), "revert", edits{}, "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
-	f.StringArrayVar(&x.Files, "file", nil, "`FILE` that alone comes back, or a pattern as in .gitignore, once for each; deleted files, too")
+	f.StringArrayVar(&x.Files, "file", nil, "`FILE` that alone comes back, of one node as DIR/FILE, or a pattern as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.OutDir, "to", "", "`DIR` that gets what --file names, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	return newVerb(newOptions(s), cmd, recoverable, func(g part, ctx context.Context) (*group.RecoverReport, error) {
