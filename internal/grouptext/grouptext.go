@@ -35,7 +35,7 @@ func (s Style) Next(words string) string { return strings.TrimSpace("volley " + 
 const Undo = "recover --revert changed,deleted"
 
 // Warnings returns what somebody has to look at, although a verb has done what it was to do.
-func Warnings(report any, style Style) (list []string) {
+func Warnings(report any, style Style) []string {
 	r := &group.ProtectReport{}
 	switch x := report.(type) {
 	case *group.ResizeReport:
@@ -43,19 +43,17 @@ func Warnings(report any, style Style) (list []string) {
 	case *group.ProtectReport:
 		r = x
 	}
-	if list = r.Warnings(); style.Dry {
-		return append(list, losses(r.Losses, style)...)
-	}
-	for _, x := range r.Losses {
-		list = append(list, fmt.Sprintf("%s, which do not come back any more. Before the next run, %s brings such files back", x, style.Next(Undo)))
-	}
-	return list
+	return append(r.Warnings(), losses(r.Losses, !style.Dry, style)...)
 }
 
-// losses says what the next protect makes permanent.
-func losses(list []protection.Accident, style Style) (texts []string) {
+// losses says what protect has made permanent, or the next one will.
+func losses(list []protection.Accident, permanent bool, style Style) (texts []string) {
+	text := "%s. The next protect makes that permanent: %s brings them back if it is run first"
+	if permanent {
+		text = "%s, which do not come back any more. Before the next run, %s brings such files back"
+	}
 	for _, x := range list {
-		texts = append(texts, fmt.Sprintf("%s. The next protect makes that permanent: %s brings them back if it is run first", x, style.Next(Undo)))
+		texts = append(texts, fmt.Sprintf(text, x, style.Next(Undo)))
 	}
 	return texts
 }
@@ -153,7 +151,7 @@ func Verify(w io.Writer, r *group.VerifyReport, style Style) error {
 	if style.Verbose || !r.Intact {
 		printNodes(w, r.Nodes, "", style.Verbose)
 	}
-	Notes(w, slices.Concat(r.Notes, losses(r.Losses, style)))
+	Notes(w, slices.Concat(r.Notes, losses(r.Losses, false, style)))
 	if !r.Protected {
 		return nil
 	}
@@ -191,7 +189,7 @@ func Status(w io.Writer, r *group.VerifyReport, style Style) error {
 	if intact > 0 {
 		printable.Fprintf(w, "%s whole\n", printable.Count(intact, "node"))
 	}
-	Notes(w, slices.Concat(r.Notes, losses(r.Losses, style)))
+	Notes(w, slices.Concat(r.Notes, losses(r.Losses, false, style)))
 	if !r.Protected {
 		return nil
 	}
@@ -457,7 +455,7 @@ func Unprotect(w io.Writer, r *group.UnprotectReport, yes bool, style Style) err
 func Snapshots(w io.Writer, r *group.SnapshotsReport, _ Style) error {
 	Notes(w, r.Notes)
 	if len(r.Snapshots) == 0 {
-		return printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
+		return printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros): snapshots are for roots of such, and status for nodes\n")
 	}
 	return report.Text(w, []report.Column[group.Snapshot]{
 		{Name: "step", Value: func(x group.Snapshot) any { return x.Step }},

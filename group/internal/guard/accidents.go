@@ -253,7 +253,7 @@ func CheckAccidents(ctx context.Context, s *session.Session, balance func(n int)
 			option = protection.OptionAcceptDeleted
 			refused = slices.DeleteFunc(refused, func(x protection.Accident) bool { return x.Kind != content.Deleted })
 		}
-		return nil, s.SharedError(ctx, &protection.RefusedError{Option: option, Err: errors.New(protection.AccidentsText(refused))})
+		return nil, s.SharedError(ctx, &protection.RefusedError{Option: option, Err: fmt.Errorf("%s. If it is one, recover what was there first", protection.AccidentsText(refused))})
 	}
 	for _, x := range slices.DeleteFunc(large.find(s, balance), givenUp) {
 		notes = append(notes, x.String())
