@@ -239,7 +239,7 @@ func TestLaunchMissing(t *testing.T) {
 			}
 		}
 	}
-	looked := []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "\n1 more node may be lost now\n"}
+	looked := []string{"node 1  unreachable  dead:" + dirs[1], "No route to host", "give another, empty directory in its place", "next, when that is mended: volley status", "\n1 more node may be lost now\n"}
 	run([]string{"status"}, exit.Wrong, append(looked, "node 3  whole  host2:")...)
 	run([]string{"verify"}, exit.Wrong, append(looked, "not whole: dead:"+dirs[1]+" (unreachable)")...)
 	run([]string{"protect", "--tolerate", "2"}, exit.Failed, "dead:"+dirs[1]+" cannot be reached, and all nodes are needed: no connection to dead", "since 20", "Run again when it can be", "volley resize --force --remove dead:"+dirs[1]+" ")
