@@ -342,7 +342,7 @@ func Broken(r *group.VerifyReport, style Style) error {
 		return exit.Wrongf("%w; next: %s", err, style.Next("protect --tolerate R"))
 	case broken.Unprotected:
 		return exit.Wrongf("%w; next: %s", err, style.Next("protect"))
-	case broken.Accidents != nil:
+	case broken.Nodes == nil:
 		return exit.Wrongf("%w; next: %s", err, style.Next(Undo))
 	}
 	return exit.Wrongf("%w; next: %s", err, style.Next("recover"))

@@ -270,7 +270,7 @@ func (o *groupOptions) style(cmd *cobra.Command) grouptext.Style {
 func namesOf(cmd *cobra.Command, dirs []string) string {
 	var words []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if slices.Contains([]string{ranks.GroupFlag, "group-size", "key", "meta", "step", "ssh", "remote-path", "bind", "port", "comm"}, f.Name) {
+		if slices.Contains([]string{ranks.GroupFlag, "group-size", "key", "meta", "step", "ssh", "remote-path", "bind", "port", "comm"}, f.Name) && f.Value.String() != "" {
 			words = append(words, "--"+f.Name, ssh.QuoteWord(f.Value.String()))
 		}
 	})
