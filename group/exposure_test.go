@@ -143,7 +143,7 @@ func TestRiskSince(t *testing.T) {
 			switch is := r.RiskSince; {
 			case want == nil && is != nil || want != nil && is == nil:
 				t.Errorf("%s, %s: %+v, want %+v: %+v", what, name, is, want, r.Risks)
-			case want != nil && (!is.Time.Equal(want.Time) || is.Node != want.Node || is.Kind != want.Kind || is.Dir != w.dirs[want.Node]):
+			case want != nil && (!is.Time.Equal(want.Time) || is.Node != want.Node || is.Kind != want.Kind || is.Nodes != max(want.Nodes, 1) || is.Dir != w.dirs[want.Node]):
 				t.Errorf("%s, %s: %+v, want %+v", what, name, is, want)
 			}
 		}
@@ -173,10 +173,10 @@ func TestRiskSince(t *testing.T) {
 	must(t, err)
 	w.Wait(time.Hour)
 	w.WriteFile("/n2/plain", []byte("other content, too"), 0o644)
-	both(w, &protection.Cause{Time: first.ModTime(), Node: 1, Kind: Changed}, "files were changed")
+	both(w, &protection.Cause{Time: first.ModTime(), Node: 1, Kind: Changed, Nodes: 2}, "files were changed")
 
 	w.SetTime("/n2/plain", made.Add(-time.Hour))
-	both(w, &protection.Cause{Time: made, Node: 2, Kind: Changed}, "a file has an earlier time")
+	both(w, &protection.Cause{Time: made, Node: 2, Kind: Changed, Nodes: 2}, "a file has an earlier time")
 	_, err = w.protectBy(w.Process(), ProtectOptions{Accept: protection.Edits{Deleted: true}})
 	must(t, err)
 	w.Overwrite("/n1/plain", 3, []byte("rot"), true)

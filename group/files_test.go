@@ -97,6 +97,14 @@ func TestRecoverFilesRevert(t *testing.T) {
 	if text, _ := w.ReadFile("/n0/plain"); string(text) != "changed" || fmt.Sprint(r.Kept) != "[/n0/plain /n1/plain]" {
 		t.Errorf("kept %v, and %q is there", r.Kept, text)
 	}
+	if len(r.Notes) == 0 || r.Notes[0] != `"/plain" is at /n0, /n1, /n2: begin with the directory of one for that alone` {
+		t.Errorf("notes %q", r.Notes)
+	}
+	r, err = w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/n1/plain", "!/n0/plain"}, Revert: protection.Edits{Changed: true}, DryRun: true})
+	must(t, err)
+	if fmt.Sprint(r.Reverts) != "[/n1/plain]" || r.Matched != 1 {
+		t.Errorf("would revert %v", r.Reverts)
+	}
 	_, err = w.recoverBy(w.Process(), RecoverOptions{Files: []string{"plain", "!nothing"}, Revert: protection.Edits{Changed: true}})
 	must(t, err)
 	if text, _ := w.ReadFile("/n0/plain"); string(text) != string(was) {

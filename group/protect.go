@@ -85,6 +85,8 @@ type ProtectReport struct {
 	Exclude []string `json:"exclude,omitempty"` // patterns of what is not protected
 	Seconds float64  `json:"seconds"`
 
+	Losses []protection.Accident `json:"losses,omitempty"` // files that were gone at a node, a tenth or more, unless o.Accept has it
+
 	crowded []string // hosts and disks that have more nodes than may be lost
 }
 
@@ -112,9 +114,6 @@ func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, 
 
 // Warnings returns what somebody has to look at, although all is protected.
 func (r *ProtectReport) Warnings() []string {
-	if r == nil {
-		return nil
-	}
 	return pass.DoubtNotes(r.Doubtful)
 }
 
@@ -306,7 +305,7 @@ func (x *protectRun) compare(w *pass.Work, found *scanned) error {
 		recorded = earlier.Entries
 	}
 	l := w.Listing
-	kept := slices.DeleteFunc(slices.Clone(recorded), func(e *tree.Entry) bool { return x.m.Exclude.Entry(e) || l.LeftOut(e.Path) })
+	kept := guard.Kept(recorded, l, x.m.Exclude)
 	if i := slices.IndexFunc(kept, func(e *tree.Entry) bool { return l.Unreadable(e.Path) != nil }); i >= 0 {
 		return l.Unreadable(kept[i].Path) // it was protected
 	}
@@ -355,6 +354,9 @@ func (x *protectRun) report(ctx context.Context) error {
 	domains := guard.CheckDomains(locations, m.Tolerate)
 	r.Hosts, r.Devices, r.crowded = domains.Hosts, domains.Devices, domains.Crowded
 	unusual, err := x.checkAccidents(ctx)
+	if !x.o.Accept.Deleted {
+		r.Losses = guard.Losses(s, x.balance)
+	}
 	below := "other file systems that are protected, too"
 	if m.OneFileSystem {
 		below = "other file systems that are left out"
@@ -364,8 +366,10 @@ func (x *protectRun) report(ctx context.Context) error {
 }
 
 func (x *protectRun) checkAccidents(ctx context.Context) (notes []string, err error) {
-	return guard.CheckAccidents(ctx, x.s, func(n int) *guard.Balance { return &x.found[n].Balance }, x.o.Accept, x.o.Force)
+	return guard.CheckAccidents(ctx, x.s, x.balance, x.o.Accept, x.o.Force)
 }
+
+func (x *protectRun) balance(n int) *guard.Balance { return &x.found[n].Balance }
 
 // settle decides where everything lies.
 func (x *protectRun) settle(ctx context.Context) (err error) {

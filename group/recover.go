@@ -30,7 +30,8 @@ type RecoverOptions struct {
 	DryRun bool             // write nothing
 
 	// Files, unless empty, are patterns, as those of ProtectOptions.Exclude, of what alone comes back: also what users have
-	// deleted, and changed files where Revert has them. Recover reads these files, and the blocks from which what they lack
+	// deleted, and changed files where Revert has them. One that begins with the directory of a node, as it was given, is of
+	// that node alone. Recover reads these files, and the blocks from which what they lack
 	// comes back, and no others. With OutDir, what was protected of all of them comes there, at all nodes: that of node 3 in
 	// OutDir/node.3, on the machine of the node's rank. Nothing else is written then.
 	Files []string
@@ -181,7 +182,7 @@ func recoverGroup(ctx context.Context, s *session.Session, o RecoverOptions) (_ 
 	}
 	r.Blocks = len(x.found.Rows)
 	s.Log.DebugContext(ctx, "found what is missing", "blocks", r.Blocks, "repairs", len(x.found.Repairs))
-	r.Notes = slices.Concat(s.Notes(), pass.NoteTorn(s, x.found.Conditions))
+	r.Notes = slices.Concat(r.Notes, s.Notes(), pass.NoteTorn(s, x.found.Conditions))
 	x.giveUp()
 	if err = x.makeTargets(ctx); err != nil {
 		return nil, err
@@ -221,7 +222,8 @@ func (x *recovery) takeAll(ctx context.Context) (err error) {
 func (x *recovery) takeFiles(ctx context.Context) error {
 	x.o.Revert.Deleted = true
 	files := &survey.Files{Patterns: x.o.Files, Export: x.exports()}
-	matched, err := survey.FilesOfAll(ctx, x.s, files)
+	matched, notes, err := survey.FilesOfAll(ctx, x.s, files)
+	x.r.Notes = notes
 	if err != nil {
 		return err
 	}

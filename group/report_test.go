@@ -283,11 +283,13 @@ func TestErrors(t *testing.T) {
 		{Dir: "/c", Held: []store.Held{{Generation: 2, Committed: true}}},
 		{Dir: "/d", Held: []store.Held{{Generation: 3, Root: "another"}}},
 		{Dir: "/e", Held: []store.Held{{Generation: 3, Root: "root 3"}}},
+		{Dir: "/f", Failing: "it has another version", Unreachable: true},
 	}}
 	same(t, "notes", s.Notes(), []string{
 		"/a cannot be read: EIO. To recover its data elsewhere, give another, empty directory in its place",
 		"damaged",
 		"/c has generation 2, and the group is at generation 3",
+		"/f cannot be reached: it has another version",
 		"/b: an interrupted run has left tmp-x, pending.4, pending.2 in /b/.volley, which the next protect or recover removes",
 		"/d: an interrupted run has left pending.3 in /d/.volley, which the next protect or recover removes",
 	})

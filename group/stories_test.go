@@ -167,6 +167,12 @@ func TestStories(t *testing.T) {
 			if x.refused == "" && told != "" || !strings.Contains(told, x.refused) {
 				t.Errorf("protect says %q", told)
 			}
+			for _, glance := range []bool{true, false} {
+				v, err := w.examineBy(w.Process(), glance)
+				if accident := strings.HasPrefix(told, "Accept"); err == nil && (accident != (v.Accidents != nil) || accident && v.Broken() == nil) {
+					t.Errorf("glance %v: accidents %v, and protect says %q", glance, v.Accidents, told)
+				}
+			}
 			r, err := w.recoverBy(w.Process(), RecoverOptions{Revert: protection.Edits{Changed: true}})
 			left := fmt.Sprint(err)
 			if err == nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"volley/files"
 	"volley/group/internal/content"
+	"volley/group/internal/guard"
 	"volley/group/internal/pass"
 	"volley/group/internal/scrub"
 	"volley/group/internal/session"
@@ -62,14 +64,18 @@ type VerifyReport struct {
 	Notes      []string          `json:"notes,omitempty"`
 	Seconds    float64           `json:"seconds"`
 
+	Accidents []protection.Accident `json:"accidents,omitempty"` // what protect would refuse to make permanent
+	Losses    []protection.Accident `json:"losses,omitempty"`    // what it would make permanent, and somebody has to know
+
 	Unrecorded bool `json:"unrecorded,omitempty"` // no node has the record of some node: recover brings nothing back
 }
 
-// A BrokenError says what is lost or damaged at the nodes of a group.
+// A BrokenError says what is lost or damaged at the nodes of a group, or looks like an accident.
 type BrokenError struct {
-	Unprotected bool     // the group is not protected
-	Nodes       []string // else: those that are not whole, and how they are
-	Comes       bool     // Recover brings all of it back or, of a group that is not protected, all nodes are there
+	Unprotected bool                  // the group is not protected
+	Nodes       []string              // else: those that are not whole, and how they are
+	Accidents   []protection.Accident // which Recover brings back if it reverts edits
+	Comes       bool                  // Recover brings all of it back or, of a group that is not protected, all nodes are there
 }
 
 // ExitCode returns 3, that of a result that is not as it should be.
@@ -79,25 +85,33 @@ func (e *BrokenError) Error() string {
 	if e.Unprotected {
 		return "the group is not protected"
 	}
-	return "not whole: " + printable.List(e.Nodes)
+	var list []string
+	if e.Nodes != nil {
+		list = append(list, "not whole: "+printable.List(e.Nodes))
+	}
+	if e.Accidents != nil {
+		list = append(list, protection.AccidentsText(e.Accidents))
+	}
+	return strings.Join(list, "; ")
 }
 
-// Broken returns a [*BrokenError] where something is lost or damaged. What users have changed is not.
+// Broken returns a [*BrokenError] where something is lost or damaged. What users have changed is not, unless Protect would
+// refuse it as an accident.
 func (r *VerifyReport) Broken() error {
-	e := &BrokenError{Unprotected: !r.Protected, Comes: !r.TooMany() && !r.Unrecorded}
+	e := &BrokenError{Unprotected: !r.Protected, Accidents: r.Accidents, Comes: !r.TooMany() && !r.Unrecorded}
 	for _, n := range r.Nodes {
 		switch n.Status {
 		case Intact, Changed:
 			continue
 		case Lost:
 			e.Comes = e.Comes && r.Protected
-		case Damaged:
-		case Failing, Unreachable, Foreign, Stale: // nothing comes back there
+		case Damaged, Stale:
+		case Failing, Unreachable, Foreign: // nothing comes back there
 			e.Comes = false
 		}
 		e.Nodes = append(e.Nodes, fmt.Sprintf("%s (%s)", n.Dir, n.Status))
 	}
-	if r.Protected && e.Nodes == nil {
+	if r.Protected && e.Nodes == nil && e.Accidents == nil {
 		return nil
 	}
 	return e
@@ -182,6 +196,9 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	}
 	r.Notes = slices.Concat(r.Notes, pass.NoteTorn(s, conditions), survey.UnsureNotes(s, conditions))
 	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
+		return nil, err
+	}
+	if r.Accidents, r.Losses, err = guard.FromConditions(ctx, s, conditions); err != nil {
 		return nil, err
 	}
 	if err := survey.Unrecorded(s); err != nil {

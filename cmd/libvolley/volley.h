@@ -164,8 +164,8 @@ typedef struct volley_report {
 
 /* Say how the nodes are, and change no file of theirs: volley_verify reads all of them, and compares it with what was protected,
  * volley_status goes by names, lengths and times. All processes of comm call it. They return VOLLEY_OK where all is
- * there, or was changed by its users, and VOLLEY_WRONG where something is lost or damaged, or the group is not protected:
- * volley_error names the nodes. */
+ * there, or was changed by its users, and VOLLEY_WRONG where something is lost or damaged, or volley_protect would refuse
+ * what users have done as an accident, or the group is not protected: volley_error names the nodes. */
 int volley_verify(MPI_Comm comm, const char *path, const volley_group_options *options, volley_report *report);
 int volley_status(MPI_Comm comm, const char *path, const volley_group_options *options, volley_report *report);
 

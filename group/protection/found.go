@@ -1,6 +1,7 @@
 package protection
 
 import (
+	"strings"
 	"time"
 
 	"volley/files"
@@ -73,6 +74,27 @@ type Cause struct {
 	Node int       `json:"node"`
 	Dir  string    `json:"dir"`
 	Kind string    `json:"what"` // Changed or Deleted of package group: when data has rotted nobody knows
+
+	Nodes int `json:"nodes"` // at which something has
+}
+
+// An Accident is what has happened to many files of a node, and looks like an accident.
+type Accident struct {
+	Node int    `json:"node"`
+	Dir  string `json:"dir"`
+	Kind string `json:"what"` // Changed or Deleted of package group
+	Text string `json:"why"`  // how many files, and the first of them
+}
+
+func (x Accident) String() string { return x.Dir + " has " + x.Text }
+
+// AccidentsText says what protect refuses to make permanent.
+func AccidentsText(list []Accident) string {
+	var texts []string
+	for _, x := range list {
+		texts = append(texts, x.String())
+	}
+	return "this looks like an accident, which protect would make permanent: " + strings.Join(texts, "; ")
 }
 
 // A Reading says which part of a node was read the longest ago, and when: everything was read since.

@@ -11,6 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
+	"volley/internal/cli/groups"
+	"volley/internal/cli/ranks"
+	"volley/internal/cli/session"
 	"volley/internal/exit"
 	"volley/internal/launch"
 )
@@ -51,7 +56,15 @@ func TestConfined(t *testing.T) {
 	}
 	have(t, dirs, before)
 
-	// Every flag of a verb is known to be harmless, is a path, or is refused.
+	// Every flag of a verb is known to be harmless, is a path, or is refused. What a launch sends is not refused.
+	for _, cmd := range groups.Verbs(session.New()) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			kept := append([]string{"comm", "group", "metrics", "remote-path", "ssh"}, ranks.FlagNames...)
+			if !slices.Contains(slices.Concat(key.Flags, key.Paths, kept), f.Name) {
+				t.Errorf("%s --%s is refused", cmd.Name(), f.Name)
+			}
+		})
+	}
 	want := verb("recover", "--json=true", "--key=none", "--file=-x", "--file=--to="+out, "--to="+in+"/new")
 	if got, err := key.Admit(want); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v: want %+v", got, err, want)

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +100,63 @@ func TestGroupFile(t *testing.T) {
 			t.Errorf("%d processes: %v, %s", ranks, codes, text)
 		}
 	}
+}
+
+// nextCommand matches a command that a report or an error names.
+var nextCommand = regexp.MustCompile(`(?m)volley ((?:protect|recover|resize|status|verify) .*?)(?: brings .*)?$`)
+
+// next returns the words of the last command that a text names, as a shell reads them.
+func next(t *testing.T, text string) []string {
+	t.Helper()
+	found := nextCommand.FindAllStringSubmatch(text, -1)
+	if found == nil {
+		t.Fatalf("%s: no next command", text)
+	}
+	words, err := exec.Command("sh", "-c", `printf '%s\n' `+found[len(found)-1][1]).Output()
+	must(t, err)
+	return strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
+}
+
+// TestNext runs what status names next in each state, as it is printed, until all is well.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	dirs := writeNodes(t, 4, 20_000)
+	for n := range 8 {
+		lay(t, filepath.Join(dirs[2], fmt.Sprint("doc", n)), []byte("text"), 0o644)
+	}
+	key := filepath.Join(t.TempDir(), "the key")
+	lay(t, key, bytes.Repeat([]byte("k"), 16), 0o600)
+	before := contents(t, dirs)
+	file := []string{"--group", writeGroup(t, dirs, nil, "tolerate: 1", "key: "+key)}
+	listed := append([]string{"--key", key}, dirs...)
+	for _, state := range []struct {
+		verb string
+		do   func()
+	}{
+		{"protect", func() {}},
+		{"recover", func() { removeAll(t, dirs[1]) }},
+		{"recover", func() {
+			for n := range 8 {
+				lay(t, filepath.Join(dirs[2], fmt.Sprint("doc", n)), []byte("locked"), 0o644)
+			}
+		}},
+		{"protect", func() { lay(t, filepath.Join(dirs[2], "doc0"), []byte("other"), 0o644) }},
+	} {
+		state.do()
+		for _, by := range [][]string{listed, file} {
+			r := volleyRun(append([]string{"status"}, by...)...)
+			if words := next(t, r.stdout+r.stderr); words[0] != state.verb {
+				t.Errorf("%v: %+v", words, r)
+			} else if slices.Equal(by, file) {
+				volleyRun(words...).is(t, exit.OK)
+			} else if !slices.Contains(words, "R") {
+				volleyRun(append(words, "--dry-run")...).is(t, exit.OK)
+			}
+		}
+		volleyRun(append([]string{"status"}, file...)...).is(t, exit.OK)
+	}
+	before[2] = contents(t, dirs)[2]
+	have(t, dirs, before)
 }
 
 // TestGroupFileErrors names the file, the line and the member.

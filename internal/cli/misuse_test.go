@@ -154,17 +154,24 @@ var protect2 = []string{"protect", "--tolerate", "2"}
 var misuses = map[string]func(m *misused, want []string){
 	"everything deleted, or encrypted": func(m *misused, want []string) {
 		m.shell("rm -rf n1/*")
-		m.volley(exit.Usage, protect2, "node.1 has 0 of 4 files", "recover the files first", "--accept deleted")
+		m.volley(exit.Usage, protect2, "node.1 has 0 of 4 files", "recover --revert changed,deleted", "--accept deleted")
 		m.volley(exit.OK, []string{"recover", "--revert", "deleted"})
 		m.same(want, 0, 1, 2, 3)
 		m.shell("rm n1/ckpt; : > n1/sub/b")
 		m.volley(exit.Usage, protect2, "node.1 has 2 of 4 files")
+		m.volley(exit.Wrong, []string{"status"}, "node.1 has 2 of 4 files", "next: volley recover --revert changed,deleted")
 		m.volley(exit.OK, append(protect2, "--accept", "deleted", "--json"), `"deleted_files": 2,`)
 		m.shell("for i in 1 2 3 4 5 6 7 8 9; do for n in n0 n1 n2 n3; do echo $i >$n/doc$i; done; done")
 		m.protect()
 		m.shell("for f in n1/doc?; do echo locked >$f; done")
 		m.volley(exit.Usage, protect2, "node.1 has other content in 9 of 12 files", `"doc3"`, "--accept changed")
+		m.volley(exit.Wrong, []string{"verify"}, "node.1 has other content in 9 of 12 files", "next: volley recover --revert changed,deleted")
 		m.volley(exit.OK, append(protect2, "--accept", "deleted,changed"), "9 files changed since the last run")
+		m.shell("rm n1/doc1 n1/doc2")
+		const loss = `node.1 has lost 2 of 12 files (gone or shorter: "doc1", "doc2")`
+		m.volley(exit.OK, []string{"status"}, loss, "recover --revert changed,deleted")
+		m.volley(exit.OK, append(protect2, "-q"), loss, "do not come back any more")
+		m.volley(exit.OK, append(protect2, "-q"))
 	},
 	"a node rolled back and written to": func(m *misused, _ []string) {
 		m.shell("cp -a n0 old; echo new >> n0/ckpt; head -c 50000 /dev/urandom > n0/sub/b; rm n0/sub/c; echo n > n0/new; echo new >> n2/ckpt")
@@ -174,7 +181,7 @@ var misuses = map[string]func(m *misused, want []string){
 		m.volley(exit.Wrong, []string{"verify"}, "node 0  stale", `stale: "ckpt"`)
 		m.volley(exit.Usage, protect2, "node.0")
 		m.shell("echo mine > n0/sub/b")
-		m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "left as it is: 1 changed file; recover --revert changed ")
+		m.volley(exit.OK, []string{"recover", "--revert", "deleted"}, "left as it is: 1 changed file; to bring back what was protected: volley recover --revert changed ")
 		if is := m.content("n0/sub/b"); is != "mine\n" {
 			m.Errorf("%.20q", is)
 		}

@@ -74,7 +74,7 @@ func TestUnread(t *testing.T) {
 		{2, 31, []*protection.Reading{nil, ago(1)}, "node 0 was never read whole"},
 		{90, 1, []*protection.Reading{ago(29), ago(1)}, ""},
 		{90, 1, []*protection.Reading{ago(34), ago(1)}, ""},
-		{90, 1, []*protection.Reading{ago(1), ago(40), ago(36)}, "part 40/90 of node 1 was last read " + printable.Time(ago(40).Since) + ", 40 days ago: volley verify --part 40/90"},
+		{90, 1, []*protection.Reading{ago(1), ago(40), ago(36)}, "part 40/90 of node 1 was last read " + printable.Time(ago(40).Since) + ", 40 days ago. next: volley verify --part 40/90"},
 	} {
 		r := &group.VerifyReport{Protected: true, Intact: true, Generation: c.generation, Since: now.AddDate(0, 0, -c.since)}
 		for n, p := range c.read {
@@ -82,7 +82,7 @@ func TestUnread(t *testing.T) {
 		}
 		r.Nodes = append(r.Nodes, group.NodeReport{Node: len(c.read), Status: group.Lost})
 		var out strings.Builder
-		must(t, grouptext.Status(&out, r, false))
+		must(t, grouptext.Status(&out, r, grouptext.Style{}))
 		is := slices.Collect(strings.Lines(out.String()))
 		is = slices.DeleteFunc(is, func(s string) bool { return !strings.Contains(s, "read whole") && !strings.Contains(s, "last read") })
 		if c.want == "" && len(is) > 0 || c.want != "" && (len(is) != 1 || !strings.HasPrefix(is[0], c.want)) {

@@ -87,7 +87,7 @@ func TestEvilNames(t *testing.T) {
 	do(0, group("verify", "-v")...)
 	file(filepath.Join(nodes[1], "new"+evil), "new")
 	file(filepath.Join(nodes[1], "file"+evil), "changed")
-	do(0, group("verify")...)
+	do(3, group("verify")...)
 	do(2, group("protect", "--tolerate", "1")...)
 	do(0, group("recover", "-v")...)
 	do(0, group("recover", "--revert", "changed")...)

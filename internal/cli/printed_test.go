@@ -40,7 +40,7 @@ func TestReportsPrinted(t *testing.T) {
 		t.Error(text)
 	}
 	rewrite(t, filepath.Join(dirs[3], "ckpt"), []byte("mine"))
-	expect(t, exit.OK, "recover", dirs, "node 3  changed", `changed: "ckpt"`, "left as it is: 1 changed file; recover --revert changed ", "nothing to recover")
+	expect(t, exit.OK, "recover", dirs, "node 3  changed", `changed: "ckpt"`, "left as it is: 1 changed file; to bring back what was protected: volley recover --revert changed ", "nothing to recover")
 	expect(t, exit.OK, "recover --revert changed", dirs, "what was there is in ")
 	if text := expect(t, exit.OK, "recover", dirs); !strings.HasPrefix(text, "all nodes are whole\n") {
 		t.Errorf("%q", text)

@@ -19,8 +19,8 @@ import (
 // --remove name is compared, and not opened.
 var confined = launch.Confinement{
 	Verbs: []string{"protect", "verify", "status", "recover", "resize", "unprotect", "snapshots"},
-	Flags: []string{"accept", "add", "believe", "digest", "dry-run", "exclude", "file", "force", "full", "group-size",
-		"json", "limit-rate", "log-format", "memory", "one-file-system", "progress", "quiet",
+	Flags: []string{"accept", "add", "at-least", "believe", "digest", "dry-run", "exclude", "file", "force", "full",
+		"group-size", "json", "limit-rate", "limit-read", "log-format", "memory", "one-file-system", "part", "progress", "quiet",
 		"remove", "retain", "revert", "step", "strict", "timeout", "tolerate", "verbose", "yes"},
 	Paths: []string{"key", "meta", "to"},
 }

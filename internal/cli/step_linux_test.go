@@ -60,7 +60,7 @@ func TestLogJSON(t *testing.T) {
 		want map[string]any // of the last record
 		more string         // in an earlier one
 	}{
-		{append([]string{"verify", "--log-format", "json"}, dirs...), map[string]any{"verb": "verify", "host": host, "rank": 0.0, "msg": "the group is not protected; next: volley protect"}, ""},
+		{append([]string{"verify", "--log-format", "json"}, dirs...), map[string]any{"verb": "verify", "host": host, "rank": 0.0, "msg": "the group is not protected; next: volley protect --tolerate R " + strings.Join(dirs, " ")}, ""},
 		{append(f.of("protect", "--tolerate", "1", dirs[0], dirs[1], dirs[2]), "--log-format=json", "-v"), nil, `"msg":"listens"`},
 		{append(f.of("protect", "--tolerate", "1", dirs[0], "/dev/null", dirs[2]), "--log-format=json"), map[string]any{"verb": "protect", "host": "host3", "rank": 1.0, "level": "ERROR"}, "Welcome"},
 		{append(f.of("protect", "--tolerate", "1", dirs[0]), "dead:/x", "--log-format=json"), map[string]any{"verb": "protect", "host": host}, "No route"},

@@ -21,18 +21,55 @@ import (
 	"volley/internal/report"
 )
 
+// A Style says how reports are written.
+type Style struct {
+	Verbose bool
+	Dry     bool   // they say what would be done
+	Nodes   string // the flags and directories by which the command line names the nodes of the run
+}
+
+// Next returns a command for the same nodes.
+func (s Style) Next(words string) string { return strings.TrimSpace("volley " + words + " " + s.Nodes) }
+
+// Undo are the words of the command that brings back what users have done, whether or not by accident.
+const Undo = "recover --revert changed,deleted"
+
+// Warnings returns what somebody has to look at, although a verb has done what it was to do.
+func Warnings(report any, style Style) []string {
+	r := &group.ProtectReport{}
+	switch x := report.(type) {
+	case *group.ResizeReport:
+		r = x.ProtectReport
+	case *group.ProtectReport:
+		r = x
+	}
+	return append(r.Warnings(), losses(r.Losses, !style.Dry, style)...)
+}
+
+// losses says what protect has made permanent, or the next one will.
+func losses(list []protection.Accident, permanent bool, style Style) (texts []string) {
+	text := "%s. The next protect makes that permanent: %s brings them back if it is run first"
+	if permanent {
+		text = "%s, which do not come back any more. Before the next run, %s brings such files back"
+	}
+	for _, x := range list {
+		texts = append(texts, fmt.Sprintf(text, x, style.Next(Undo)))
+	}
+	return texts
+}
+
 // Protect writes the report of Protect, or of what it would do.
-func Protect(w io.Writer, r *group.ProtectReport, dry, verbose bool) error {
+func Protect(w io.Writer, r *group.ProtectReport, style Style) error {
 	size := func(n int64) string { return humanize.IBytes(uint64(n)) }
 	text := ofGroup(r.Nodes, r.Tolerate)
-	if verbose {
+	if style.Verbose {
 		text += ", over " + r.Field
 	}
 	printable.Fprintf(w, "%s\n", text)
-	if dry || verbose {
+	if style.Dry || style.Verbose {
 		c := r.Cost
 		text := fmt.Sprintf("%s of parity at each node; the busiest node sends %s; about %s", size(c.StoredBytes), size(c.SentBytes), report.Seconds(c.Seconds))
-		if verbose {
+		if style.Verbose {
 			text += fmt.Sprintf(" by the model (%s of plan %s)", printable.Count(c.Rounds, "round"), c.Plan)
 		}
 		printable.Fprintf(w, "estimate   %s\n", text)
@@ -43,7 +80,7 @@ func Protect(w io.Writer, r *group.ProtectReport, dry, verbose bool) error {
 	if len(r.Exclude) > 0 {
 		printable.Fprintf(w, "excluded   %s\n", printable.List(r.Exclude))
 	}
-	if dry {
+	if style.Dry {
 		return printable.Fprintf(w, "parity     %s at each node\nnothing written: a dry run\n", size(r.ParityBytes))
 	}
 	for _, step := range r.Removed {
@@ -91,7 +128,7 @@ func printStep(w io.Writer, step *int64) {
 }
 
 // Verify writes that of Verify, and all findings if asked.
-func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
+func Verify(w io.Writer, r *group.VerifyReport, style Style) error {
 	head, tail := "", ""
 	portion := fmt.Sprintf("part %d/%d of each node, %s", r.Part, r.Parts, humanize.IBytes(uint64(r.ReadBytes)))
 	switch {
@@ -111,10 +148,10 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 			tail = "; files: " + counts(findings)
 		}
 	}
-	if verbose || !r.Intact {
-		printNodes(w, r.Nodes, "", verbose)
+	if style.Verbose || !r.Intact {
+		printNodes(w, r.Nodes, "", style.Verbose)
 	}
-	Notes(w, r.Notes)
+	Notes(w, slices.Concat(r.Notes, losses(r.Losses, false, style)))
 	if !r.Protected {
 		return nil
 	}
@@ -127,16 +164,16 @@ func Verify(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	}
 	err := printable.Fprintf(w, "%s%s, generation %d, compared by %s%s\n", head, text, r.Generation, r.Digest, tail)
 	if !r.Intact {
-		printMayLose(w, r, verbose)
+		printMayLose(w, r, style)
 	}
 	return err
 }
 
 // Status writes that of Status.
-func Status(w io.Writer, r *group.VerifyReport, verbose bool) error {
+func Status(w io.Writer, r *group.VerifyReport, style Style) error {
 	intact := 0
 	for _, n := range r.Nodes {
-		if n.Status == group.Intact && n.Findings == nil && len(r.Nodes) > mostLines && !verbose {
+		if n.Status == group.Intact && n.Findings == nil && len(r.Nodes) > mostLines && !style.Verbose {
 			intact++
 			continue
 		}
@@ -144,7 +181,7 @@ func Status(w io.Writer, r *group.VerifyReport, verbose bool) error {
 		if files != "" {
 			files = "  files: " + files
 		}
-		if verbose && n.Read != nil {
+		if style.Verbose && n.Read != nil {
 			files += "  all read since " + printable.Time(n.Read.Since)
 		}
 		printable.Fprintf(w, "node %d  %s  %s%s\n", n.Node, n.Status, n.Dir, files)
@@ -152,13 +189,13 @@ func Status(w io.Writer, r *group.VerifyReport, verbose bool) error {
 	if intact > 0 {
 		printable.Fprintf(w, "%s whole\n", printable.Count(intact, "node"))
 	}
-	Notes(w, r.Notes)
+	Notes(w, slices.Concat(r.Notes, losses(r.Losses, false, style)))
 	if !r.Protected {
 		return nil
 	}
 	err := printable.Fprintf(w, "%s, generation %d, protected %s\n", printable.Count(len(r.Nodes), "node"), r.Generation, printable.Time(r.Since))
-	printMayLose(w, r, verbose)
-	printUnread(w, r)
+	printMayLose(w, r, style)
+	printUnread(w, r, style)
 	return err
 }
 
@@ -190,15 +227,16 @@ const (
 )
 
 // printUnread says what was not read for long.
-func printUnread(w io.Writer, r *group.VerifyReport) {
+func printUnread(w io.Writer, r *group.VerifyReport, style Style) {
 	oldest, node := LongestUnread(r)
 	switch {
 	case node == nil:
 	case oldest.IsZero() && (time.Since(r.Since) > longUnread || r.Generation > int64(longUnread/(24*time.Hour))):
-		printable.Fprintf(w, "node %d was never read whole: volley verify reads it, and volley verify --part today/30 by and by\n", node.Node)
+		printable.Fprintf(w, "node %d was never read whole. next: %s\n", node.Node, style.Next("verify"))
 	case !oldest.IsZero() && time.Since(oldest) > longUnread+delay:
-		printable.Fprintf(w, "part %d/%d of node %d was last read %s, %d days ago: volley verify --part %d/%d reads it\n",
-			node.Read.Part, node.Read.Parts, node.Node, printable.Time(oldest), int(time.Since(oldest).Hours()/24), node.Read.Part, node.Read.Parts)
+		printable.Fprintf(w, "part %d/%d of node %d was last read %s, %d days ago. next: %s\n",
+			node.Read.Part, node.Read.Parts, node.Node, printable.Time(oldest), int(time.Since(oldest).Hours()/24),
+			style.Next(fmt.Sprintf("verify --part %d/%d", node.Read.Part, node.Read.Parts)))
 	}
 }
 
@@ -291,22 +329,41 @@ func recovered(r *protection.Recovered) string {
 	return strings.Join(list, ", ")
 }
 
-// Broken returns an error where something is lost or damaged, with the next command.
-func Broken(r *group.VerifyReport) error {
+// Broken returns an error where something is lost or damaged, or looks like an accident, with the next command.
+func Broken(r *group.VerifyReport, style Style) error {
 	err := r.Broken()
 	broken := new(group.BrokenError)
 	switch {
-	case !errors.As(err, &broken) || !broken.Comes:
+	case !errors.As(err, &broken) || !broken.Comes && (broken.Unprotected || r.TooMany() || r.Unrecorded):
 		return err
+	case !broken.Comes:
+		return exit.Wrongf("%w; next, when that is mended: %s", err, style.Next("status"))
+	case broken.Unprotected && !strings.Contains(style.Nodes, "--group "): // else the file says it
+		return exit.Wrongf("%w; next: %s", err, style.Next("protect --tolerate R"))
 	case broken.Unprotected:
-		return exit.Wrongf("%w; next: volley protect", err)
+		return exit.Wrongf("%w; next: %s", err, style.Next("protect"))
+	case broken.Nodes == nil:
+		return exit.Wrongf("%w; next: %s", err, style.Next(Undo))
 	}
-	return exit.Wrongf("%w; next: volley recover", err)
+	return exit.Wrongf("%w; next: %s", err, style.Next("recover"))
+}
+
+// Margin returns an error where something is wrong, as Broken does, or fewer more nodes may be lost than there have to be.
+func Margin(r *group.VerifyReport, least int, style Style) error {
+	err := Broken(r, style)
+	if err != nil || r.MayLose >= least {
+		return err
+	}
+	next := "protect"
+	if least > r.Tolerate {
+		next = fmt.Sprintf("protect --tolerate %d", least)
+	}
+	return exit.Wrongf("%s may be lost now, and %d is asked for; next: %s", printable.Count(r.MayLose, "more node"), least, style.Next(next))
 }
 
 // printMayLose says how many more nodes may be lost now, what would not come back where one more is than may be, and what
 // to do.
-func printMayLose(w io.Writer, r *group.VerifyReport, verbose bool) {
+func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 	if r.TooMany() {
 		printable.Fprintf(w, "%d nodes are lost, and the group tolerates the loss of %d: find a copy of one of them\n", r.Lost(), r.Tolerate)
 	} else if r.MayLose == 0 {
@@ -320,30 +377,34 @@ func printMayLose(w io.Writer, r *group.VerifyReport, verbose bool) {
 	}
 	for _, x := range r.Risks {
 		printable.Fprintf(w, "node %d  %s, %s  %s\n", x.Node, printable.Count(x.Files, "file"), humanize.IBytes(uint64(x.Bytes)), x.Dir)
-		if verbose {
-			printLines(w, x.Names, verbose, func(p files.Name) string { return fmt.Sprintf("        %q", string(p)) })
+		if style.Verbose {
+			printLines(w, x.Names, style.Verbose, func(p files.Name) string { return fmt.Sprintf("        %q", string(p)) })
 		}
 	}
 	if x := r.RiskSince; x != nil && r.Risks != nil {
-		printable.Fprintf(w, "because of what was %s since %s at %s\n", x.Kind, printable.Time(x.Time), x.Dir)
+		text := fmt.Sprintf("because of what was %s since %s at %s", x.Kind, printable.Time(x.Time), x.Dir)
+		if x.Nodes > 1 {
+			text += fmt.Sprintf(", the first of %d nodes", x.Nodes)
+		}
+		printable.Fprintf(w, "%s\n", text)
 	}
-	if r.Protected && !r.Intact && Broken(r) == nil {
-		printable.Fprintf(w, "next: volley protect, which takes in what has changed\n")
+	if r.Protected && !r.Intact && Broken(r, style) == nil {
+		printable.Fprintf(w, "next: %s\n", style.Next("protect"))
 	}
 }
 
 // printLeft says that what users have done stays. The findings of the nodes have the names.
-func printLeft(w io.Writer, n int, subject, advice string) {
+func printLeft(w io.Writer, n int, edit string, style Style) {
 	if n > 0 {
-		printable.Fprintf(w, "left as it is: %s; recover %s\n", printable.Count(n, subject+" file"), advice)
+		printable.Fprintf(w, "left as it is: %s; to bring back what was protected: %s\n", printable.Count(n, edit+" file"), style.Next("recover --revert "+edit))
 	}
 }
 
 // Recover writes that of Recover: of a dry run, or of files copied out.
-func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) error {
+func Recover(w io.Writer, r *group.RecoverReport, copiedOut bool, style Style) error {
 	printStep(w, r.Step)
 	nodes := r.Nodes
-	if !dry && !verbose {
+	if !style.Dry && !style.Verbose {
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n group.NodeReport) bool {
 			moved := slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return f.Kind == group.Moved })
 			return n.Status == group.Intact && n.Recovered == nil && !moved
@@ -353,19 +414,19 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) 
 	if copiedOut {
 		came = "copied out of" // which itself stays as it is
 	}
-	printNodes(w, nodes, came, verbose)
+	printNodes(w, nodes, came, style.Verbose)
 	Notes(w, r.Notes)
-	printLeft(w, len(r.Kept), "changed", "--revert changed brings back what was protected")
-	printLeft(w, len(r.Deleted), "deleted", "--revert deleted brings back what was deleted")
-	printLines(w, r.Replaced, verbose, func(p files.Name) string { return "what was there is in " + string(p) })
+	printLeft(w, len(r.Kept), "changed", style)
+	printLeft(w, len(r.Deleted), "deleted", style)
+	printLines(w, r.Replaced, style.Verbose, func(p files.Name) string { return "what was there is in " + string(p) })
 	for _, text := range r.Unrecovered {
 		printable.Fprintf(w, "not recovered: %s\n", text)
 	}
-	printLines(w, r.Reverts, verbose, func(p files.Name) string { return "would be reverted: " + string(p) })
+	printLines(w, r.Reverts, style.Verbose, func(p files.Name) string { return "would be reverted: " + string(p) })
 	if r.Matched > 0 {
 		printable.Fprintf(w, "matched    %d %s; nothing else was compared\n", r.Matched, printable.Plural(r.Matched, "file or directory", "files and directories"))
 	}
-	if dry {
+	if style.Dry {
 		return printable.Fprintf(w, "nothing written: a dry run\n")
 	}
 	switch {
@@ -378,11 +439,11 @@ func Recover(w io.Writer, r *group.RecoverReport, dry, copiedOut, verbose bool) 
 }
 
 // Unprotect writes that of Unprotect: yes where it has removed the protection.
-func Unprotect(w io.Writer, r *group.UnprotectReport, yes, verbose bool) error {
+func Unprotect(w io.Writer, r *group.UnprotectReport, yes bool, style Style) error {
 	if !r.Protected {
 		return printable.Fprintf(w, "not protected: there is nothing to remove\n")
 	}
-	printNodes(w, r.Nodes, "", verbose)
+	printNodes(w, r.Nodes, "", style.Verbose)
 	Notes(w, r.Notes)
 	if !yes {
 		return printable.Fprintf(w, "in force: generation %d, any %d may be lost, %s of parity at each node\n", r.Generation, r.Tolerate, humanize.IBytes(uint64(r.ParityBytes)))
@@ -391,10 +452,10 @@ func Unprotect(w io.Writer, r *group.UnprotectReport, yes, verbose bool) error {
 }
 
 // Snapshots writes a table of snapshots.
-func Snapshots(w io.Writer, r *group.SnapshotsReport, _ bool) error {
+func Snapshots(w io.Writer, r *group.SnapshotsReport, _ Style) error {
 	Notes(w, r.Notes)
 	if len(r.Snapshots) == 0 {
-		return printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros)\n")
+		return printable.Fprintf(w, "no root has a directory step-N (N a number without leading zeros): snapshots are for roots of such, and status for nodes\n")
 	}
 	return report.Text(w, []report.Column[group.Snapshot]{
 		{Name: "step", Value: func(x group.Snapshot) any { return x.Step }},
@@ -415,7 +476,7 @@ func Snapshots(w io.Writer, r *group.SnapshotsReport, _ bool) error {
 }
 
 // Resize writes the report of Resize, or of what it would do.
-func Resize(w io.Writer, r *group.ResizeReport, dry, verbose bool) error {
+func Resize(w io.Writer, r *group.ResizeReport, style Style) error {
 	for _, dir := range r.Added {
 		printable.Fprintf(w, "added      %s\n", dir)
 	}
@@ -429,5 +490,5 @@ func Resize(w io.Writer, r *group.ResizeReport, dry, verbose bool) error {
 		}
 		printable.Fprintf(w, "removed    %s, %s\n", dir, fate)
 	}
-	return Protect(w, r.ProtectReport, dry, verbose)
+	return Protect(w, r.ProtectReport, style)
 }

@@ -9,6 +9,7 @@ import (
 
 	"volley/group"
 	"volley/group/protection"
+	"volley/internal/exit"
 )
 
 // TestStatesPrinted tests what status and verify say of groups in which something is lost: how many more nodes may be, and
@@ -34,9 +35,9 @@ func TestStatesPrinted(t *testing.T) {
 		{"too many", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Lost), node(2, group.Lost)}},
 			"3 nodes are lost, and the group tolerates the loss of 2: find a copy of one of them\n", "not whole: /n0 (lost), /n1 (lost), /n2 (lost)"},
 		{"a host away", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Unreachable), node(1, group.Damaged), node(2, group.Intact)}},
-			"1 more node may be lost now\n", "not whole: /n0 (unreachable), /n1 (damaged)"},
+			"1 more node may be lost now\n", "not whole: /n0 (unreachable), /n1 (damaged); next, when that is mended: volley status"},
 		{"at risk", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Changed, group.Changed, group.Metadata), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 1, Bytes: 1024}}},
-			"1 more node may be lost now\nif 2 more nodes are lost, these files may not come back:\nnode 1  1 file, 1.0 KiB  /n1\nnext: volley protect, which takes in what has changed\n", ""},
+			"1 more node may be lost now\nif 2 more nodes are lost, these files may not come back:\nnode 1  1 file, 1.0 KiB  /n1\nnext: volley protect\n", ""},
 		{"all at risk", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Changed), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 2}}},
 			"no more nodes may be lost now\nif 1 more node is lost, these files may not come back:\nnode 1  2 files, 0 B  /n1\n", ""},
 	} {
@@ -44,12 +45,15 @@ func TestStatesPrinted(t *testing.T) {
 		c.r.Since = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 		group := fmt.Sprintf("%d nodes, generation 7, ", len(c.r.Nodes))
 		var status, verify strings.Builder
-		Status(&status, &c.r, false)
-		Verify(&verify, &c.r, false)
+		Status(&status, &c.r, Style{})
+		Verify(&verify, &c.r, Style{})
 		wants(t, status.String(), group+"protected "+c.r.Since.Local().Format("2006-01-02 15:04:05 MST")+"\n"+c.says)
 		wants(t, verify.String(), group+"compared by sha256\n"+c.says)
-		if err := Broken(&c.r); fmt.Sprint(err) != cmp.Or(c.err, "<nil>") {
+		if err := Broken(&c.r, Style{}); fmt.Sprint(err) != cmp.Or(c.err, "<nil>") {
 			t.Errorf("%s: %v, want %s", c.name, err, c.err)
+		}
+		if err := Margin(&c.r, 2, Style{}); c.err == "" && c.r.MayLose < 2 && (exit.Code(err) != exit.Wrong || !strings.HasSuffix(err.Error(), "next: volley protect")) {
+			t.Errorf("%s: %v", c.name, err)
 		}
 		if c.name == "at risk" {
 			wants(t, status.String(), "node 0  changed  /n0  files: 1 changed, 1 other metadata\n")

@@ -41,7 +41,7 @@ type Launch struct {
 
 	Missing  bool          // it goes on where nodes cannot be reached
 	Down     bool          // and where their hosts do not answer: the verb says what that means
-	Recovers bool          // the verb is recover
+	Advises  bool          // it says how the nodes of a host that does not answer are recovered elsewhere
 	Target   *ssh.Address  // where files of lost nodes come; nil: where they were
 	Patience time.Duration // with a rank, from the end of its run to that of its process
 
@@ -148,11 +148,11 @@ func (l *Launch) greetAll(ctx context.Context) {
 		if dead {
 			host.down = err // not once more for each node
 		}
-		switch {
-		case err != nil && (l.Missing || l.Down && dead) && ctx.Err() == nil:
-			x.Absent, err = err.Error(), nil
-		case dead && l.Recovers:
+		if dead && l.Advises {
 			err = fmt.Errorf("%w. %s", err, group.ElsewhereAdvice)
+		}
+		if err != nil && (l.Missing || l.Down && dead) && ctx.Err() == nil {
+			x.Absent, err = err.Error(), nil
 		}
 		return err
 	})

@@ -11,6 +11,7 @@ type Start struct {
 	Dir        string // of the node, "" where there is none
 	Roots      bool   // it is a root of snapshots
 	Name       string // what the user calls it
+	Named      string // the flags and directories by which the user has named all nodes
 	Absent     string // why the node cannot be reached
 	LaunchHost string `json:"From"` // the host of the launch
 	Watch      bool   // somebody looks at the progress

@@ -152,7 +152,7 @@ func (c *Client) Line(a Address, command string) string {
 	}
 	line := make([]string, len(c.Command))
 	for i, word := range c.Command {
-		line[i] = quoteWord(word)
+		line[i] = QuoteWord(word)
 	}
 	if a.Port != "" {
 		line = append(line, "-p", a.Port)
@@ -306,8 +306,8 @@ func quote(text string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
 }
 
-// quoteWord returns a word as a shell reads it: one that a shell takes as it is stays so.
-func quoteWord(word string) string {
+// QuoteWord returns a word as a shell reads it: one that a shell takes as it is stays so.
+func QuoteWord(word string) string {
 	if plain.MatchString(word) {
 		return word
 	}

@@ -35,6 +35,11 @@ type Balance struct {
 	FirstChanged []string `json:",omitempty"`
 }
 
+// Kept returns what was protected but for what a listing, or patterns, leave out now.
+func Kept(recorded []*tree.Entry, l *tree.Listing, exclude tree.Excludes) []*tree.Entry {
+	return slices.DeleteFunc(slices.Clone(recorded), func(e *tree.Entry) bool { return exclude.Entry(e) || l.LeftOut(e.Path) })
+}
+
 // BalanceOf compares the files of a node with those that were protected. A file that was emptied counts as deleted, and one
 // that has moved does not.
 func BalanceOf(recorded, current []*tree.Entry) Balance {
@@ -96,6 +101,38 @@ func BalanceOf(recorded, current []*tree.Entry) Balance {
 	return x
 }
 
+// ofCondition returns the balance of a node in some condition.
+func ofCondition(c *content.Condition, record *store.Record) Balance {
+	if c.Listing == nil || !c.Manifest {
+		return Balance{}
+	}
+	x := BalanceOf(Kept(record.Entries, c.Listing, nil), c.Listing.Entries)
+	var doubtful []tree.Name
+	for _, f := range c.Findings {
+		e, o := c.Listing.Find(f.Path), tree.Find(record.Entries, f.Path)
+		if f.Kind == content.Changed && e != nil && content.IsFile(e) && e.Size == o.Size && e.SameTime(o) && !slices.Contains(c.Torn, f.Path) {
+			doubtful = append(doubtful, f.Path)
+		}
+	}
+	x.AddChanged(doubtful)
+	return x
+}
+
+// FromConditions returns the [Accidents] and [Losses] of nodes in some condition.
+func FromConditions(ctx context.Context, s *session.Session, conditions []*content.Condition) (accidents, losses []protection.Accident, err error) {
+	if !slices.ContainsFunc(conditions, func(c *content.Condition) bool { return !c.Intact() }) {
+		return nil, nil, nil // which all ranks know
+	}
+	balances, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (Balance, error) {
+		return ofCondition(conditions[n.Index], s.RecordOf[n.Index]), nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	balance := func(n int) *Balance { return &balances[n] }
+	return Accidents(s, balance), Losses(s, balance), nil
+}
+
 // firstOf returns the names of the first entries of each of some lists.
 func firstOf(lists ...[]*tree.Entry) (first []string) {
 	for _, list := range lists {
@@ -123,6 +160,11 @@ func (x *Balance) ManyDeleted() bool {
 	return float64(x.Files) < leastShare*float64(x.FormerFiles) || float64(x.Bytes) < leastShare*float64(x.FormerBytes)
 }
 
+// SomeDeleted reports whether a tenth of the files is gone, or more, and not most of them.
+func (x *Balance) SomeDeleted() bool {
+	return x.FormerFiles >= fewFiles && 10*x.Deleted >= x.FormerFiles && !x.ManyDeleted()
+}
+
 // fewFiles are so few that a user changes most of them in a day.
 const fewFiles = 8
 
@@ -145,16 +187,32 @@ func namesAnd(first []string, count int) string {
 	return pass.JoinFirst(list, ", ", count)
 }
 
-// A guard finds at nodes what looks like an accident.
+// A guard finds at nodes what somebody has to look at.
 type guard struct {
-	unlessMany func(*Balance) bool // an accident, unless it is so at many nodes
-	always     func(*Balance) bool // an accident at any number of nodes; nil: never
+	kind       string              // of edits
+	unlessMany func(*Balance) bool // unless it is so at many nodes
+	always     func(*Balance) bool // at any number of nodes; nil: never
 	text       func(*Balance) string
 }
 
-// find says what looks like an accident, node by node. What has happened at half of the nodes or more was meant. One
-// node is no half: it is one accident, also where there are only two.
-func (g guard) find(s *session.Session, balance func(n int) *Balance, force bool) (list []string) {
+var (
+	deletion = guard{content.Deleted, (*Balance).ManyDeleted, (*Balance).Empty, func(x *Balance) string {
+		return fmt.Sprintf("%d of %d files and %s of %s left (gone or shorter: %s)", x.Files, x.FormerFiles, humanize.IBytes(uint64(x.Bytes)), humanize.IBytes(uint64(x.FormerBytes)), namesAnd(x.First, x.Deleted+x.Shorter))
+	}}
+	loss = guard{content.Deleted, (*Balance).SomeDeleted, nil, func(x *Balance) string {
+		return fmt.Sprintf("lost %d of %d files (gone or shorter: %s)", x.Deleted, x.FormerFiles, namesAnd(x.First, x.Deleted+x.Shorter))
+	}}
+	change = guard{content.Changed, (*Balance).ManyChanged, nil, func(x *Balance) string {
+		return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.FormerFiles, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
+	}}
+	large = guard{content.Changed, (*Balance).ManyBytes, nil, func(x *Balance) string {
+		return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.FormerBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
+	}}
+)
+
+// find returns what has happened, node by node. What has happened at half of the nodes or more was meant. One node is no
+// half: it is one accident, also where there are only two.
+func (g guard) find(s *session.Session, balance func(n int) *Balance) (list []protection.Accident) {
 	nodes := 0
 	for n := range s.K {
 		if g.unlessMany(balance(n)) {
@@ -164,36 +222,43 @@ func (g guard) find(s *session.Session, balance func(n int) *Balance, force bool
 	meant := nodes >= max(2, (s.K+1)/2)
 	for n := range s.K {
 		x := balance(n)
-		unusual := !meant && g.unlessMany(x) || g.always != nil && g.always(x)
-		if givenUp := force && s.States[n].Holding(s.Current) == nil; unusual && !givenUp {
-			list = append(list, fmt.Sprintf("%s has %s", s.Name(n), g.text(x)))
+		if !meant && g.unlessMany(x) || g.always != nil && g.always(x) {
+			list = append(list, protection.Accident{Node: n, Dir: s.Name(n), Kind: g.kind, Text: g.text(x)})
 		}
 	}
 	return list
 }
 
-// CheckAccidents returns an error where most files are gone or changed at nodes, and nobody accepts that: protecting the
-// rest would make an accident final. Force gives up nodes that are lost. It returns notes of what is only unusual.
+// Accidents returns what looks like an accident at nodes, which protect refuses to make permanent: most files are gone or
+// changed. Deletions come first.
+func Accidents(s *session.Session, balance func(n int) *Balance) []protection.Accident {
+	return slices.Concat(deletion.find(s, balance), change.find(s, balance))
+}
+
+// Losses returns where fewer files are gone, and still so many that somebody has to know: protect makes it permanent.
+func Losses(s *session.Session, balance func(n int) *Balance) []protection.Accident {
+	return loss.find(s, balance)
+}
+
+// CheckAccidents returns an error where there are accidents that nobody accepts: protecting the rest would make them final.
+// Force gives up nodes that are lost. It returns notes of what is only unusual.
 func CheckAccidents(ctx context.Context, s *session.Session, balance func(n int) *Balance, accept protection.Edits, force bool) (notes []string, err error) {
-	deletion := guard{(*Balance).ManyDeleted, (*Balance).Empty, func(x *Balance) string {
-		return fmt.Sprintf("%d of %d files and %s of %s left (gone or shorter: %s)", x.Files, x.FormerFiles, humanize.IBytes(uint64(x.Bytes)), humanize.IBytes(uint64(x.FormerBytes)), namesAnd(x.First, x.Deleted+x.Shorter))
-	}}
-	change := guard{(*Balance).ManyChanged, nil, func(x *Balance) string {
-		return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.FormerFiles, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
-	}}
-	large := guard{(*Balance).ManyBytes, nil, func(x *Balance) string {
-		return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.FormerBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
-	}}
-	refuse := func(option protection.Option, list []string, advice string) ([]string, error) {
-		return nil, s.SharedError(ctx, &protection.RefusedError{Option: option, Err: fmt.Errorf("this looks like an accident, which protect would make permanent: %s. %s", strings.Join(list, "; "), advice)})
+	givenUp := func(x protection.Accident) bool { return force && s.States[x.Node].Holding(s.Current) == nil }
+	refused := slices.DeleteFunc(Accidents(s, balance), func(x protection.Accident) bool {
+		return givenUp(x) || x.Kind == content.Deleted && accept.Deleted || x.Kind == content.Changed && accept.Changed
+	})
+	if len(refused) > 0 {
+		option := protection.OptionAcceptChanged
+		if refused[0].Kind == content.Deleted {
+			option = protection.OptionAcceptDeleted
+			refused = slices.DeleteFunc(refused, func(x protection.Accident) bool { return x.Kind != content.Deleted })
+		}
+		return nil, s.SharedError(ctx, &protection.RefusedError{Option: option, Err: fmt.Errorf("%s. If it is one, recover what was there first", protection.AccidentsText(refused))})
 	}
-	if list := deletion.find(s, balance, force); list != nil && !accept.Deleted {
-		return refuse(protection.OptionAcceptDeleted, list, "If it is one, recover the files first")
+	for _, x := range slices.DeleteFunc(large.find(s, balance), givenUp) {
+		notes = append(notes, x.String())
 	}
-	if list := change.find(s, balance, force); list != nil && !accept.Changed {
-		return refuse(protection.OptionAcceptChanged, list, "Look at the files. If nobody meant to change them, recover their old content first")
-	}
-	return large.find(s, balance, force), nil
+	return notes, nil
 }
 
 // CheckDigest returns an error where there is no such digest, or it is of no use with a key.

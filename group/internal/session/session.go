@@ -670,11 +670,11 @@ func (s *Session) Notes() []string {
 	var list []string
 	for _, x := range s.States {
 		if x.Failing != "" {
-			verb := "read"
-			if x.Unreachable {
-				verb = "reached"
+			text := fmt.Sprintf("read: %s. %s", x.Failing, ElsewhereAdvice)
+			if x.Unreachable { // it may be there, and whoever says so knows more
+				text = "reached: " + x.Failing
 			}
-			list = append(list, fmt.Sprintf("%s cannot be %s: %s. %s", x.Dir, verb, x.Failing, ElsewhereAdvice))
+			list = append(list, fmt.Sprintf("%s cannot be %s", x.Dir, text))
 		}
 		if x.Writer != nil {
 			list = append(list, fmt.Sprintf("%s was read beside another run: %v. What is said of it may be otherwise when that has ended", x.Dir, x.Writer.Holder))

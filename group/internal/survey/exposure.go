@@ -33,13 +33,20 @@ func Expose(ctx context.Context, s *session.Session, conditions []*content.Condi
 		}
 		return r, nil
 	})
+	causes := 0
 	for _, x := range nodeRisks {
 		if x.Files > 0 {
 			risks = append(risks, x.Risk)
 		}
-		if x.Cause != nil && (since == nil || x.Cause.Time.Before(since.Time)) {
+		if x.Cause == nil {
+			continue
+		}
+		if causes++; since == nil || x.Cause.Time.Before(since.Time) {
 			since = x.Cause
 		}
+	}
+	if since != nil {
+		since.Nodes = causes
 	}
 	return exposure.MayLose, risks, since, err
 }

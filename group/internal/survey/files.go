@@ -2,6 +2,7 @@ package survey
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,8 +15,42 @@ import (
 
 // Files are the files to which a recovery is limited.
 type Files struct {
-	Patterns tree.Excludes // that match the files
+	Patterns tree.Excludes // that match the files, at all nodes or, where they begin with its directory, at one
 	Export   bool          // to write the files to another directory, whatever their nodes hold
+}
+
+// patternsAt returns what patterns say of a node: those that begin with its directory say it below that, and those that
+// begin with another node's say nothing.
+func patternsAt(s *session.Session, node int, patterns tree.Excludes) tree.Excludes {
+	list := tree.Excludes{}
+	for _, p := range patterns {
+		names := func(x *store.State) bool { return below(x.Dir, p) != "" }
+		if !slices.ContainsFunc(s.States, names) {
+			list = append(list, p)
+		} else if names(s.States[node]) {
+			list = append(list, below(s.States[node].Dir, p))
+		}
+	}
+	return list
+}
+
+// below returns a pattern that begins with a directory, as the user has named it, without that; "": it begins otherwise. The
+// user of a host may be left out.
+func below(dir, pattern string) string {
+	includes := ""
+	if strings.HasPrefix(pattern, "!") {
+		includes, pattern = "!", pattern[1:]
+	}
+	names := []string{dir}
+	if user, host, found := strings.Cut(dir, "@"); found && !strings.Contains(user, "/") {
+		names = append(names, host)
+	}
+	for _, name := range names {
+		if rest, found := strings.CutPrefix(pattern, strings.TrimSuffix(name, "/")); found && len(rest) > 1 && rest[0] == '/' {
+			return includes + rest
+		}
+	}
+	return ""
 }
 
 // matches returns what patterns match in a record: entries, and their files.
@@ -29,9 +64,9 @@ func matches(x *store.Record, patterns tree.Excludes) (entries, files map[tree.N
 	return entries, files
 }
 
-// FilesOfAll returns, by node, how many entries of its record match. It returns an error that names a pattern which
-// matches nothing at any node.
-func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, error) {
+// FilesOfAll returns, by node, how many entries of its record match, and notes of files that are meant at one node, and are
+// at several. It returns an error that names a pattern which matches nothing at any node.
+func FilesOfAll(ctx context.Context, s *session.Session, files *Files) (counts []int, notes []string, err error) {
 	type matched struct {
 		Entries int
 		Matched []bool `json:"Of"` // by pattern
@@ -39,37 +74,46 @@ func FilesOfAll(ctx context.Context, s *session.Session, files *Files) ([]int, e
 	nodes, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (matched, error) {
 		f := matched{Matched: make([]bool, len(files.Patterns))}
 		if x := s.RecordOf[n.Index]; x != nil {
-			entries, _ := matches(x, files.Patterns)
+			entries, _ := matches(x, patternsAt(s, n.Index, files.Patterns))
 			f.Entries = len(entries)
 			for i := range files.Patterns {
-				f.Matched[i] = slices.ContainsFunc(x.Entries, files.Patterns[i:i+1].Entry)
+				f.Matched[i] = slices.ContainsFunc(x.Entries, patternsAt(s, n.Index, files.Patterns[i:i+1]).Entry)
 			}
 		}
 		return f, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	counts, largest := make([]int, s.K), 0
-	for n, f := range nodes {
-		counts[n], largest = f.Entries, max(largest, f.Entries)
+	largest := 0
+	for _, f := range nodes {
+		counts, largest = append(counts, f.Entries), max(largest, f.Entries)
 	}
 	for i, p := range files.Patterns {
-		if !strings.HasPrefix(p, "!") && !slices.ContainsFunc(nodes, func(f matched) bool { return i < len(f.Matched) && f.Matched[i] }) {
-			return nil, s.SharedError(ctx, store.Inputf("%q fits nothing that is protected at any node: name files as they lie below a node's directory, or with a pattern as in .gitignore", p))
+		var names []string
+		for n, f := range nodes {
+			if i < len(f.Matched) && f.Matched[i] {
+				names = append(names, s.Name(n))
+			}
+		}
+		switch {
+		case names == nil && !strings.HasPrefix(p, "!"):
+			return nil, nil, s.SharedError(ctx, store.Inputf("%q fits nothing that is protected at any node: name files as they lie below a node's directory, with that for one node alone, or with a pattern as in .gitignore", p))
+		case len(names) > 1 && !strings.ContainsAny(p, "*?["):
+			notes = append(notes, fmt.Sprintf("%q is at %s: begin with the directory of one for that alone", p, strings.Join(names, ", ")))
 		}
 	}
 	if largest == 0 {
-		return nil, s.SharedError(ctx, store.Inputf("%q together fit nothing that is protected at any node", []string(files.Patterns)))
+		return nil, nil, s.SharedError(ctx, store.Inputf("%q together fit nothing that is protected at any node", []string(files.Patterns)))
 	}
-	return counts, nil
+	return counts, notes, nil
 }
 
 // TakeFiles finds out what nodes lack of the files. It reads these files, and of all else only the blocks that repairs
 // need. It replaces a block that turns out to be wrong by others.
 func TakeFiles(ctx context.Context, s *session.Session, files *Files, edits protection.Edits) (*Survey, error) {
 	conditions, err := ConditionsOf(ctx, s, func(ctx context.Context, _ int, n *store.Node) (*content.Condition, error) {
-		return files.examine(ctx, newExamination(s, n, scope{patterns: files.Patterns}, edits))
+		return files.examine(ctx, newExamination(s, n, scope{patterns: patternsAt(s, n.Index, files.Patterns)}, edits))
 	})
 	if err != nil {
 		return nil, err
@@ -100,7 +144,7 @@ func (f *Files) examine(ctx context.Context, x *examination) (*content.Condition
 	if f.Export && x.Failing != "" {
 		x.Lost, x.Failing, x.Unreachable = true, "", false
 	}
-	entries, _ := matches(x.record, f.Patterns)
+	entries, _ := matches(x.record, x.scope.patterns)
 	coming := tree.ByPath(x.Restore)
 	x.Restore = slices.DeleteFunc(slices.Clone(x.record.Entries), func(e *tree.Entry) bool {
 		return !entries[e.Path] || !f.Export && coming[e.Path] == nil

@@ -27,6 +27,7 @@ import (
 	"volley/internal/gauges"
 	"volley/internal/grouptext"
 	"volley/internal/launch"
+	"volley/internal/ssh"
 	"volley/transport"
 )
 
@@ -39,6 +40,8 @@ type groupOptions struct {
 	meta     string
 	step     step
 	reads    int64                // bytes a second of each node; 0: no limit
+	flags    string               // by which the command line names the nodes
+	named    string               // the same, and the directories
 	dirs     []string             // that this process is given: its own, or those of all
 	rank     int                  // of all, where that of the party is one of a set
 	dir      string               // of the one node that this process has; empty: none, or several
@@ -158,23 +161,30 @@ var waysOn = map[protection.Option]string{
 	protection.OptionBelieve:       "name with --believe DIR the node to go by",
 	protection.OptionForce:         "--force protects the group as it is",
 	protection.OptionAcceptDeleted: "if it was meant, --accept deleted",
-	protection.OptionAcceptChanged: "recover --revert changed,deleted brings it back; if it was meant, --accept changed",
+	protection.OptionAcceptChanged: "if it was meant, --accept changed",
 	protection.OptionTolerate:      "say it with --tolerate R",
-	protection.OptionFiles:         "recover --file PATTERN brings back what matters",
+	protection.OptionFiles:         "--file PATTERN brings back what matters",
 	protection.OptionGiveUp:        "--force gives it up",
 	protection.OptionKey:           "--key FILE names it, --key none goes without",
 	protection.OptionSets:          "--group-size N takes all, where protect cut them into sets",
 }
 
 // wayOn adds to an error what the command line can do about it.
-func wayOn(err error) error {
+func wayOn(err error, style grouptext.Style) error {
 	var advice protection.Option
 	if input := new(protection.RefusedError); errors.As(err, &input) {
 		advice = input.Option
 	}
 	text := waysOn[advice]
+	if advice == protection.OptionAcceptDeleted || advice == protection.OptionAcceptChanged {
+		text = fmt.Sprintf("%s brings it back; %s", style.Next(grouptext.Undo), text)
+	}
 	if down := new(protection.UnreachableError); errors.As(err, &down) && !down.Since.IsZero() {
-		text = fmt.Sprintf("or take it out, and give its files up: volley resize --remove %s --force, with the same nodes", strings.Join(down.Nodes, " --remove "))
+		words := "resize --force"
+		for _, dir := range down.Nodes {
+			words += " --remove " + ssh.QuoteWord(dir)
+		}
+		text = "or take it out, and give its files up: " + style.Next(words)
 	}
 	if text == "" && errors.As(err, new(*group.NotLostError)) {
 		text = "or name another snapshot with --step N"
@@ -205,7 +215,8 @@ func (e afterError) Unwrap() error { return e.error }
 
 // onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
 // It prints the reports. verdict, unless nil, says after that what a report comes to.
-func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) error {
+func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, style grouptext.Style) error, verdict func(R, grouptext.Style) error) error {
+	o.flags, o.named = namesOf(cmd, nil), namesOf(cmd, args)
 	args, err := o.directories(cmd, args)
 	if err != nil {
 		return err
@@ -218,31 +229,55 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 		return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, index protection.SetIndex, w io.Writer) error {
 			r, err := verb(part{group.Join(t, dirs, options), dirs, index}, cmd.Context())
 			if err != nil && !errors.As(err, new(afterError)) {
-				return wayOn(err)
+				return wayOn(err, o.style(cmd))
 			}
 			if err := cmp.Or(finish(o, cmd, w, r, print), err); err != nil || verdict == nil {
 				return err
 			}
-			return verdict(r)
+			return verdict(r, o.style(cmd))
 		})
 	})
 }
 
 // finish prints the report of a verb at rank 0, as JSON if asked.
-func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, print func(w io.Writer, r R, verbose bool) error) error {
+func finish[R any](o *groupOptions, cmd *cobra.Command, w io.Writer, report R, print func(w io.Writer, r R, style grouptext.Style) error) error {
 	if o.Party.Rank() > 0 {
 		return nil
 	}
 	o.Session.Gauges.Note(gauges.FromReport(report))
-	if x, ok := any(report).(interface{ Warnings() []string }); ok {
-		for _, text := range x.Warnings() {
-			o.Session.Say(slog.LevelWarn, launch.Saying{Text: text})
-		}
+	for _, text := range grouptext.Warnings(report, o.style(cmd)) {
+		o.Session.Say(slog.LevelWarn, launch.Saying{Text: text})
 	}
 	if o.json {
 		return session.WriteJSON(w, report)
 	}
-	return print(w, report, session.Verbose(cmd))
+	return print(w, report, o.style(cmd))
+}
+
+// style returns how reports are written.
+func (o *groupOptions) style(cmd *cobra.Command) grouptext.Style {
+	dry, _ := cmd.Flags().GetBool("dry-run") // or the verb has no such flag
+	named := o.named
+	if rank := o.Session.LaunchRank; rank != nil {
+		named = rank.Named
+	} else if o.Party.Job() { // each process has directories of its own
+		named = o.flags
+	}
+	return grouptext.Style{Verbose: session.Verbose(cmd), Dry: dry, Nodes: named}
+}
+
+// namesOf returns the flags and directories by which a command line names nodes, before a group file adds to the flags.
+func namesOf(cmd *cobra.Command, dirs []string) string {
+	var words []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if slices.Contains([]string{ranks.GroupFlag, "group-size", "key", "meta", "step", "ssh", "remote-path", "bind", "port", "comm"}, f.Name) && f.Value.String() != "" {
+			words = append(words, "--"+f.Name, ssh.QuoteWord(f.Value.String()))
+		}
+	})
+	for _, dir := range dirs {
+		words = append(words, ssh.QuoteWord(dir))
+	}
+	return strings.Join(words, " ")
 }
 
 const strictHelp = "end with exit code 3 where files are protected torn, not at all, or with other content under an old time, or a host or disk has more than R nodes"
@@ -280,8 +315,8 @@ func newProtect(s *session.Invocation) *cobra.Command {
 		}
 		r, err = g.Protect(ctx, p)
 		return r, reported(r != nil, err)
-	}, func(w io.Writer, r *group.ProtectReport, verbose bool) error {
-		return grouptext.Protect(w, r, p.DryRun, verbose)
+	}, func(w io.Writer, r *group.ProtectReport, style grouptext.Style) error {
+		return grouptext.Protect(w, r, style)
 	}, nil)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -340,7 +375,7 @@ func (p portion) MarshalText() ([]byte, error) {
 }
 
 // newVerb makes cmd what onSets runs. Its own flags are there. taken, unless empty, is which snapshot of roots it takes.
-func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb groupVerb[R], print func(w io.Writer, r R, verbose bool) error, verdict func(R) error) *cobra.Command {
+func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb groupVerb[R], print func(w io.Writer, r R, style grouptext.Style) error, verdict func(R, grouptext.Style) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return onSets(o, cmd, args, verb, print, verdict) }
 	if taken != "" {
 		o.step.addStep(cmd.Flags(), taken)
@@ -350,10 +385,15 @@ func newVerb[R any](o *groupOptions, cmd *cobra.Command, taken string, verb grou
 }
 
 func newStatus(s *session.Invocation) *cobra.Command {
-	return newVerb(newOptions(s), &cobra.Command{
+	least := uint(0)
+	cmd := &cobra.Command{
 		Use:   "status [flags] DIR...",
 		Short: "Say at a glance how the nodes of a group are",
-	}, recoverable, part.Status, grouptext.Status, grouptext.Broken)
+	}
+	cmd.Flags().UintVar(&least, "at-least", 0, "end with exit code 3, too, where fewer than `N` more nodes may be lost now")
+	return newVerb(newOptions(s), cmd, recoverable, part.Status, grouptext.Status, func(r *group.VerifyReport, style grouptext.Style) error {
+		return grouptext.Margin(r, int(least), style)
+	})
 }
 
 func newRecover(s *session.Invocation) *cobra.Command {
@@ -364,14 +404,14 @@ func newRecover(s *session.Invocation) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.TextVar((*edits)(&x.Revert), "revert", edits{}, "`EDITS` of users to undo: files that they have changed, deleted or both, with a comma")
-	f.StringArrayVar(&x.Files, "file", nil, "`FILE` that alone comes back, or a pattern as in .gitignore, once for each; deleted files, too")
+	f.StringArrayVar(&x.Files, "file", nil, "`FILE` that alone comes back, of one node as DIR/FILE, or a pattern as in .gitignore, once for each; deleted files, too")
 	f.StringVar(&x.OutDir, "to", "", "`DIR` that gets what --file names, as DIR/node.<k>; nothing else is written")
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what would be done, and write nothing")
 	return newVerb(newOptions(s), cmd, recoverable, func(g part, ctx context.Context) (*group.RecoverReport, error) {
 		return g.Recover(ctx, x)
-	}, func(w io.Writer, r *group.RecoverReport, verbose bool) error {
-		return grouptext.Recover(w, r, x.DryRun, x.OutDir != "", verbose)
-	}, (*group.RecoverReport).Incomplete)
+	}, func(w io.Writer, r *group.RecoverReport, style grouptext.Style) error {
+		return grouptext.Recover(w, r, x.OutDir != "", style)
+	}, func(r *group.RecoverReport, _ grouptext.Style) error { return r.Incomplete() })
 }
 
 // Verbs returns those for directories of nodes.
@@ -438,9 +478,9 @@ func newUnprotect(s *session.Invocation) *cobra.Command {
 	cmd.Flags().BoolVar(&force, "force", false, "also where something is lost or damaged, which then never comes back")
 	return newVerb(newOptions(s), cmd, "", func(g part, ctx context.Context) (*group.UnprotectReport, error) {
 		return g.Unprotect(ctx, group.UnprotectOptions{Force: force, DryRun: !yes})
-	}, func(w io.Writer, r *group.UnprotectReport, verbose bool) error {
-		return grouptext.Unprotect(w, r, yes, verbose)
-	}, func(r *group.UnprotectReport) error {
+	}, func(w io.Writer, r *group.UnprotectReport, style grouptext.Style) error {
+		return grouptext.Unprotect(w, r, yes, style)
+	}, func(r *group.UnprotectReport, _ grouptext.Style) error {
 		if !yes && r.Protected {
 			return exit.Usagef("nothing is removed: --yes removes the protection")
 		}

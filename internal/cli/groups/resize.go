@@ -39,8 +39,8 @@ func newResize(s *session.Invocation) *cobra.Command {
 			o.removed = r.Removed
 		}
 		return r, reported(r != nil, err)
-	}, func(w io.Writer, r *group.ResizeReport, verbose bool) error {
-		return grouptext.Resize(w, r, x.DryRun, verbose)
+	}, func(w io.Writer, r *group.ResizeReport, style grouptext.Style) error {
+		return grouptext.Resize(w, r, style)
 	}, nil)
 	resize := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -218,11 +218,11 @@ func (o *groupOptions) Deal(l *launch.Launch, cmd *cobra.Command, start launch.S
 	if err := o.sets.check(cmd); err != nil {
 		return err
 	}
-	start.Roots = ofRoots(cmd)
+	start.Roots, start.Named = ofRoots(cmd), o.named
 	verb := cmd.Name()
 	// One set does not hold up the others. Recover knows a lost node's place only when it has seen all.
 	l.Missing = verb == "status" || verb == "verify" || verb == "snapshots" || o.sets.size != 0 && verb != "recover"
-	l.Recovers = verb == "recover"
+	l.Advises = slices.Contains([]string{"status", "verify", "recover"}, verb)
 	l.Down = l.Missing || (verb == "protect" || verb == "resize") && !start.Roots
 	if f := cmd.Flags().Lookup("to"); f != nil && f.Changed {
 		a, err := ssh.Parse(f.Value.String())
