@@ -214,7 +214,7 @@ func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error
 	return c, c.Prepare(names, bytes)
 }
 
-// costCommand returns the command line of volley cost for the algorithms named. Without a matrix it is for any, unlike other verbs.
+// costCommand returns the command line of volley-lab cost for the algorithms named. Without a matrix it is for any, unlike other verbs.
 func (f flags) costCommand(names string) string {
 	derived := maps.Clone(f)
 	delete(derived, "matrix")

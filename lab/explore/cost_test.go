@@ -22,7 +22,7 @@ func TestCosts(t *testing.T) {
 	if fault != nil {
 		t.Fatal(fault.Message)
 	}
-	if want := "volley cost --beta 3us --field 257 --gamma 0.5ns -p 2 -k 9,16..18 --size 2000B --tau 1ns --matrix lagrange --algorithm universal,folded-lagrange"; a.Command != want {
+	if want := "volley-lab cost --beta 3us --field 257 --gamma 0.5ns -p 2 -k 9,16..18 --size 2000B --tau 1ns --matrix lagrange --algorithm universal,folded-lagrange"; a.Command != want {
 		t.Errorf("%s, want %s", a.Command, want)
 	}
 	if !slices.Equal(a.Algorithms, []string{"universal", "folded-lagrange"}) || len(a.Rows) != 4 {
@@ -69,7 +69,7 @@ func TestCosts(t *testing.T) {
 func TestCostsOfAny(t *testing.T) {
 	t.Parallel()
 	a := result[costAnswer](t, "cost", `{"flags": {"processors": "5", "algorithm": "bruck-allgather"}}`)
-	if len(a.Rows) != 63 || a.Command != "volley cost -k 2..64" || a.Algorithms[0] != "universal" || slices.Contains(a.Algorithms, "cauchy") {
+	if len(a.Rows) != 63 || a.Command != "volley-lab cost -k 2..64" || a.Algorithms[0] != "universal" || slices.Contains(a.Algorithms, "cauchy") {
 		t.Fatalf("%s: %d rows, %v", a.Command, len(a.Rows), a.Algorithms)
 	}
 	r := a.Rows[62]

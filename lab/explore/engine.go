@@ -11,6 +11,7 @@ import (
 
 	_ "volley/field/curves"
 	"volley/internal/selection"
+	_ "volley/lab/families"
 )
 
 // A method answers one kind of question.

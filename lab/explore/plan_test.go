@@ -281,10 +281,10 @@ func TestCommand(t *testing.T) {
 		flags flags
 		want  string
 	}{
-		{flags{"processors": "8", "ports": "1", "matrix": "cauchy", "size": ""}, "volley plan --model paper -k 8"},
-		{flags{"processors": "8", "ports": "2", "inverse": "true", "field": "2^16"}, "volley plan --model paper --field 2^16 --inverse -p 2 -k 8"},
-		{flags{"processors": "4", "matrix": "fti", "field": "2^8"}, "volley plan --model paper --field 2^8 --matrix fti -k 4"},
-		{flags{"matrix": "it's; rm"}, `volley plan --model paper --matrix 'it'\''s; rm'`},
+		{flags{"processors": "8", "ports": "1", "matrix": "cauchy", "size": ""}, "volley-lab plan --model paper -k 8"},
+		{flags{"processors": "8", "ports": "2", "inverse": "true", "field": "2^16"}, "volley-lab plan --model paper --field 2^16 --inverse -p 2 -k 8"},
+		{flags{"processors": "4", "matrix": "fti", "field": "2^8"}, "volley-lab plan --model paper --field 2^8 --matrix fti -k 4"},
+		{flags{"matrix": "it's; rm"}, `volley-lab plan --model paper --matrix 'it'\''s; rm'`},
 	} {
 		if got := x.flags.command("plan"); got != x.want {
 			t.Errorf("%v: %s, want %s", x.flags, got, x.want)

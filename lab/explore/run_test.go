@@ -90,7 +90,7 @@ func TestRunAnswer(t *testing.T) {
 	if r := last.Result.Report; !r.Verified || r.PacketBytes != 1024 {
 		t.Errorf("report %+v", r)
 	}
-	if want := "volley encode --model paper --matrix random:1 -k 4 -o coded 'packet.{rank}'"; last.Result.Command != want {
+	if want := "volley-lab encode --model paper --matrix random:1 -k 4 -o coded 'packet.{rank}'"; last.Result.Command != want {
 		t.Errorf("command %s, want %s", last.Result.Command, want)
 	}
 }

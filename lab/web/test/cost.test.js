@@ -39,7 +39,7 @@ test("the command is what the command line takes", async () => {
   const opened = await explorer.show("#/cost?k=16&p=2&ks=4,8,16&beta=1ms");
   const { page } = opened;
   for (const chart of ["c1", "sizes"]) await page.locator(`figure[data-chart=${chart}] svg`).waitFor();
-  const command = await page.locator("main code").filter({ hasText: "volley cost " }).textContent();
+  const command = await page.locator("main code").filter({ hasText: "volley-lab cost " }).textContent();
   assert.match(command, /--beta 1ms/);
   assert.equal((await explorer.json(...command.split(" ").slice(1), "--format", "json")).rows.length, 3);
   await done(opened);
