@@ -98,6 +98,10 @@ func TestPlan(t *testing.T) {
 		if len(d.Mismatches) > 0 {
 			t.Errorf("%s: it computes another matrix: %v", flags, d.Mismatches)
 		}
+		c := p.Cost
+		if c.C1 < c.BoundC1 || c.PacketsC2 < c.BoundC2 || c.Universal != nil && c.PacketsC2 < *c.Universal {
+			t.Errorf("%s: less than a bound beside it: %+v", flags, c)
+		}
 		if len(p.Messages) != p.Cost.C1 || len(d.Partial) != p.Cost.C1+1 {
 			t.Errorf("%s: %d rounds, %d steps, C1 = %d", flags, len(p.Messages), len(d.Partial), p.Cost.C1)
 		}
