@@ -70,9 +70,6 @@ func TestShares(t *testing.T) {
 		{"cost", `{"flags":{"matrix":"cauchy","field":"2^16","max-memory":"100000"},"processors":"500..504"}`},
 		{"sizes", `{"flags":{"processors":"512","matrix":"cauchy","field":"2^16"}}`},
 		{"protect", `{"nodes":64,"tolerate":32,"size":"1PiB","lost":[0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46,48,50,52,54,56,58,60,62]}`},
-		{"run", `{"flags":{"processors":"8","matrix":"random:1"},"size":"16MiB"}`},
-		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"bruck-allgather"},"size":"2MiB"}`},
-		{"run", `{"flags":{"processors":"8","sinks":"3","separate":"true","matrix":"random:1"},"size":"2MiB","pace":"1ms"}`},
 		{"load", text(planText(t))},
 		{"load", text(strings.Repeat("[", 1<<20))},
 		{"load", text("[" + strings.Repeat("1,", 1<<20) + "1]")},
@@ -95,9 +92,6 @@ func TestShares(t *testing.T) {
 	}
 	if shares["load"] < baseBytes+loadFactor*mostBytes {
 		t.Error("the share of a file is too small for the largest")
-	}
-	if shares["run"]+shares["plan"]+shares["cost"]+shares["sizes"] > Budget {
-		t.Error("a page cannot watch a run and show another plan")
 	}
 }
 

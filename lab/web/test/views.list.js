@@ -19,7 +19,6 @@ export const views = [
   ["proof", "#/proof?k=8&round=1"],
   ["proof64", "#/proof?k=64"],
   ["cost", "#/cost?k=16"],
-  ["run", "#/run?k=8&sample=1KiB"],
   ["universal", "#/figures?figure=universal"],
   ["prepare", "#/figures?figure=prepare"],
   ["shoot", "#/figures?figure=shoot"],
