@@ -21,7 +21,7 @@ var answers = map[string]any{
 	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": field.Kind{}, "MatrixEntry": matrices.Family{}, "AlgorithmEntry": algo.Algorithm{},
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
-	"Mix": mixAnswer{}, "Mixture": mixture{}, "Product": product{}, "CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
+	"Mix": mixAnswer{}, "Mixture": mixture{}, "Product": product{}, "CostTable": costAnswer{}, "CostRow": costRow{},
 	"Protection": protectAnswer{}, "GroupCost": protection.CodingCost{},
 }
 

@@ -8,7 +8,6 @@
 //	catalog  fields, matrices, algorithms and flags
 //	plan     flags: the plan, with costs, candidates, heat maps and, where they are not too many, messages and slots
 //	cost     flags, processors, only: costs for many K
-//	sizes    flags, from, to: times for many sizes of packets
 //	protect  nodes, tolerate, size, network, lost: what protecting and recovering a group takes
 //	mix      flags, words, lost: the bytes that the plan makes of words, and how lost words come back
 //	sums     flags, sums: sums of packets, product by product: bytes over 2^8, numbers over other fields

@@ -25,7 +25,6 @@ var methods = map[string]method{
 	"mix":     answer(mix),
 	"plan":    answer(showPlan),
 	"protect": answer(estimateGroup),
-	"sizes":   answer(compareSizes),
 	"sums":    answer(sums),
 }
 

@@ -155,7 +155,7 @@ test("bad input has its message beside the field, and the last good picture stay
 for (const width of [360, 390]) test(`nothing is wider than the window at ${width} px`, async () => {
   const opened = await explorer.show("", { viewport: { width, height: 900 } });
   const { page } = opened;
-  for (const hash of ["#/story/1", "#/schedule?k=8&model=network&axis=time", "#/schedule?k=8&message=2.0.0&bytes=1", "#/schedule?k=500", "#/protect?nodes=8", "#/proof?k=64", "#/cost?k=16&table=c1,sizes", "#/cost?k=64&model=network&table=sizes", "#/figures?figure=dft"]) {
+  for (const hash of ["#/story/1", "#/schedule?k=8&model=network&axis=time", "#/schedule?k=8&message=2.0.0&bytes=1", "#/schedule?k=500", "#/protect?nodes=8", "#/proof?k=64", "#/cost?k=16&chart=c1", "#/cost?k=64&model=network&chart=seconds", "#/figures?figure=dft"]) {
     await explorer.load(opened, hash);
     assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, hash);
     // What does not scroll is seen whole: all tabs, and what stands above tables.

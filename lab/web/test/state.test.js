@@ -98,7 +98,7 @@ test("without the engine every view says what is missing, or from before, and on
   const { page, close } = await explorer.open("#/schedule"); // of requests that fail the browser complains
   const banner = page.locator(".banner");
   for (const [from, name, brought] of [
-    ["schedule", "Story", "button.machine"], ["schedule", "Protect", "dt:text('protect, all nodes')"], ["schedule", "Cost", "[aria-labelledby=cost-sizes] svg"],
+    ["schedule", "Story", "button.machine"], ["schedule", "Protect", "dt:text('protect, all nodes')"], ["schedule", "Cost", "figure[data-chart] svg"],
     ["schedule", "Figures", "article svg"], ["story", "Schedule", "svg.drawing"], ["story", "Proof", "#transfer td"],
   ]) {
     await explorer.load({ page }, `#/${from}`);

@@ -212,7 +212,7 @@ export interface Product {
   shifts: { by: number; bytes: string }[];
 }
 
-// cost and sizes
+// cost
 
 export interface CostTable {
   command: string;
@@ -228,14 +228,6 @@ export interface CostRow {
   fewest: number | null;
   chosen: string;
   costs: Record<string, { c1: number; c2: number; c3: number; seconds: number }>;
-}
-
-export interface Sizes {
-  sizes: number[];
-  plans: { algorithm: string; parameters: string; c1: number; c2: number; c3: number; memory: number; seconds: number[] }[];
-  crossings: { bytes: number; seconds: number; plan: number }[];
-  /** What the planner takes at --size. */
-  chosen: { plan: number; bytes: number; seconds: number } | null;
 }
 
 // protect
