@@ -16,7 +16,7 @@ test("an error stands beside its field or, if that is nowhere, above the view", 
   await page.locator(".banner").getByText(/^β: /).waitFor();
   await explorer.load(opened, "#/schedule?k=x");
   await page.getByRole("tab", { name: "Story" }).click();
-  await page.locator("button.machine").first().waitFor();
+  await page.locator(".machines button").first().waitFor();
   assert.equal(await page.locator(".banner").count(), 0, "the story asks for no plan");
   await page.setViewportSize({ width: 390, height: 800 });
   await page.goBack();
@@ -98,7 +98,7 @@ test("without the engine every view says what is missing, or from before, and on
   const { page, close } = await explorer.open("#/schedule"); // of requests that fail the browser complains
   const banner = page.locator(".banner");
   for (const [from, name, brought] of [
-    ["schedule", "Story", "button.machine"], ["schedule", "Protect", "dt:text('protect, all nodes')"], ["schedule", "Cost", "figure[data-chart] svg"],
+    ["schedule", "Story", ".machines button"], ["schedule", "Protect", "dt:text('protect, all nodes')"], ["schedule", "Cost", "figure[data-chart] svg"],
     ["schedule", "Figures", "article svg"], ["story", "Schedule", "svg.drawing"], ["story", "Proof", "#transfer td"],
   ]) {
     await explorer.load({ page }, `#/${from}`);

@@ -74,6 +74,7 @@ test("the story is told by the keyboard alone, with the numbers of the engine, a
     const direct = await cost(ports, "direct");
     await status(page, 4, `${direct.direct_C2} packets`);
     assert.deepEqual(await screen(page, 4).locator("dd").allTextContents(), [central.central_C2, direct.direct_C2].map(String));
+    assert.deepEqual(await screen(page, 4).locator("dt").allTextContents(), ["all to one, and back, with 1 port", `everybody sends everything, with ${ports === 1 ? "1 port" : "2 ports"}`]);
     if (ports === 1) await tabTo(page, "A second port");
     if (ports === 1) await page.keyboard.press("Enter");
   }
