@@ -87,7 +87,7 @@ func (f flags) command(verb string, arguments ...string) string {
 		switch {
 		case text == "" || flag == nil || text == flag.DefValue && name != "field" && name != "points":
 		case flag.Value.Type() == "bool":
-			if no, err := strconv.ParseBool(text); err == nil && !no {
+			if enabled, err := strconv.ParseBool(text); err == nil && !enabled {
 				continue // another way to write the default
 			}
 			words = append(words, "--"+name)
