@@ -20,7 +20,7 @@ test("axe finds nothing, light and dark", async (t) => {
     await t.test(hash || "the first view", async () => {
       await page.goto("about:blank");
       await page.goto(`${explorer.server.address}${hash}`);
-      await page.locator("main :is(svg, img, table, form.fields, .banner)").first().waitFor();
+      await page.locator("main :is(svg, img, table, form.fields, .error, .banner)").first().waitFor();
       await settled(page);
       await page.evaluate(axe);
       for (const theme of ["light", "dark"]) {
