@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"volley"
 	"volley/algo"
 	"volley/field"
 	"volley/group/protection"
@@ -22,8 +21,8 @@ var answers = map[string]any{
 	"Catalog": catalogue{}, "FlagEntry": flagEntry{}, "FieldEntry": field.Kind{}, "MatrixEntry": matrices.Family{}, "AlgorithmEntry": algo.Algorithm{},
 	"Plan": planAnswer{}, "Info": planInfo{}, "Cost": planCost{}, "Candidate": candidate{}, "Detail": detail{}, "Message": message{}, "Slot": slot{},
 	"Aggregate": aggregate{}, "AggregateRound": roundFigure{},
-	"Mix": mixAnswer{}, "Mixture": mixture{}, "Product": product{}, "CostTable": costAnswer{}, "CostRow": costRow{}, "Sizes": sizesAnswer{},
-	"ModelRound": roundModel{}, "RunResult": runAnswer{}, "Report": volley.Report{}, "Protection": protectAnswer{}, "GroupCost": protection.CodingCost{},
+	"Mix": mixAnswer{}, "Mixture": mixture{}, "Product": product{}, "CostTable": costAnswer{}, "CostRow": costRow{},
+	"Protection": protectAnswer{}, "GroupCost": protection.CodingCost{},
 }
 
 // TestTypes compares the types of the page with those of the engine, key by key.

@@ -18,7 +18,7 @@ const Budget = 2 << 30
 
 // shares is what a request takes of it at most, within the bounds on what it asks (TestShares).
 var shares = map[string]int64{
-	"plan": 544 << 20, "cost": 192 << 20, "sizes": 192 << 20, "load": 800 << 20, "run": 960 << 20, "protect": 192 << 20,
+	"plan": 544 << 20, "cost": 192 << 20, "load": 800 << 20, "protect": 192 << 20,
 }
 
 var memory = semaphore.NewWeighted(Budget)

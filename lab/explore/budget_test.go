@@ -68,11 +68,7 @@ func TestShares(t *testing.T) {
 		{"plan", `{"flags":{"processors":"256","matrix":"random:1","field":"bn254","inverse":"true","algorithm":"bruck-allgather"}}`},
 		{"cost", `{"flags":{"matrix":"dft","field":"goldilocks"},"processors":"2048"}`},
 		{"cost", `{"flags":{"matrix":"cauchy","field":"2^16","max-memory":"100000"},"processors":"500..504"}`},
-		{"sizes", `{"flags":{"processors":"512","matrix":"cauchy","field":"2^16"}}`},
 		{"protect", `{"nodes":64,"tolerate":32,"size":"1PiB","lost":[0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46,48,50,52,54,56,58,60,62]}`},
-		{"run", `{"flags":{"processors":"8","matrix":"random:1"},"size":"16MiB"}`},
-		{"run", `{"flags":{"processors":"64","matrix":"random:1","algorithm":"bruck-allgather"},"size":"2MiB"}`},
-		{"run", `{"flags":{"processors":"8","sinks":"3","separate":"true","matrix":"random:1"},"size":"2MiB","pace":"1ms"}`},
 		{"load", text(planText(t))},
 		{"load", text(strings.Repeat("[", 1<<20))},
 		{"load", text("[" + strings.Repeat("1,", 1<<20) + "1]")},
@@ -95,9 +91,6 @@ func TestShares(t *testing.T) {
 	}
 	if shares["load"] < baseBytes+loadFactor*mostBytes {
 		t.Error("the share of a file is too small for the largest")
-	}
-	if shares["run"]+shares["plan"]+shares["cost"]+shares["sizes"] > Budget {
-		t.Error("a page cannot watch a run and show another plan")
 	}
 }
 
@@ -167,7 +160,6 @@ func TestAbandoned(t *testing.T) {
 	for _, c := range []struct{ method, request string }{
 		{"plan", `{"flags":{"processors":"1024","matrix":"dft","field":"goldilocks","ports":"1000"}}`},
 		{"plan", `{"flags":{"processors":"1024","matrix":"random:1","gamma":"1ns"}}`},
-		{"sizes", `{"flags":{"processors":"2048","matrix":"dft","field":"goldilocks","ports":"1000"}}`},
 		{"cost", `{"flags":{"matrix":"dft","field":"goldilocks","ports":"1000"},"processors":"1024,512,2048"}`},
 		{"plan", `{"flags":{"processors":"81","matrix":"random:1","algorithm":"bruck-allgather"}}`},
 	} {
@@ -186,7 +178,7 @@ func TestAbandoned(t *testing.T) {
 // TestNumbers checks that what the page gets is JSON where costs are beyond all numbers.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
-	for _, method := range []string{"plan", "sizes"} {
+	for _, method := range []string{"plan", "cost"} {
 		if _, fault := ask[any](t, method, `{"flags":{"processors":"64","size":"1PiB","tau":"1h","beta":"1h","gamma":"1h"}}`); fault != nil {
 			t.Errorf("%s: %+v", method, fault)
 		}

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math"
-	"slices"
 	"strings"
 
 	"volley/internal/comparison"
 	"volley/internal/selection"
-	"volley/lab/crossings"
 )
 
 // What the page compares at most, and what it does unless it is told.
@@ -20,8 +17,6 @@ const (
 	largestCompared = 2048
 	largestPacket   = 1 << 50
 	usualProcessors = "2..64"
-	usualFrom       = "1KiB"
-	usualTo         = "64MiB"
 )
 
 type costRequest struct {
@@ -104,99 +99,6 @@ func onlyOf(names string, err error) error {
 	return err
 }
 
-type sizesRequest struct {
-	Flags    flags  `json:"flags"` // without matrix: for any
-	Smallest string `json:"from"`  // size of a packet; empty: 1KiB
-	Largest  string `json:"to"`    // empty: 64MiB
-}
-
-type sizesAnswer struct {
-	Sizes     []float64            `json:"sizes"` // whole bytes
-	Plans     []sizedPlan          `json:"plans"`
-	Crossings []crossings.Crossing `json:"crossings"`
-	Chosen    *crossings.Crossing  `json:"chosen"` // what the planner takes at --size
-}
-
-type sizedPlan struct {
-	Algorithm  string    `json:"algorithm"`
-	Parameters string    `json:"parameters"`
-	C1         int       `json:"c1"`
-	C2         float64   `json:"c2"` // packets
-	C3         int       `json:"c3"`
-	Memory     int       `json:"memory"`
-	Seconds    []float64 `json:"seconds"` // for each size
-}
-
-// compareSizes answers with the times of all plans for one K over the sizes of packets.
-func compareSizes(ctx context.Context, request sizesRequest) (*sizesAnswer, error) {
-	smallest, largest, err := request.bounds()
-	if err != nil {
-		return nil, err
-	}
-	c, err := request.Flags.comparison("", nil)
-	if err != nil {
-		return nil, err
-	}
-	k := c.Selection.Processors
-	if k < 1 {
-		return nil, selection.Markf("processors", "%d processors: want 1 to %d", k, largestCompared)
-	}
-	bytes, err := c.Selection.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	c.Processors, c.AllPlans = []int{k}, true
-	rows, err := c.Rows(ctx)
-	if err != nil {
-		return nil, err
-	}
-	a := &sizesAnswer{Sizes: crossings.Sizes(smallest, largest)}
-	plans := rows[0].Plans
-	if p := rows[0].Chosen; p != nil {
-		i := slices.IndexFunc(plans, func(x comparison.PlanCost) bool { return x.Algorithm == p.Algorithm && x.Parameters == p.Parameters })
-		if i < 0 { // skipping what takes longer, the planner may look further
-			i, plans = len(plans), append(plans, *p)
-		}
-		a.Chosen = &crossings.Crossing{Plan: i, Bytes: float64(bytes), Seconds: crossings.Seconds(c, *p, float64(bytes))}
-	}
-	for i, size := range a.Sizes {
-		a.Sizes[i] = math.Round(size)
-	}
-	a.Sizes = slices.Compact(a.Sizes) // few bytes have few sizes
-	for _, p := range plans {
-		sized := sizedPlan{p.Algorithm, p.Parameters, p.Cost.C1, p.Cost.PacketC2(), p.Cost.PacketC3(), p.Memory, nil}
-		for _, size := range a.Sizes {
-			sized.Seconds = append(sized.Seconds, crossings.Seconds(c, p, size))
-		}
-		a.Plans = append(a.Plans, sized)
-	}
-	a.Crossings = list(crossings.Find(c, plans, a.Sizes))
-	for i := range a.Crossings {
-		a.Crossings[i].Bytes = math.Round(a.Crossings[i].Bytes)
-	}
-	return a, nil
-}
-
-// bounds returns the smallest and the largest size, by default the usual ones, or a *selection.Error.
-func (r *sizesRequest) bounds() (smallest, largest int64, err error) {
-	r.Smallest, r.Largest = cmp.Or(strings.TrimSpace(r.Smallest), usualFrom), cmp.Or(strings.TrimSpace(r.Largest), usualTo)
-	if smallest, err = selection.ParseSize(r.Smallest); err != nil {
-		return 0, 0, selection.Markf("from", "%q: %w", r.Smallest, err)
-	}
-	if largest, err = selection.ParseSize(r.Largest); err != nil {
-		return 0, 0, selection.Markf("to", "%q: %w", r.Largest, err)
-	}
-	switch {
-	case smallest < 1:
-		return 0, 0, selection.Markf("from", "%q: want 1B or more", r.Smallest)
-	case largest <= smallest:
-		return 0, 0, selection.Markf("to", "%q: want more than %s", r.Largest, r.Smallest)
-	case largest > largestPacket:
-		return 0, 0, selection.Markf("to", "%q: want 1PiB at most", r.Largest)
-	}
-	return smallest, largest, nil
-}
-
 // comparison returns a comparison of the algorithms named, or of all, for some K or that of the flags.
 func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error) {
 	s, err := f.bounded(largestCompared, ks)
@@ -214,7 +116,7 @@ func (f flags) comparison(names string, ks []int) (*comparison.Comparison, error
 	return c, c.Prepare(names, bytes)
 }
 
-// costCommand returns the command line of volley cost for the algorithms named. Without a matrix it is for any, unlike other verbs.
+// costCommand returns the command line of volley-lab cost for the algorithms named. Without a matrix it is for any, unlike other verbs.
 func (f flags) costCommand(names string) string {
 	derived := maps.Clone(f)
 	delete(derived, "matrix")

@@ -1,9 +1,7 @@
 package explore
 
 import (
-	"cmp"
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -22,7 +20,7 @@ func TestCosts(t *testing.T) {
 	if fault != nil {
 		t.Fatal(fault.Message)
 	}
-	if want := "volley cost --beta 3us --field 257 --gamma 0.5ns -p 2 -k 9,16..18 --size 2000B --tau 1ns --matrix lagrange --algorithm universal,folded-lagrange"; a.Command != want {
+	if want := "volley-lab cost --beta 3us --field 257 --gamma 0.5ns -p 2 -k 9,16..18 --size 2000B --tau 1ns --matrix lagrange --algorithm universal,folded-lagrange"; a.Command != want {
 		t.Errorf("%s, want %s", a.Command, want)
 	}
 	if !slices.Equal(a.Algorithms, []string{"universal", "folded-lagrange"}) || len(a.Rows) != 4 {
@@ -69,7 +67,7 @@ func TestCosts(t *testing.T) {
 func TestCostsOfAny(t *testing.T) {
 	t.Parallel()
 	a := result[costAnswer](t, "cost", `{"flags": {"processors": "5", "algorithm": "bruck-allgather"}}`)
-	if len(a.Rows) != 63 || a.Command != "volley cost -k 2..64" || a.Algorithms[0] != "universal" || slices.Contains(a.Algorithms, "cauchy") {
+	if len(a.Rows) != 63 || a.Command != "volley-lab cost -k 2..64" || a.Algorithms[0] != "universal" || slices.Contains(a.Algorithms, "cauchy") {
 		t.Fatalf("%s: %d rows, %v", a.Command, len(a.Rows), a.Algorithms)
 	}
 	r := a.Rows[62]
@@ -82,37 +80,5 @@ func TestCostsOfAny(t *testing.T) {
 	a, _ = ask[costAnswer](t, "cost", `{"flags": {"algorithm": "cauchy"}, "processors": "4"}`)
 	if len(a.Rows) != 1 || a.Rows[0].Chosen != "" {
 		t.Errorf("%+v: an algorithm that needs a matrix was chosen without one", a.Rows)
-	}
-}
-
-// TestSizes checks the times over packet sizes, of all plans.
-func TestSizes(t *testing.T) {
-	t.Parallel()
-	a := result[sizesAnswer](t, "sizes", `{"flags": {"matrix": "cauchy", "processors": "64", "size": "1MiB", "beta": "20us", "tau": "0.8ns"}, "from": "2KiB"}`)
-	if a.Sizes[0] != 2<<10 || a.Sizes[len(a.Sizes)-1] != 64<<20 {
-		t.Errorf("%v", a.Sizes)
-	}
-	few, fault := ask[sizesAnswer](t, "sizes", `{"flags": {"processors": "4"}, "from": "1B", "to": "3B"}`)
-	if fault != nil || !slices.Equal(few.Sizes, []float64{1, 2, 3}) || len(few.Plans[0].Seconds) != 3 {
-		t.Errorf("from 1 to 3 bytes: %+v, %v", few, fault)
-	}
-	for p, plan := range a.Plans {
-		if len(plan.Seconds) != len(a.Sizes) || !slices.IsSorted(plan.Seconds) || plan.Memory < 1 || plan.C1 < 6 || plan.C2 <= 0 || plan.C3 < 1 {
-			t.Errorf("plan %d: %+v", p, plan)
-		}
-	}
-	if c := a.Plans[0]; c.Algorithm != "universal" || c.C1 != 6 || c.C2 != 14 || math.Abs(c.Seconds[0]-(6*20e-6+14*2048*0.8e-9)) > 1e-9 {
-		t.Errorf("%+v", c)
-	}
-	if len(a.Crossings) == 0 {
-		t.Fatal("no crossings")
-	}
-	if a.Chosen == nil {
-		t.Fatal("none chosen")
-	}
-	near := slices.IndexFunc(a.Sizes, func(bytes float64) bool { return bytes >= 1<<20 })
-	fastest := slices.MinFunc(a.Plans, func(p, q sizedPlan) int { return cmp.Compare(p.Seconds[near], q.Seconds[near]) })
-	if a.Chosen.Bytes != 1<<20 || !reflect.DeepEqual(a.Plans[a.Chosen.Plan], fastest) {
-		t.Errorf("chosen %+v, which is not the fastest", a.Chosen)
 	}
 }

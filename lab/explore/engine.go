@@ -11,6 +11,7 @@ import (
 
 	_ "volley/field/curves"
 	"volley/internal/selection"
+	_ "volley/lab/families"
 )
 
 // A method answers one kind of question.
@@ -24,8 +25,6 @@ var methods = map[string]method{
 	"mix":     answer(mix),
 	"plan":    answer(showPlan),
 	"protect": answer(estimateGroup),
-	"run":     answer(run),
-	"sizes":   answer(compareSizes),
 	"sums":    answer(sums),
 }
 

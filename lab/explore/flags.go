@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -73,10 +74,11 @@ func (f flags) parse() (*selection.Selection, error) {
 }
 
 // command returns the command line of a verb with the flags that are not at their defaults, as a shell takes it, and
-// more arguments. A field or points that are given are other than the default of some matrix.
+// more arguments. A field or points that are given are other than the default of some matrix. The command is volley-lab,
+// which has the algorithms and fields of the page: volley lacks some.
 func (f flags) command(verb string, arguments ...string) string {
 	set, _ := newFlagSet()
-	words := []string{"volley", verb}
+	words := []string{"volley-lab", verb}
 	if model := strings.TrimSpace(f["model"]); verb != "cost" && (model == "" || model == selection.PaperModel) {
 		words = append(words, "--model", selection.PaperModel) // the verb's default is another
 	}
@@ -85,6 +87,9 @@ func (f flags) command(verb string, arguments ...string) string {
 		switch {
 		case text == "" || flag == nil || text == flag.DefValue && name != "field" && name != "points":
 		case flag.Value.Type() == "bool":
+			if enabled, err := strconv.ParseBool(text); err == nil && !enabled {
+				continue // another way to write the default
+			}
 			words = append(words, "--"+name)
 		case flag.Shorthand != "":
 			words = append(words, "-"+flag.Shorthand, quoted(text))

@@ -29,22 +29,6 @@ type loadRequest struct {
 	Flags flags  `json:"flags"` // the model; for a plan the matrix to compare it with
 }
 
-type roundModel struct {
-	Seconds float64 `json:"seconds"`
-	Largest int     `json:"largest_message"` // elements
-}
-
-// modelOf returns what the model says of each round. One without messages takes no time.
-func modelOf(rounds []plan.RoundTraffic, pieces int, m sim.Model) []roundModel {
-	list := make([]roundModel, len(rounds))
-	for t, r := range rounds {
-		if list[t].Largest = r.Largest; r.Messages > 0 {
-			list[t].Seconds = m.Time(sim.Cost{C1: 1, C2: r.Largest, Pieces: pieces}).Seconds()
-		}
-	}
-	return list
-}
-
 // ownPlan returns a plan of the user's own. A is the matrix of the flags, if they name one; else it is what the plan computes.
 func ownPlan(ctx context.Context, m *plan.Materialized, s *selection.Selection, model sim.Model) (*planAnswer, error) {
 	i, n := m.Info(), m.Info().PieceCount()

@@ -98,6 +98,10 @@ func TestPlan(t *testing.T) {
 		if len(d.Mismatches) > 0 {
 			t.Errorf("%s: it computes another matrix: %v", flags, d.Mismatches)
 		}
+		c := p.Cost
+		if c.C1 < c.BoundC1 || c.PacketsC2 < c.BoundC2 || c.Universal != nil && c.PacketsC2 < *c.Universal {
+			t.Errorf("%s: less than a bound beside it: %+v", flags, c)
+		}
 		if len(p.Messages) != p.Cost.C1 || len(d.Partial) != p.Cost.C1+1 {
 			t.Errorf("%s: %d rounds, %d steps, C1 = %d", flags, len(p.Messages), len(d.Partial), p.Cost.C1)
 		}
@@ -281,10 +285,10 @@ func TestCommand(t *testing.T) {
 		flags flags
 		want  string
 	}{
-		{flags{"processors": "8", "ports": "1", "matrix": "cauchy", "size": ""}, "volley plan --model paper -k 8"},
-		{flags{"processors": "8", "ports": "2", "inverse": "true", "field": "2^16"}, "volley plan --model paper --field 2^16 --inverse -p 2 -k 8"},
-		{flags{"processors": "4", "matrix": "fti", "field": "2^8"}, "volley plan --model paper --field 2^8 --matrix fti -k 4"},
-		{flags{"matrix": "it's; rm"}, `volley plan --model paper --matrix 'it'\''s; rm'`},
+		{flags{"processors": "8", "ports": "1", "matrix": "cauchy", "size": ""}, "volley-lab plan --model paper -k 8"},
+		{flags{"processors": "8", "ports": "2", "inverse": "true", "field": "2^16"}, "volley-lab plan --model paper --field 2^16 --inverse -p 2 -k 8"},
+		{flags{"processors": "4", "matrix": "fti", "field": "2^8"}, "volley-lab plan --model paper --field 2^8 --matrix fti -k 4"},
+		{flags{"matrix": "it's; rm"}, `volley-lab plan --model paper --matrix 'it'\''s; rm'`},
 	} {
 		if got := x.flags.command("plan"); got != x.want {
 			t.Errorf("%v: %s, want %s", x.flags, got, x.want)

@@ -28,7 +28,7 @@ func TestExplore(t *testing.T) {
 	if page := get(t, client, strings.TrimSpace(line), ""); !strings.Contains(page, "Volley") {
 		t.Errorf("the page: %s", page)
 	}
-	if answer := get(t, client, at+"/api/plan", `{"flags":{"processors":"4"}}`); !strings.Contains(answer, `"command":"volley plan --model paper -k 4"`) {
+	if answer := get(t, client, at+"/api/plan", `{"flags":{"processors":"4"}}`); !strings.Contains(answer, `"command":"volley-lab plan --model paper -k 4"`) {
 		t.Errorf("the plan: %s", answer)
 	}
 	if code, said := explore(t, "--addr", strings.TrimPrefix(at, "http://")); code != 2 || !strings.Contains(said, "in use") {

@@ -175,11 +175,11 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestLongRun checks that a run goes on when the time for its request is long over.
-func TestLongRun(t *testing.T) {
+// TestLongAnswer checks that computing goes on when the time for its request is long over.
+func TestLongAnswer(t *testing.T) {
 	t.Parallel()
 	address := serve(t, 50*time.Millisecond)
-	r, err := http.Post("http://"+address+"/api/run?token="+secret, "application/json", strings.NewReader(`{"flags":{"processors":"4"},"size":"1KiB","pace":"200ms"}`))
+	r, err := http.Post("http://"+address+"/api/plan?token="+secret, "application/json", strings.NewReader(`{"flags":{"processors":"81","matrix":"random:1","field":"bn254","algorithm":"bruck-allgather"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,26 +131,6 @@ export function settled(page, view = "") {
   return page.locator(`#page[aria-labelledby^="tab-${view}"][aria-busy=false]`).waitFor({ state: "attached" });
 }
 
-/**
- * Holds the answer of the next run on sample data until the function that this returns is called: a run that goes on does
- * so for as long as a busy browser takes to look.
- */
-export async function holdRun(page) {
-  await page.evaluate(() => {
-    const { fetch } = globalThis;
-    const held = new Promise((resolve) => (globalThis.letRunGo = resolve));
-    globalThis.fetch = async (url, init) => {
-      if (!`${url}`.endsWith("api/run")) return fetch(url, init);
-      globalThis.fetch = fetch;
-      const response = await fetch(url, init);
-      const aborted = new Promise((resolve) => init.signal.addEventListener("abort", resolve));
-      await Promise.race([held, aborted]);
-      return response;
-    };
-  });
-  return () => page.evaluate(() => globalThis.letRunGo());
-}
-
 /** Ends a test of a page: nothing was complained about. */
 export async function done({ problems, close }) {
   assert.deepEqual(problems, []);

@@ -14,7 +14,7 @@ function drop(page, name, text) {
 
 test("a plan of one's own is drawn, and proven, until a field is changed", async () => {
   const text = await run(explorer.binary.volley, ["plan", "--model", "paper", "-k", "6", "--matrix", "random:1", "--format", "json"]);
-  const opened = await explorer.show("#/run?k=4");
+  const opened = await explorer.show("#/schedule?k=4");
   const { page } = opened;
   await drop(page, "mine.json", text);
   await page.getByText("from mine.json").waitFor();
@@ -40,11 +40,9 @@ test("a plan of one's own is drawn, and proven, until a field is changed", async
   // A triangular matrix mixes no packets of those after.
   const triangular = join(directory, "triangular.txt");
   writeFileSync(triangular, "1,1,1\n0,1,1\n0,0,1\n");
-  await page.getByRole("tab", { name: "Run" }).click();
   await drop(page, "triangular.json", await run(explorer.binary.volley, ["plan", "--model", "paper", "-k", "3", "--field", "7", "--matrix", `file:${triangular}`, "--format", "json"]));
   await page.locator(".summary").getByText("until each has its mixture of 1 to 3 packets.").waitFor();
   assert.equal(await page.locator("input[name=field]").inputValue(), "7");
-  await page.getByRole("tab", { name: "Run" }).click();
   await drop(page, "cut.json", text.slice(0, 300));
   await page.locator(".banner").getByText(/^cut\.json: /).waitFor();
   await done(opened);

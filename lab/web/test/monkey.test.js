@@ -28,12 +28,10 @@ const texts = {
   tolerate: ["1", "2", "20", "0", ""],
   lost: ["1,5", "0", "9999", "x", ""],
   data: ["1GiB", "x", ""],
-  sample: ["1KiB", "4KiB", "", "x"],
-  pace: ["0", "5ms", "200ms", ""],
 };
 const hashes = [
   "#/schedule?k=8", "#/schedule?k=2&round=0", "#/schedule?k=8&follow=7&tree=gather&round=1", "#/schedule?k=8&algorithm=exchange:8&axis=time&model=network",
-  "#/protect?nodes=300&tolerate=20&lost=1,299", "#/protect?nodes=6&tolerate=2", "#/proof?k=3&proc=2", "#/proof?k=16&round=2", "#/cost?k=16", "#/run?k=4&sample=1KiB", "#/figures?figure=dft", "#/figures?figure=universal&round=1",
+  "#/protect?nodes=300&tolerate=20&lost=1,299", "#/protect?nodes=6&tolerate=2", "#/proof?k=3&proc=2", "#/proof?k=16&round=2", "#/cost?k=16", "#/figures?figure=dft", "#/figures?figure=universal&round=1",
   "#/schedule?k=27&p=2&follow=26&message=1.26.1", "#/schedule?k=500&field=2%5E16&matrix=random:1", "#/schedule?k=8&sinks=3&follow=7",
 ];
 const keys = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", " ", "Enter", "Escape", "Tab", "Tab", "/", "?"];

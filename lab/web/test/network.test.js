@@ -32,7 +32,7 @@ test("play and guide go through every size, and the address has the processor in
   const { page } = opened;
   for (const k of [16, 32, 64, 256]) {
     await explorer.load(opened, `#/schedule?k=${k}&${network}&round=0`);
-    await page.getByText("Each has its own packet and nothing else.").waitFor();
+    await page.getByText("Nobody has heard of another's packet.").waitFor();
     await page.getByRole("button", { name: "Step forward" }).click();
     await page.getByRole("status").getByText(/^Round 0 of 2, hand out, /).waitFor();
     await page.getByText("after 1 round of 2").waitFor(); // where the round moves, it has passed

@@ -11,17 +11,12 @@ for (const [name, hash, height] of [
   ["protect", "#/protect?nodes=8&tolerate=2&lost=1,4", 860],
   ["proof", "#/proof?k=9&p=2&field=19&matrix=dft&round=1&proc=3", 870],
   ["cost", "#/cost?k=64", 780],
-  ["run", "#/run?k=16", 900],
   ["figures", "#/figures?figure=dft", 1010],
 ]) {
   test(name, async () => {
     const opened = await explorer.open(hash, { viewport: { width: 1280, height } });
     const { page } = opened;
     await page.locator("main :is(svg, table, form)").first().waitFor();
-    if (name === "run") {
-      await page.locator('.state[data-state="whole"]').waitFor();
-      await page.mouse.move(0, 0);
-    }
     await page.waitForTimeout(1500); // the last of several answers
     await page.screenshot({ path: join(repository, "docs", `explore-${name}.png`) });
     await done(opened);

@@ -1,7 +1,7 @@
 // What there is to see, with the addresses that show it.
 export const views = [
   ["first", ""],
-  ...[1, 2, 3, 4, 5, 6, 7].map((n) => [`story${n}`, `#/story/${n}?lost=1&step=5&window=4&of=256&gone=0,2,3`]),
+  ...[1, 2, 3, 4, 5, 6, 7, 8].map((n) => [`story${n}`, `#/story/${n}?lost=1&back=1&step=5&window=4&heard=4&of=256&gone=0,3`]),
   ["schedule", "#/schedule?k=8"],
   ["bytes", "#/schedule?k=8&message=2.0.0&bytes=1"],
   ["numbers", "#/schedule?k=8&field=257&message=2.0.0&bytes=1"],
@@ -19,7 +19,6 @@ export const views = [
   ["proof", "#/proof?k=8&round=1"],
   ["proof64", "#/proof?k=64"],
   ["cost", "#/cost?k=16"],
-  ["run", "#/run?k=8&sample=1KiB"],
   ["universal", "#/figures?figure=universal"],
   ["prepare", "#/figures?figure=prepare"],
   ["shoot", "#/figures?figure=shoot"],

@@ -212,7 +212,7 @@ export interface Product {
   shifts: { by: number; bytes: string }[];
 }
 
-// cost and sizes
+// cost
 
 export interface CostTable {
   command: string;
@@ -228,14 +228,6 @@ export interface CostRow {
   fewest: number | null;
   chosen: string;
   costs: Record<string, { c1: number; c2: number; c3: number; seconds: number }>;
-}
-
-export interface Sizes {
-  sizes: number[];
-  plans: { algorithm: string; parameters: string; c1: number; c2: number; c3: number; memory: number; seconds: number[] }[];
-  crossings: { bytes: number; seconds: number; plan: number }[];
-  /** What the planner takes at --size. */
-  chosen: { plan: number; bytes: number; seconds: number } | null;
 }
 
 // protect
@@ -257,50 +249,4 @@ export interface GroupCost {
   rounds: number;
   model_seconds: number;
   plan: string;
-}
-
-// run and load
-
-export interface ModelRound {
-  seconds: number;
-  largest_message: number;
-}
-
-export interface RunResult {
-  command: string;
-  report: Report;
-  model: ModelRound[];
-}
-
-/** What `volley encode --json` prints. */
-export interface Report {
-  algorithm: string;
-  parameters?: string;
-  field: string;
-  matrix?: string;
-  k: number;
-  sinks?: number;
-  processors: number;
-  ports: number;
-  c1: number;
-  c2: number;
-  c3?: number;
-  pieces?: number;
-  c2_packets?: number;
-  packet_bytes: number;
-  symbols_per_packet: number;
-  segments?: number;
-  rounds: { largest_message: number; messages: number }[];
-  bytes_sent_max?: number;
-  control_rounds?: number;
-  control_bytes?: number;
-  columns?: number[];
-  notes?: string[];
-  plan_hash?: string;
-  order?: string;
-  verified?: boolean;
-  seconds: number;
-  agree_seconds?: number;
-  compile_seconds?: number;
-  check_seconds?: number;
 }

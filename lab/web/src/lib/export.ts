@@ -97,9 +97,3 @@ export function save(name: string, content: Blob | string, type = "image/svg+xml
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
-
-/** Rows as CSV; what is not there is empty. */
-export function csv(rows: (string | number | null)[][]): string {
-  const cell = (c: string | number | null) => (typeof c === "string" && /[",\n]/.test(c) ? `"${c.replaceAll('"', '""')}"` : String(c ?? ""));
-  return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
-}

@@ -2,7 +2,7 @@
 // state, as in #/schedule?k=8&p=2&round=1, or #/story/3 for a screen. Defaults are left out.
 import { flagNames, type FlagName, type Flags } from "./api";
 
-export const views = ["story", "schedule", "protect", "proof", "cost", "run", "figures"] as const;
+export const views = ["story", "schedule", "protect", "proof", "cost", "figures"] as const;
 export type View = (typeof views)[number];
 export type Params = Record<string, string>;
 

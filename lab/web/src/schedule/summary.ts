@@ -32,7 +32,7 @@ function mixture({ detail }: Plan): string {
 export function guide(plan: Plan, drawn: Schedule | null, focus: number | null, position: number, moving: boolean): string {
   const round = moving ? position : position - 1;
   const { messages, largest_message } = plan.cost.rounds[round] ?? { messages: 0, largest_message: 0 };
-  if (round < 0) return plan.cost.c1 === 0 ? "" : "Each has its own packet and nothing else. Play, or → for one round.";
+  if (round < 0) return plan.cost.c1 === 0 ? "" : "Nobody has heard of another's packet. Play, or → for one round.";
   const head = `Round ${round} of ${plan.cost.c1}, ${phaseOf(plan.info.phases)[round]}, ${seconds(plan.cost.times[round] ?? 0)}:`;
   const element = elementBytes(plan);
   if (!drawn || focus === null) return `${head} ${count(messages, "message")} of ${bytes(element * largest_message)}${plan.aggregate.rounds[round]?.elements === messages * largest_message ? "" : " at most"}.`;

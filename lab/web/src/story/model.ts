@@ -1,5 +1,5 @@
 // What the story shows of the engine's answers.
-import type { CostTable, Detail, Flags, Mix, Plan } from "../lib/api";
+import type { CostTable, Detail, Flags, Mix, Mixture, Plan, Product } from "../lib/api";
 import { Asked } from "../lib/asked.svelte";
 
 /** The packets of the machines, a word each. Schedule and Protect have the same code for as many. */
@@ -22,12 +22,12 @@ interface Costs {
 
 /** The questions of the screens. */
 export const asked = {
-  one: new Asked<Words, Mix>("mix"),
-  any: new Asked<Words, Mix>("mix"),
+  mix: new Asked<Words, Mix>("mix"),
   central: new Asked<{ flags: Flags }, Plan>("plan"),
   all: new Asked<{ flags: Flags }, Plan>("plan"),
   grid: new Asked<{ flags: Flags }, Plan>("plan"),
   windows: new Asked<Costs, CostTable>("cost"),
+  bound: new Asked<Costs, CostTable>("cost"),
   structure: new Asked<Costs, CostTable>("cost"),
 };
 
@@ -55,3 +55,22 @@ export function meeting(detail: Detail, row: number, column: number): { row: num
     column: those((s) => s.kind === "computed" && s.columns.length === 1 && s.columns[0] === column),
   };
 }
+
+/** The bytes of a mixture after some of its products are taken from it: what is left is a sum of the others. */
+export function without(sum: Mixture, products: Product[]): string {
+  const left = products.reduce((bytes, t) => bytes ^ BigInt(`0x${t.bytes}`), BigInt(`0x${sum.bytes}`));
+  return left.toString(16).padStart(sum.bytes.length, "0");
+}
+
+/** The word of which a machine keeps a copy where machines keep copies. */
+export function copied(machine: number): number {
+  return (machine + 1) % words.length;
+}
+
+/** The words that copies do not bring back: these machines are dead, and those with the copies. */
+export function beyondCopies(dead: number[]): number[] {
+  return dead.filter((k) => words.every((_, machine) => copied(machine) !== k || dead.includes(machine)));
+}
+
+/** All pairs of machines. */
+export const allPairs = words.flatMap((_, a) => words.map((_, b) => [a, b]).filter(([, b]) => a < b!));
