@@ -68,16 +68,6 @@ type Risk struct {
 	Names []files.Name `json:"names"` // of the first of them: MostRisks at most
 }
 
-// A Cause is what has taken from the protection first, of all that has.
-type Cause struct {
-	Time time.Time `json:"time"`
-	Node int       `json:"node"`
-	Dir  string    `json:"dir"`
-	Kind string    `json:"what"` // Changed or Deleted of package group: when data has rotted nobody knows
-
-	Nodes int `json:"nodes"` // at which something has
-}
-
 // An Accident is what has happened to many files of a node, and looks like an accident.
 type Accident struct {
 	Node int    `json:"node"`
