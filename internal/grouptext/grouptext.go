@@ -483,5 +483,9 @@ func Resize(w io.Writer, r *group.ResizeReport, style Style) error {
 		}
 		printable.Fprintf(w, "removed    %s, %s\n", dir, fate)
 	}
-	return Protect(w, r.ProtectReport, style)
+	err := Protect(w, r.ProtectReport, style)
+	if !style.Dry {
+		printable.Fprintf(w, "next: name the nodes that there are now, also in the group file\n")
+	}
+	return err
 }
