@@ -147,10 +147,7 @@ class Traffic:
     """What was sent, and by which schedule."""
 
     plan: str
-    c1: int  # rounds
-    c2_bytes: int  # the largest messages of all rounds
     most_sent: int  # bytes that the busiest node sent
-    result_bytes: int  # of parity, or data and parity, that came of it
     seconds: float
 
 
@@ -172,8 +169,6 @@ class ProtectReport:
 
     nodes: int
     places: list[str]  # directories, by node
-    hosts: list[str]  # that have them
-    devices: list[str]  # their disks there
     tolerate: int
     field: str
     digest: str
