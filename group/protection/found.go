@@ -106,12 +106,8 @@ type CodingCost struct {
 
 // PlanTraffic is what runs of plans have sent.
 type PlanTraffic struct {
-	Plan       string  `json:"plan"`
-	C1         int     `json:"c1"`       // rounds
-	C2Bytes    int64   `json:"c2_bytes"` // the largest messages of all rounds
-	MostSent   int64   `json:"most_sent"`
-	TotalBytes int64   `json:"result_bytes"` // of parity, or data and parity, that came of it
-	Seconds    float64 `json:"seconds"`
+	Plan     string `json:"plan"`
+	MostSent int64  `json:"most_sent"` // bytes, by the busiest node
 
 	Sent []int64 `json:"-"` // by node here
 }

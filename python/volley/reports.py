@@ -148,7 +148,6 @@ class Traffic:
 
     plan: str
     most_sent: int  # bytes that the busiest node sent
-    seconds: float
 
 
 @dataclass
