@@ -351,7 +351,6 @@ func (x *protectRun) report(ctx context.Context) error {
 	}
 	shared, crowded := guard.CheckDomains(locations, m.Tolerate)
 	r.crowded = crowded
-	unusual, err := x.checkAccidents(ctx)
 	if !x.o.Accept.Deleted {
 		r.Losses = guard.Losses(s, x.balance)
 	}
@@ -359,11 +358,11 @@ func (x *protectRun) report(ctx context.Context) error {
 	if m.OneFileSystem {
 		below = "other file systems that are left out"
 	}
-	r.Notes = slices.Concat(r.Notes, shared, unusual, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts), pass.NoteNames("no file is there, as where a mount is missing", bare))
-	return err
+	r.Notes = slices.Concat(r.Notes, shared, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts), pass.NoteNames("no file is there, as where a mount is missing", bare))
+	return x.checkAccidents(ctx)
 }
 
-func (x *protectRun) checkAccidents(ctx context.Context) (notes []string, err error) {
+func (x *protectRun) checkAccidents(ctx context.Context) error {
 	return guard.CheckAccidents(ctx, x.s, x.balance, x.o.Accept, x.o.Force)
 }
 
@@ -435,7 +434,7 @@ func (x *protectRun) write(ctx context.Context, p *pass.Pass) (root string, err 
 			r.Doubtful = append(r.Doubtful, tree.JoinPath(x.s.States[n].Dir, name))
 		}
 	}
-	if _, err := x.checkAccidents(ctx); err != nil { // some programs set times back
+	if err := x.checkAccidents(ctx); err != nil { // some programs set times back
 		return "", err
 	}
 	slices.Sort(p.Coded)

@@ -107,7 +107,7 @@ func Unrecorded(s *session.Session) error {
 
 // beyondError returns an error if data of a snapshot do not come back, but another snapshot may: nothing is written then.
 func beyondError(s *session.Session, found *Survey) error {
-	if s.Passed == nil || !slices.ContainsFunc(slices.Collect(maps.Keys(found.Beyond)), func(x lostBlock) bool { return !x.Parity }) {
+	if s.Verb.Passed == nil || !slices.ContainsFunc(slices.Collect(maps.Keys(found.Beyond)), func(x lostBlock) bool { return !x.Parity }) {
 		return nil
 	}
 	var list []string
@@ -186,7 +186,7 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 		unread = unread || c.Foreign || c.Failing != "" || x.Holding(s.Current) == nil && x.Bad != nil // nobody knows what else the node has
 		unread = unread || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.Reason != "" })
 	}
-	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
+	if s.Verb.Passed == nil || unread && lost <= s.Manifest.Tolerate {
 		return err
 	}
 	return &session.LostError{Step: *s.Taken, Root: s.Root, Reason: err.Error()}
