@@ -146,9 +146,6 @@ func (r *Gauges) Note(values map[string]float64) {
 	}
 }
 
-// InForce reports whether a rank has told of a generation that is in force now, whatever else was to say.
-func (r *Gauges) InForce() bool { return r.Values()["generation"] > 0 }
-
 // Write writes to a file the gauges of a run of a verb that has ended, over those of an earlier one, whose last success stays where the run failed.
 func (r *Gauges) Write(file, verb string, begun time.Time, code int) error {
 	v, finished := r.Values(), float64(time.Now().Unix())

@@ -10,7 +10,6 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/disk"
-	"volley/internal/printable"
 )
 
 // A Location is where a node's directory lies.
@@ -82,24 +81,14 @@ func DomainsOf(nodes int, keyOf func(n int) (key, name string)) (list []*Domain)
 type sharing struct {
 	Hosts, Devices []string // by node
 	Notes          []string
-	Crowded        []string // notes of hosts and disks that take more nodes than may be lost
 }
 
-// CheckDomains notes where several nodes are on one host or one disk, and what may be lost then. Where all nodes are on
-// one host, that is meant, and disks alone count. A host is called by all names that it has, a disk as its host calls it.
+// CheckDomains notes where several nodes are on one host or one disk. Where all nodes are on one host, that is meant, and
+// disks alone count. A host is called by all names that it has, a disk as its host calls it.
 func CheckDomains(locations []Location, tolerate int) (r sharing) {
 	r.Hosts = HostNames(locations)
 	for _, x := range locations {
 		r.Devices = append(r.Devices, x.Disk)
-	}
-	note := func(kind string, list []*Domain) {
-		text, crowded := Share(kind, list, len(locations), tolerate)
-		if text != "" {
-			r.Notes = append(r.Notes, text)
-		}
-		if crowded {
-			r.Crowded = append(r.Crowded, text)
-		}
 	}
 	machines := DomainsOf(len(locations), func(n int) (key, name string) { return machine(locations[n].Host), r.Hosts[n] })
 	disks := DomainsOf(len(locations), func(n int) (key, name string) {
@@ -109,60 +98,32 @@ func CheckDomains(locations []Location, tolerate int) (r sharing) {
 		return key, name
 	})
 	if len(machines) > 1 {
-		note("host", machines)
+		r.Notes = Share("host", machines, len(locations), tolerate)
 		disks = slices.DeleteFunc(disks, func(d *Domain) bool { // what has been said of the host
 			return len(d.Nodes) > 1 && slices.ContainsFunc(machines, func(m *Domain) bool { return slices.Equal(m.Nodes, d.Nodes) })
 		})
 	}
-	note("disk", disks)
+	r.Notes = append(r.Notes, Share("disk", disks, len(locations), tolerate)...)
 	return r
 }
 
-// Share says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them
-// takes more nodes than may be lost.
-func Share(kind string, list []*Domain, nodes, tolerate int) (text string, crowded bool) {
-	if len(list) == 0 || len(list[0].Nodes) < 2 {
-		return "", false
-	}
-	if len(list[0].Nodes) == nodes {
-		return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", kind, kind), true
-	}
+// Share returns a note on nodes that share domains of a kind; none where they do not.
+func Share(kind string, list []*Domain, nodes, tolerate int) []string {
 	var shared []string
-	fatal, tolerated, remaining := 0, 0, tolerate
 	for _, d := range list {
-		count := len(d.Nodes)
-		if count > 1 {
-			name := ""
-			if names := strings.Join(d.Names, ", "); names != "" {
-				name = " (" + names + ")"
-			}
-			shared = append(shared, fmt.Sprintf("%s are on one %s%s", numbered(d.Nodes), kind, name))
-		}
-		switch {
-		case count > tolerate:
-			fatal++
-		case count <= remaining:
-			tolerated++
-			remaining -= count
-		default: // there is no room for the largest that are left
-			remaining = 0
+		switch name := strings.Join(d.Names, ", "); {
+		case len(d.Nodes) == nodes:
+			return []string{fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", kind, kind)}
+		case len(d.Nodes) > tolerate && len(d.Nodes) > 1:
+			shared = append(shared, fmt.Sprintf("%s are on one %s (%s), and more than may be lost", numbered(d.Nodes), kind, name))
+		case len(d.Nodes) > 1:
+			shared = append(shared, fmt.Sprintf("%s are on one %s (%s)", numbered(d.Nodes), kind, name))
 		}
 	}
-	text = pass.JoinFirst(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))
-	losable := "any " + printable.Count(tolerated, kind)
-	switch {
-	case fatal > 0 && tolerated == 0:
-		losable = "no " + kind
-	case fatal == 1:
-		losable += " but this one"
-	case fatal > 1:
-		losable += " but these"
+	if shared == nil {
+		return nil
 	}
-	if fatal > 0 {
-		losing := printable.Plural(fatal, "losing it loses", "losing one loses up to")
-		text += fmt.Sprintf(": %s %d nodes of R = %d", losing, len(list[0].Nodes), tolerate)
-	}
-	return fmt.Sprintf("%s. What may be lost: any %s, %s", text, printable.Count(tolerate, "node"), losable), fatal > 0
+	return []string{pass.JoinFirst(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))}
 }
 
 // numbered names nodes by their numbers.

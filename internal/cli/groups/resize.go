@@ -3,7 +3,6 @@ package groups
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -29,7 +28,6 @@ func newResize(s *session.Invocation) *cobra.Command {
 	f.StringArrayVar(&x.Add, "add", nil, "`DIR` of a new node, once for each")
 	f.StringArrayVar(&x.Remove, "remove", nil, "`NODE` that leaves, by DIR or number, once for each")
 	f.IntVar(&x.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
-	f.BoolVar(&x.Strict, "strict", false, strictHelp)
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
 	addAccept(f, &x.ProtectOptions)
@@ -38,15 +36,12 @@ func newResize(s *session.Invocation) *cobra.Command {
 		if r != nil {
 			o.removed = r.Removed
 		}
-		return r, reported(r != nil, err)
-	}, func(w io.Writer, r *group.ResizeReport, style grouptext.Style) error {
-		return grouptext.Resize(w, r, style)
-	}, nil)
+		return r, err
+	}, grouptext.Resize, nil)
 	resize := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		end := resize(cmd, args)
-		if s.LaunchRank != nil || o.FileName == "" || x.DryRun || end != nil && !s.Gauges.InForce() {
-			return end
+		if err := resize(cmd, args); err != nil || s.LaunchRank != nil || o.FileName == "" || x.DryRun {
+			return err
 		}
 		tolerate := ""
 		if cmd.Flags().Changed("tolerate") {
@@ -55,7 +50,7 @@ func newResize(s *session.Invocation) *cobra.Command {
 		if err := groupfile.Rewrite(o.FileName, x.Add, o.removed, tolerate); err != nil {
 			return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
 		}
-		return end
+		return nil
 	}
 	f.Lookup("group-size").Hidden = true
 	return cmd
