@@ -26,26 +26,6 @@ func Locate(s *session.Session, n *store.Node) (Location, error) {
 	return Location{Host: s.Host(), Disk: disk.Device(info)}, nil
 }
 
-// HostNames returns names of hosts, with more of what tells them apart where two are called the same.
-func HostNames(locations []Location) (names []string) {
-	first, shared := map[string]disk.HostID{}, map[string]bool{}
-	for _, x := range locations {
-		if host, known := first[x.Host.Name]; !known {
-			first[x.Host.Name] = x.Host
-		} else if host != x.Host {
-			shared[x.Host.Name] = true
-		}
-	}
-	for _, x := range locations {
-		name := x.Host.Name
-		if shared[name] {
-			name += fmt.Sprintf(" (boot %s)", x.Host.Boot)
-		}
-		names = append(names, name)
-	}
-	return names
-}
-
 // machine tells machines apart: two containers of one have names of their own, and the same boot ID.
 func machine(h disk.HostID) string { return cmp.Or(h.Boot, h.Name) }
 
@@ -86,9 +66,8 @@ type sharing struct {
 // CheckDomains notes where several nodes are on one host or one disk. Where all nodes are on one host, that is meant, and
 // disks alone count. A host is called by all names that it has, a disk as its host calls it.
 func CheckDomains(locations []Location, tolerate int) (r sharing) {
-	r.Hosts = HostNames(locations)
 	for _, x := range locations {
-		r.Devices = append(r.Devices, x.Disk)
+		r.Hosts, r.Devices = append(r.Hosts, x.Host.Name), append(r.Devices, x.Disk)
 	}
 	machines := DomainsOf(len(locations), func(n int) (key, name string) { return machine(locations[n].Host), r.Hosts[n] })
 	disks := DomainsOf(len(locations), func(n int) (key, name string) {

@@ -28,10 +28,6 @@ func TestSharing(t *testing.T) {
 			t.Errorf("%s, %d: %q: want %q", x.hosts, x.tolerate, text, x.want)
 		}
 	}
-	two := []Location{{Host: disk.HostID{Name: "localhost", Boot: "1"}}, {Host: disk.HostID{Name: "localhost", Boot: "2"}}, {Host: disk.HostID{Name: "c"}}}
-	if is := HostNames(two); !slices.Equal(is, []string{"localhost (boot 1)", "localhost (boot 2)", "c"}) {
-		t.Errorf("%q", is)
-	}
 }
 
 // TestTogether has nodes in two containers of one machine, and on two partitions of one disk.
