@@ -67,7 +67,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	memory := Cell{Network: "shared memory", K: 2, Matrix: "m", Field: "f", Size: 1 << 20, Ways: []Way{ours,
+	memory := Cell{Network: "shared memory", K: 2, Matrix: "m", Field: "f", Size: 1 << 18, Ways: []Way{ours,
 		{Name: ring, Seconds: 0.5}, {Name: boundWindow, Seconds: 0.1}, {Name: windowOwn, Seconds: 0.05, Kernel: "GFNI"}, {Name: copiesOwn, LeftOut: "long"}}}
 	text = tables([]Cell{memory}, "x")
 	if !strings.Contains(text, "| to the window |\n") || !strings.Contains(text, "|  | 100 ms | 2.00 |\n") || strings.Contains(text, copiesOwn) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,7 @@ type part struct {
 	title, chart string
 	cells        []Cell
 	columns      []heading
+	sparse       bool // the main table has every other power of 4, the chart all
 }
 
 // A heading is a column of the main table of a part.
@@ -118,7 +120,7 @@ func parts(cells []Cell) []part {
 		ratio("to raw", over(raw)),
 		ratio("to the bound", func(c Cell) float64 { w, _ := c.way(bare); return w.Seconds / c.Bound }),
 	})}
-	memory := part{title: "Shared memory", chart: "-memory.svg", columns: slices.Concat([]heading{processors, packet}, peer, []heading{
+	memory := part{title: "Shared memory", chart: "-memory.svg", sparse: true, columns: slices.Concat([]heading{processors, packet}, peer, []heading{
 		ratio("to copies", over(copiesOwn, copiesSlice)),
 		taken("Volley in a window", boundWindow),
 		ratio("to the window", func(c Cell) float64 { return c.ratio(boundWindow, windowOwn, windowSlice) }),
@@ -180,7 +182,9 @@ func tables(cells []Cell, chart string) string {
 		p.ranges(&b)
 		one := p.cells[0]
 		fmt.Fprintf(&b, "\n%s, %s:\n\n", title(one), temperature(one))
-		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool { return title(c) != title(one) || c.Pause != one.Pause })
+		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool {
+			return title(c) != title(one) || c.Pause != one.Pause || p.sparse && bits.TrailingZeros(uint(c.Size))%4 != 2
+		})
 		p.heads(&b, p.columns)
 		for _, c := range p.cells {
 			p.row(&b, c, p.columns)
