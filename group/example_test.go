@@ -45,7 +45,6 @@ func keep(ctx context.Context, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	defer g.Close()
 	protected, err := g.Protect(ctx, group.ProtectOptions{Tolerate: 1})
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"volley/group/internal/tree"
 	"volley/group/protection"
@@ -129,56 +128,4 @@ func (w *world) filesOf(n int) (list []string) {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// TestRiskSince says since when files would not come back: by the oldest change that matters, and by no time from before
-// the protection.
-func TestRiskSince(t *testing.T) {
-	t.Parallel()
-	both := func(w *world, want *protection.Cause, what string) {
-		t.Helper()
-		for name, look := range map[string]bool{"verify": false, "status": true} {
-			r, err := w.clone().examineBy(w.clone().Process(), look)
-			must(t, err)
-			switch is := r.RiskSince; {
-			case want == nil && is != nil || want != nil && is == nil:
-				t.Errorf("%s, %s: %+v, want %+v: %+v", what, name, is, want, r.Risks)
-			case want != nil && (!is.Time.Equal(want.Time) || is.Node != want.Node || is.Kind != want.Kind || is.Nodes != max(want.Nodes, 1) || is.Dir != w.dirs[want.Node]):
-				t.Errorf("%s, %s: %+v, want %+v", what, name, is, want)
-			}
-		}
-	}
-	w := newWorld(4, 1)
-	must(t, w.protect())
-	made := w.Now()
-	for n := range w.dirs {
-		manifest, err := w.Lstat(w.own(n) + "/generation.1/manifest.json")
-		must(t, err)
-		if manifest.ModTime().Before(made) {
-			made = manifest.ModTime()
-		}
-	}
-	w.Wait(time.Hour)
-	w.WriteFile("/n2/new", []byte("new"), 0o644)
-	both(w, nil, "a file is new")
-
-	c := w.clone()
-	c.Remove("/n1/big")
-	dir, err := c.Lstat("/n1")
-	must(t, err)
-	both(c, &protection.Cause{Time: dir.ModTime(), Node: 1, Kind: Deleted}, "a file was deleted")
-
-	w.WriteFile("/n1/big", []byte("other content"), 0o600)
-	first, err := w.Lstat("/n1/big")
-	must(t, err)
-	w.Wait(time.Hour)
-	w.WriteFile("/n2/plain", []byte("other content, too"), 0o644)
-	both(w, &protection.Cause{Time: first.ModTime(), Node: 1, Kind: Changed, Nodes: 2}, "files were changed")
-
-	w.SetTime("/n2/plain", made.Add(-time.Hour))
-	both(w, &protection.Cause{Time: made, Node: 2, Kind: Changed, Nodes: 2}, "a file has an earlier time")
-	_, err = w.protectBy(w.Process(), ProtectOptions{Accept: protection.Edits{Deleted: true}})
-	must(t, err)
-	w.Overwrite("/n1/plain", 3, []byte("rot"), true)
-	both(w, nil, "when a file has rotted nobody knows")
 }

@@ -2,9 +2,7 @@ package group
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"volley/group/internal/content"
 	"volley/group/internal/erasure"
@@ -24,7 +22,6 @@ type Group struct {
 	dirs    []string
 	options session.Setup
 	t       transport.Transport // nil: each verb has one of its own, as an error ends it
-	closed  atomic.Bool
 }
 
 // Join returns a group of which the transport's rank has the nodes with these directories. All ranks call the same
@@ -36,7 +33,7 @@ func Join(t transport.Transport, dirs []string, o protection.Settings) *Group {
 
 // Open returns a group that has all of its nodes in this process. It changes nothing at them, and they need not be
 // protected. It returns a [*protection.RefusedError] where one of the directories is, or lies in, another. After an error of a verb
-// the group is as good as before. Close it at the end.
+// the group is as good as before.
 func Open(dirs []string, o protection.Settings) (*Group, error) {
 	return open(dirs, session.Setup{Settings: o})
 }
@@ -48,18 +45,8 @@ func open(dirs []string, o session.Setup) (*Group, error) {
 	return &Group{dirs: slices.Clone(dirs), options: o}, nil
 }
 
-// Close ends the use of a group of Open: later verbs return an error that wraps [transport.ErrClosed]. It does nothing
-// to a group of Join.
-func (g *Group) Close() error {
-	g.closed.Store(g.t == nil)
-	return nil
-}
-
 // meet calls f with the session of a verb.
 func meet[T any](ctx context.Context, g *Group, f func(*session.Session) (T, error)) (result T, err error) {
-	if g.closed.Load() {
-		return result, fmt.Errorf("the group is closed: open it again: %w", transport.ErrClosed)
-	}
 	t := g.t
 	if t == nil {
 		endpoint := local.New(1)[0]

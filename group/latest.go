@@ -90,7 +90,7 @@ func pickSnapshot(ctx context.Context, s *session.Session) (found *surroundings,
 func (f *surroundings) take(ctx context.Context, s *session.Session) (int64, error) {
 	i, err := 0, error(nil)
 	if s.Step == session.Latest {
-		i, err = choose(f.List, s.Passed == nil)
+		i, err = choose(f.List, s.Verb.Passed == nil)
 	} else if f.List == nil {
 		err = store.Inputf("%s is at no node that can be read", session.StepName(s.Step))
 	}

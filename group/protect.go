@@ -57,9 +57,7 @@ type ProtectReport struct {
 	Step        *int64                 `json:"step,omitempty"`    // of the snapshot
 	Removed     []int64                `json:"removed,omitempty"` // older snapshots
 	Nodes       int                    `json:"nodes"`
-	Dirs        []string               `json:"places"`  // directories, by node
-	Hosts       []string               `json:"hosts"`   // that have them, by node
-	Devices     []string               `json:"devices"` // that they lie on, by node, as their hosts name them; "": not known
+	Dirs        []string               `json:"places"` // directories, by node
 	Tolerate    int                    `json:"tolerate"`
 	Field       string                 `json:"field"`
 	Digest      string                 `json:"digest"`
@@ -351,9 +349,8 @@ func (x *protectRun) report(ctx context.Context) error {
 		r.DataBytes += found.Bytes
 		r.Special, r.Mounts = append(r.Special, found.Special...), append(r.Mounts, found.Mounts...)
 	}
-	domains := guard.CheckDomains(locations, m.Tolerate)
-	r.Hosts, r.Devices, r.crowded = domains.Hosts, domains.Devices, domains.Crowded
-	unusual, err := x.checkAccidents(ctx)
+	shared, crowded := guard.CheckDomains(locations, m.Tolerate)
+	r.crowded = crowded
 	if !x.o.Accept.Deleted {
 		r.Losses = guard.Losses(s, x.balance)
 	}
@@ -361,11 +358,11 @@ func (x *protectRun) report(ctx context.Context) error {
 	if m.OneFileSystem {
 		below = "other file systems that are left out"
 	}
-	r.Notes = slices.Concat(r.Notes, domains.Notes, unusual, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts), pass.NoteNames("no file is there, as where a mount is missing", bare))
-	return err
+	r.Notes = slices.Concat(r.Notes, shared, pass.NoteNames("not protected", r.Special), pass.NoteNames(below, r.Mounts), pass.NoteNames("no file is there, as where a mount is missing", bare))
+	return x.checkAccidents(ctx)
 }
 
-func (x *protectRun) checkAccidents(ctx context.Context) (notes []string, err error) {
+func (x *protectRun) checkAccidents(ctx context.Context) error {
 	return guard.CheckAccidents(ctx, x.s, x.balance, x.o.Accept, x.o.Force)
 }
 
@@ -437,7 +434,7 @@ func (x *protectRun) write(ctx context.Context, p *pass.Pass) (root string, err 
 			r.Doubtful = append(r.Doubtful, tree.JoinPath(x.s.States[n].Dir, name))
 		}
 	}
-	if _, err := x.checkAccidents(ctx); err != nil { // some programs set times back
+	if err := x.checkAccidents(ctx); err != nil { // some programs set times back
 		return "", err
 	}
 	slices.Sort(p.Coded)

@@ -397,7 +397,7 @@ func (x *recovery) take(outcomes []outcome) (complete bool) {
 		r.Notes = append(r.Notes, d.Notes...)
 		complete = complete && d.Complete
 	}
-	if x.s.Tidies { // else the notes have what is left
+	if x.s.Verb.Writes { // else the notes have what is left
 		cleaned := complete && len(x.o.Files) == 0
 		r.Notes = append(r.Notes, x.s.Leftovers(func(n int, name string) bool {
 			return outcomes[n].Tidied && (cleaned || slices.Contains(x.s.States[n].Leftovers, name))

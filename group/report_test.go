@@ -97,7 +97,7 @@ func TestFindings(t *testing.T) {
 	same(t, "dry run", found(rec.Nodes), first)
 	kept := []tree.Name{"/n1/empty", "/n1/link", "/n1/nothing", "/n1/plain", "/n2/empty"}
 	same(t, "dry run: kept", rec.Kept, kept)
-	if !slices.Equal(before, everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})) || rec.Files != 0 || rec.Traffic.C1 != 0 || rec.Blocks == 0 {
+	if !slices.Equal(before, everything(&world{Machine: w.Machine, dirs: w.dirs[:4]})) || rec.Files != 0 || rec.Traffic.Plan != "none" || rec.Blocks == 0 {
 		t.Errorf("the dry run has done something: %+v", rec)
 	}
 	blocks := rec.Blocks
@@ -224,7 +224,7 @@ func TestReports(t *testing.T) {
 			t.Errorf("%+v: want %d bytes of records, %d of parity", r, most, parity)
 		}
 		cost, x := r.Cost, r.Traffic
-		if x.Plan == "" || !strings.Contains(x.Plan, cost.Plan) || x.C1 != cost.Rounds || x.MostSent < cost.SentBytes*9/10 || x.MostSent > cost.SentBytes*11/10 || x.TotalBytes != 4*parity {
+		if x.Plan == "" || !strings.Contains(x.Plan, cost.Plan) || x.MostSent < cost.SentBytes*9/10 || x.MostSent > cost.SentBytes*11/10 {
 			t.Errorf("%+v, and was to cost %+v", x, cost)
 		}
 		if cost.StoredBytes != parity || cost.Seconds <= 0 {
@@ -233,13 +233,13 @@ func TestReports(t *testing.T) {
 		// Nothing has changed, and a node that is lost comes back.
 		r, err = w.protectBy(w.Process(), ProtectOptions{})
 		must(t, err)
-		if r.Coded != 0 || r.Generation != 2 || r.Traffic.Plan != "none" || r.Traffic.C1 != 0 || r.Traffic.MostSent != 0 || r.Traffic.TotalBytes != 0 {
+		if r.Coded != 0 || r.Generation != 2 || r.Traffic.Plan != "none" || r.Traffic.MostSent != 0 {
 			t.Errorf("again: %+v", r)
 		}
 		w.lose(0, 1)
 		rec, err := w.recoverBy(w.Process(), RecoverOptions{})
 		must(t, err)
-		if rec.Blocks != blocks || rec.Files != 7 || rec.Generation != 2 || rec.Traffic.C1 == 0 || rec.Traffic.C2Bytes == 0 || rec.Traffic.TotalBytes != 2*parity || rec.Traffic.MostSent == 0 {
+		if rec.Blocks != blocks || rec.Files != 7 || rec.Generation != 2 || rec.Traffic.Plan == "none" || rec.Traffic.MostSent == 0 {
 			t.Errorf("%+v", rec)
 		}
 		// Files that are gone are counted.

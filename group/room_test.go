@@ -3,7 +3,6 @@ package group
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"path"
 	"strings"
@@ -94,7 +93,7 @@ func TestRecoverRoom(t *testing.T) {
 				if (input.Option == protection.OptionFiles) != (x.o.Files == nil) {
 					t.Fatalf("%s: the way on is %q", x.name, input.Option)
 				}
-				for _, want := range append(x.nodes, fmt.Sprintf("the file system at %s has room for ", x.small), " bytes)") {
+				for _, want := range append(x.nodes, "the file system of "+x.small, " has room for ", " bytes)") {
 					if !strings.Contains(err.Error(), want) {
 						t.Fatalf("%s: %v: no %s", x.name, err, want)
 					}
@@ -161,7 +160,7 @@ func TestProtectRoom(t *testing.T) {
 			case err == nil:
 			case !IsInputError(err) && size < 60*roomBlock: // parity fits, and records do not
 				continue
-			case !strings.Contains(err.Error(), "/two/a, /two/b: the file system at /two has room for "):
+			case !strings.Contains(err.Error(), "/two/a, /two/b: the file system of /two/a/.volley has room for "):
 				t.Fatalf("%d ranks, %d bytes: %v", ranks, size, err)
 			default:
 				refused++

@@ -258,7 +258,7 @@ func (f *surroundings) assess(s *session.Session) {
 	slices.SortFunc(steps, session.NewestFirst)
 	for _, step := range slices.Compact(steps) {
 		x := assess(step, f.Roots, s.Trust())
-		if lost := s.Passed[step]; lost != nil && x.root == lost.Root && x.State != Busy {
+		if lost := s.Verb.Passed[step]; lost != nil && x.root == lost.Root && x.State != Busy {
 			x.State, x.Reason = Incomplete, lost.Error()
 		}
 		f.List = append(f.List, x)

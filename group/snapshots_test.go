@@ -213,7 +213,7 @@ func TestSnapshotsLatest(t *testing.T) {
 		w.Overwrite(name, 0, bytes.Repeat([]byte("rot"), 100), true)
 	}
 	w.states(t, "2 in force", "1 in force")
-	w.comes(t, 1, "step-2 is passed over: not everything is recovered: too many nodes are lost, damaged or changed in some blocks: /r0/step-2 lacks 1 block, as rank0 is damaged; /r1/step-2")
+	w.comes(t, 1, "step-2 is passed over: not everything is recovered: too many nodes are lost, damaged or changed in some blocks: /r0/step-2 is damaged; /r1/step-2 is damaged")
 
 	// Roots that are left out may lack what all others have.
 	w = newRoots(t, 4, 1, 1)

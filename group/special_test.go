@@ -80,7 +80,6 @@ func TestSpecial(t *testing.T) {
 	}
 	g, err := Open(dirs, protection.Settings{})
 	must(t, err)
-	defer g.Close()
 	socket := filepath.Join(dirs[1], "socket")
 	listener, err := net.Listen("unix", socket)
 	must(t, err)

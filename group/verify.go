@@ -52,13 +52,12 @@ type VerifyReport struct {
 	Generation int64             `json:"generation"`
 	Nodes      []NodeReport      `json:"nodes"`
 	Tolerate   int               `json:"tolerate"`
-	MayLose    int               `json:"may_lose"`                // more nodes, whichever they are, so that all of theirs comes back
-	Risks      []protection.Risk `json:"at_risk,omitempty"`       // what would not where one more is lost
-	RiskSince  *protection.Cause `json:"at_risk_since,omitempty"` // what took from the protection first; nil: not known
-	Since      time.Time         `json:"since,omitzero"`          // when the generation came into force at the first node that has it
-	Digest     string            `json:"digest,omitempty"`        // that data and parity were compared by
-	Intact     bool              `json:"whole"`                   // all of it, as it was protected; of what was not read, as far as a glance tells
-	Part       int               `json:"part,omitempty"`          // of each node that was read, of Parts; 0: all, or nothing by Status
+	MayLose    int               `json:"may_lose"`          // more nodes, whichever they are, so that all of theirs comes back
+	Risks      []protection.Risk `json:"at_risk,omitempty"` // what would not where one more is lost
+	Since      time.Time         `json:"since,omitzero"`    // when the generation came into force at the first node that has it
+	Digest     string            `json:"digest,omitempty"`  // that data and parity were compared by
+	Intact     bool              `json:"whole"`             // all of it, as it was protected; of what was not read, as far as a glance tells
+	Part       int               `json:"part,omitempty"`    // of each node that was read, of Parts; 0: all, or nothing by Status
 	Parts      int               `json:"parts,omitempty"`
 	ReadBytes  int64             `json:"read_bytes,omitempty"` // of all nodes
 	Notes      []string          `json:"notes,omitempty"`
@@ -195,7 +194,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		return nil, err
 	}
 	r.Notes = slices.Concat(r.Notes, pass.NoteTorn(s, conditions), survey.UnsureNotes(s, conditions))
-	if r.MayLose, r.Risks, r.RiskSince, err = survey.Expose(ctx, s, conditions); err != nil {
+	if r.MayLose, r.Risks, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
 	}
 	if r.Accidents, r.Losses, err = guard.FromConditions(ctx, s, conditions); err != nil {

@@ -193,9 +193,6 @@ func reported(r *group.VerifyReport, part protection.SetIndex) C.volley_report {
 	for _, x := range r.Risks {
 		c.files_at_risk += C.longlong(x.Files)
 	}
-	if r.RiskSince != nil && r.Risks != nil {
-		c.at_risk_since = seconds(r.RiskSince.Time)
-	}
 	return c
 }
 

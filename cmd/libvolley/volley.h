@@ -156,7 +156,6 @@ typedef struct volley_report {
 	int may_lose;       /* more nodes, whichever they are, so that all of theirs comes back */
 	int set, sets;      /* the number of the set, and how many there are */
 	long long files_at_risk; /* that would not come back if may_lose + 1 more nodes are lost */
-	long long at_risk_since; /* seconds since 1970 when the first of that was changed, deleted or found damaged; 0: not known */
 	long long since;    /* seconds since 1970 when the generation came into force; 0: not known */
 	long long generation;
 	long long step;     /* of the snapshot; VOLLEY_LATEST: path is no root */

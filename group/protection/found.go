@@ -68,16 +68,6 @@ type Risk struct {
 	Names []files.Name `json:"names"` // of the first of them: MostRisks at most
 }
 
-// A Cause is what has taken from the protection first, of all that has.
-type Cause struct {
-	Time time.Time `json:"time"`
-	Node int       `json:"node"`
-	Dir  string    `json:"dir"`
-	Kind string    `json:"what"` // Changed or Deleted of package group: when data has rotted nobody knows
-
-	Nodes int `json:"nodes"` // at which something has
-}
-
 // An Accident is what has happened to many files of a node, and looks like an accident.
 type Accident struct {
 	Node int    `json:"node"`
@@ -116,12 +106,8 @@ type CodingCost struct {
 
 // PlanTraffic is what runs of plans have sent.
 type PlanTraffic struct {
-	Plan       string  `json:"plan"`
-	C1         int     `json:"c1"`       // rounds
-	C2Bytes    int64   `json:"c2_bytes"` // the largest messages of all rounds
-	MostSent   int64   `json:"most_sent"`
-	TotalBytes int64   `json:"result_bytes"` // of parity, or data and parity, that came of it
-	Seconds    float64 `json:"seconds"`
+	Plan     string `json:"plan"`
+	MostSent int64  `json:"most_sent"` // bytes, by the busiest node
 
 	Sent []int64 `json:"-"` // by node here
 }

@@ -20,28 +20,27 @@ import (
 
 // Help says what each gauge is. OpenMetrics and the text format of a node exporter write gauges alike.
 var Help = map[string]string{
-	"success":                         "1 where the last run ended with exit code 0, or else 0",
-	"exit_code":                       "of the last run",
-	"last_run_timestamp_seconds":      "when the last run ended",
-	LastSuccess:                       "when a run last ended with exit code 0",
-	"duration_seconds":                "of the last run",
-	"generation":                      "of the protection",
-	"nodes":                           "of the group",
-	"tolerated_nodes":                 "that may be lost at a time",
-	"may_lose_nodes":                  "that may be lost now",
-	"lost_nodes":                      "that are lost, failing or unreachable",
-	"damaged_nodes":                   "that are damaged, stale or foreign",
-	"lost_files":                      "that are missing, damaged or stale at nodes that are not lost",
-	"changed_files":                   "that users have changed, and moved, since the last protect",
-	"deleted_files":                   "that users have deleted since the last protect",
-	"new_files":                       "that are not protected yet",
-	"at_risk_files":                   "that would not come back where one more node is lost than may be",
-	"at_risk_since_timestamp_seconds": "since when they would not, as far as is known; 0: none would not, or nobody knows",
-	"read_timestamp_seconds":          "since when all of every node was read, by verify; 0: some of one never was",
-	"data_bytes":                      "that are protected, of all nodes",
-	"parity_bytes":                    "at each node",
-	"sent_bytes":                      "by the busiest node",
-	"recovered_files":                 "in the last run",
+	"success":                    "1 where the last run ended with exit code 0, or else 0",
+	"exit_code":                  "of the last run",
+	"last_run_timestamp_seconds": "when the last run ended",
+	LastSuccess:                  "when a run last ended with exit code 0",
+	"duration_seconds":           "of the last run",
+	"generation":                 "of the protection",
+	"nodes":                      "of the group",
+	"tolerated_nodes":            "that may be lost at a time",
+	"may_lose_nodes":             "that may be lost now",
+	"lost_nodes":                 "that are lost, failing or unreachable",
+	"damaged_nodes":              "that are damaged, stale or foreign",
+	"lost_files":                 "that are missing, damaged or stale at nodes that are not lost",
+	"changed_files":              "that users have changed, and moved, since the last protect",
+	"deleted_files":              "that users have deleted since the last protect",
+	"new_files":                  "that are not protected yet",
+	"at_risk_files":              "that would not come back where one more node is lost than may be",
+	"read_timestamp_seconds":     "since when all of every node was read, by verify; 0: some of one never was",
+	"data_bytes":                 "that are protected, of all nodes",
+	"parity_bytes":               "at each node",
+	"sent_bytes":                 "by the busiest node",
+	"recovered_files":            "in the last run",
 }
 
 // findingGauges are those that count findings of a kind.
@@ -49,9 +48,6 @@ var findingGauges = map[string]string{
 	group.Missing: "lost_files", group.Damaged: "lost_files", group.Stale: "lost_files",
 	group.Changed: "changed_files", group.Moved: "changed_files", group.Deleted: "deleted_files", group.New: "new_files",
 }
-
-// RiskSince is the gauge of since when files would not come back.
-const RiskSince = "at_risk_since_timestamp_seconds"
 
 // LastSuccess is the gauge of when a run last ended well.
 const LastSuccess = "last_success_timestamp_seconds"
@@ -93,9 +89,6 @@ func FromReport(report any) map[string]float64 {
 			for _, x := range r.Risks {
 				v["at_risk_files"] += float64(x.Files)
 			}
-			if v[RiskSince] = 0; r.RiskSince != nil {
-				v[RiskSince] = float64(r.RiskSince.Time.Unix())
-			}
 			read, _ := grouptext.LongestUnread(r)
 			if v["read_timestamp_seconds"] = 0; !read.IsZero() {
 				v["read_timestamp_seconds"] = float64(read.Unix())
@@ -135,9 +128,9 @@ func (r *Gauges) Note(values map[string]float64) {
 	for name, x := range values {
 		switch old, known := r.values[name]; {
 		case !known:
-		case slices.Contains([]string{"generation", "tolerated_nodes", "may_lose_nodes", "read_timestamp_seconds"}, name), name == RiskSince && x > 0 && old > 0:
+		case slices.Contains([]string{"generation", "tolerated_nodes", "may_lose_nodes", "read_timestamp_seconds"}, name):
 			x = min(x, old)
-		case slices.Contains([]string{"parity_bytes", "sent_bytes", RiskSince}, name):
+		case slices.Contains([]string{"parity_bytes", "sent_bytes"}, name):
 			x = max(x, old)
 		default:
 			x += old
@@ -145,9 +138,6 @@ func (r *Gauges) Note(values map[string]float64) {
 		r.values[name] = x
 	}
 }
-
-// InForce reports whether a rank has told of a generation that is in force now, whatever else was to say.
-func (r *Gauges) InForce() bool { return r.Values()["generation"] > 0 }
 
 // Write writes to a file the gauges of a run of a verb that has ended, over those of an earlier one, whose last success stays where the run failed.
 func (r *Gauges) Write(file, verb string, begun time.Time, code int) error {

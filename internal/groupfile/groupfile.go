@@ -1,11 +1,10 @@
-// Package groupfile reads and writes the file that names the nodes of a group and the flags for it.
+// Package groupfile reads the file that names the nodes of a group and the flags for it.
 package groupfile
 
 import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,7 +32,6 @@ type Document struct {
 	Lines   map[string]int
 	Dirs    []string
 	Domains map[string]string // by directory; nil: no member has one
-	doc     *yaml.Node
 }
 
 // Read reads a group file, whose ssh is a program that is run: nobody else may have written it. Directories here
@@ -68,7 +66,7 @@ func parse(base string, text []byte) (*Document, error) {
 	if err := d.Decode(&extra); err != io.EOF {
 		return nil, fmt.Errorf("%d: --- begins another document: write all keys into one", max(1, extra.Line))
 	}
-	g := &Document{Flags: map[string][]string{}, Lines: map[string]int{}, doc: &doc}
+	g := &Document{Flags: map[string][]string{}, Lines: map[string]int{}}
 	if doc.Kind == 0 {
 		return nil, fmt.Errorf("1: nothing in it: want members")
 	}
@@ -183,12 +181,6 @@ func (g *Document) addMembers(base string, list *yaml.Node) error {
 	return nil
 }
 
-func scalarNode(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }
-
-func memberNode(dir string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalarNode("dir"), scalarNode(dir)}}
-}
-
 // Absolute returns a directory here by its whole path, as group files have it.
 func Absolute(dir string) string {
 	if a, err := ssh.Parse(dir); err == nil && a.Host == "" {
@@ -197,47 +189,4 @@ func Absolute(dir string) string {
 		}
 	}
 	return dir
-}
-
-// Rewrite adds members to a group file, and removes some.
-func Rewrite(name string, add, remove []string, tolerate string) error {
-	g, err := Read(name) // as it is by now, and by this name: directories that are relative lie beside it
-	if err != nil {
-		return err
-	}
-	if name, err = filepath.EvalSymlinks(name); err != nil {
-		return err
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	mapping := g.doc.Content[0]
-	if tolerate != "" && g.Flags["tolerate"] == nil {
-		mapping.Content = append([]*yaml.Node{scalarNode("tolerate"), scalarNode(tolerate)}, mapping.Content...)
-	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		switch value := mapping.Content[i+1]; mapping.Content[i].Value {
-		case "members":
-			var list []*yaml.Node
-			for n, member := range value.Content {
-				if !slices.Contains(remove, g.Dirs[n]) {
-					list = append(list, member)
-				}
-			}
-			for _, dir := range add {
-				if !slices.Contains(g.Dirs, dir) { // else another process has added it
-					list = append(list, memberNode(dir))
-				}
-			}
-			value.Content = list
-		case "tolerate":
-			value.Value = tolerate
-		}
-	}
-	text, err := yaml.Marshal(g.doc)
-	if err != nil {
-		return err
-	}
-	return disk.WriteMode(name, text, info.Mode())
 }

@@ -371,7 +371,7 @@ func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 	} else {
 		printable.Fprintf(w, "%s may be lost now\n", printable.Count(r.MayLose, "more node"))
 	}
-	if r.Risks != nil {
+	if len(r.Risks) > 0 {
 		fatal := r.MayLose + 1
 		printable.Fprintf(w, "if %s %s lost, these files may not come back:\n", printable.Count(fatal, "more node"), printable.Plural(fatal, "is", "are"))
 	}
@@ -380,13 +380,6 @@ func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 		if style.Verbose {
 			printLines(w, x.Names, style.Verbose, func(p files.Name) string { return fmt.Sprintf("        %q", string(p)) })
 		}
-	}
-	if x := r.RiskSince; x != nil && r.Risks != nil {
-		text := fmt.Sprintf("because of what was %s since %s at %s", x.Kind, printable.Time(x.Time), x.Dir)
-		if x.Nodes > 1 {
-			text += fmt.Sprintf(", the first of %d nodes", x.Nodes)
-		}
-		printable.Fprintf(w, "%s\n", text)
 	}
 	if r.Protected && !r.Intact && Broken(r, style) == nil {
 		printable.Fprintf(w, "next: %s\n", style.Next("protect"))
@@ -490,5 +483,9 @@ func Resize(w io.Writer, r *group.ResizeReport, style Style) error {
 		}
 		printable.Fprintf(w, "removed    %s, %s\n", dir, fate)
 	}
-	return Protect(w, r.ProtectReport, style)
+	err := Protect(w, r.ProtectReport, style)
+	if !style.Dry {
+		printable.Fprintf(w, "next: name the nodes that there are now, also in the group file\n")
+	}
+	return err
 }

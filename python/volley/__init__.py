@@ -10,12 +10,11 @@ in the `PATH`.
 
 from ._run import Cancelled, Error, NothingProtected, NotWhole, Progress, Refused, RunFailed, binary
 from ._version import __commit__, __version__
-from .reports import Cause, Cost, Finding, NodeReport, ProtectReport, Reading, Recovered, RecoverReport, Risk, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
+from .reports import Cost, Finding, NodeReport, ProtectReport, Reading, Recovered, RecoverReport, Risk, SetReport, Snapshot, SnapshotsReport, Traffic, UnprotectReport, VerifyReport
 from .verbs import in_sets, protect, recover, snapshots, status, unprotect, verify
 
 __all__ = [
     "Cancelled",
-    "Cause",
     "Cost",
     "Error",
     "Finding",

@@ -96,7 +96,7 @@ class Report(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_int) for name in ("is_protected", "whole", "recoverable", "nodes", "tolerate", "broken", "lost", "may_lose", "set", "sets")),
-        *((name, ctypes.c_longlong) for name in ("files_at_risk", "at_risk_since", "since", "generation", "step")),
+        *((name, ctypes.c_longlong) for name in ("files_at_risk", "since", "generation", "step")),
     ]
 
 

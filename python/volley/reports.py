@@ -9,7 +9,6 @@ from datetime import datetime, timezone
 from typing import Any, Type, TypeVar
 
 __all__ = [
-    "Cause",
     "Cost",
     "Finding",
     "NodeReport",
@@ -117,19 +116,6 @@ class Risk:
 
 
 @dataclass
-class Cause:
-    """What has taken from the protection first."""
-
-    time: datetime | None
-    node: int
-    dir: str
-    what: str  # changed or deleted
-
-    def __post_init__(self) -> None:
-        self.time = _time(self.time)
-
-
-@dataclass
 class VerifyReport:
     """How a group is. `may_lose` is how many more nodes may be lost now, so that all of theirs comes back."""
 
@@ -145,7 +131,6 @@ class VerifyReport:
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     step: int | None = None  # of a snapshot
-    at_risk_since: Cause | None = None  # None: not known
     part: int = 0  # of each node that was read, of `parts`; 0: all
     parts: int = 0
     read_bytes: int = 0  # of all nodes
@@ -154,7 +139,6 @@ class VerifyReport:
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]
         self.at_risk = [read(Risk, x) for x in self.at_risk]  # type: ignore[arg-type]
-        self.at_risk_since = read(Cause, self.at_risk_since) if self.at_risk_since else None  # type: ignore[arg-type]
         self.since = _time(self.since)
 
 
@@ -163,11 +147,7 @@ class Traffic:
     """What was sent, and by which schedule."""
 
     plan: str
-    c1: int  # rounds
-    c2_bytes: int  # the largest messages of all rounds
     most_sent: int  # bytes that the busiest node sent
-    result_bytes: int  # of parity, or data and parity, that came of it
-    seconds: float
 
 
 @dataclass
@@ -188,8 +168,6 @@ class ProtectReport:
 
     nodes: int
     places: list[str]  # directories, by node
-    hosts: list[str]  # that have them
-    devices: list[str]  # their disks there
     tolerate: int
     field: str
     digest: str

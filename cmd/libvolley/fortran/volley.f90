@@ -28,7 +28,7 @@ module volley
   type, bind(c) :: volley_report
     integer(c_int) :: is_protected = 0, whole = 0, recoverable = 0, nodes = 0, tolerate = 0, broken = 0, lost = 0, may_lose = 0, &
       set = 0, sets = 0
-    integer(c_long_long) :: files_at_risk = 0, at_risk_since = 0, since = 0, generation = 0, step = volley_latest
+    integer(c_long_long) :: files_at_risk = 0, since = 0, generation = 0, step = volley_latest
   end type
 
   ! A piece of this process's memory: volley_buffer(c_loc(x), bytes), where x has the attribute target.

@@ -16,7 +16,6 @@ import (
 	solver "volley/internal/code"
 	"volley/matrix"
 	"volley/plan"
-	"volley/sim"
 	"volley/transport"
 )
 
@@ -90,7 +89,6 @@ type Repair struct {
 	ranks      int
 	sent       []int64 // elements, by node here
 	slots      int
-	cost       sim.Cost
 }
 
 // prepare makes the plan ready for this rank, or for all nodes at a rank.
@@ -98,7 +96,7 @@ func (r *Repair) prepare(ctx context.Context, p plan.Plan, set, runs transport.T
 	if r.executable != nil && r.ranks == runs.Size() {
 		return nil
 	}
-	r.ranks, r.slots, r.cost, r.sent = runs.Size(), plan.MemorySlots(p), sim.Count(p), nil
+	r.ranks, r.slots, r.sent = runs.Size(), plan.MemorySlots(p), nil
 	for n, end := executor.Hosted(len(r.Inputs), set.Rank(), set.Size()); n < end; n++ {
 		program, err := p.Program(n)
 		if err != nil {

@@ -21,10 +21,6 @@ func Add(t, o *protection.PlanTraffic) {
 	if t.Plan == noPlan {
 		t.Plan = o.Plan
 	}
-	t.C1 += o.C1
-	t.C2Bytes += o.C2Bytes
-	t.TotalBytes += o.TotalBytes
-	t.Seconds += o.Seconds
 	for i, n := range o.Sent {
 		t.Sent[i] += n
 	}
@@ -84,7 +80,6 @@ func (r *Repair) Run(ctx context.Context, set *Environment, length int64, memory
 		return nil
 	}
 	says := binary.LittleEndian.Uint64(job.Header)
-	begun := time.Now()
 	if err = set.meet(ctx, says); err == nil { // all symbols are there
 		_, err = executor.Run(ctx, t, job)
 	}
@@ -94,19 +89,13 @@ func (r *Repair) Run(ctx context.Context, set *Environment, length int64, memory
 	if err != nil {
 		return nil, err
 	}
-	traffic := &protection.PlanTraffic{
-		Plan: info.Algorithm + " " + info.Parameters, C1: r.cost.C1, C2Bytes: int64(r.cost.PacketC2() * float64(length)),
-		Seconds: time.Since(begun).Seconds(),
-	}
+	traffic := &protection.PlanTraffic{Plan: info.Algorithm + " " + info.Parameters}
 	element := length
 	if pieces := int64(info.PieceCount()); pieces > 1 {
 		element = store.Aligned((length + pieces - 1) / pieces)
 	}
 	for _, n := range r.sent { // as if each node were elsewhere
 		traffic.Sent = append(traffic.Sent, n*element)
-	}
-	for _, list := range r.Outputs {
-		traffic.TotalBytes += int64(len(list)) * length
 	}
 	return traffic, nil
 }

@@ -31,7 +31,6 @@ type Balance struct {
 	// Of files whose content is under no name of the node any more, by size and time:
 	Changed      int      `json:",omitempty"` // their names have other content
 	Replaced     int      `json:",omitempty"` // their names are gone, and there are as many new files
-	ChangedBytes int64    `json:",omitempty"` // that those with other content had
 	FirstChanged []string `json:",omitempty"`
 }
 
@@ -92,9 +91,6 @@ func BalanceOf(recorded, current []*tree.Entry) Balance {
 	fresh -= absent - len(deleted)
 	replaced := deleted[:min(len(deleted), max(0, fresh))]
 	changed := slices.DeleteFunc(differing, moved)
-	for _, o := range slices.Concat(changed, replaced) {
-		x.ChangedBytes += o.Size
-	}
 	x.Deleted, x.Shorter, x.Changed, x.Replaced = len(deleted)+len(emptied), len(shorter), len(changed), len(replaced)
 	x.First = firstOf(deleted, emptied, shorter)
 	x.FirstChanged = firstOf(changed, replaced)
@@ -173,11 +169,6 @@ func (x *Balance) ManyChanged() bool {
 	return x.FormerFiles >= fewFiles && float64(x.Changed+x.Replaced) > content.AccidentShare*float64(x.FormerFiles)
 }
 
-// ManyBytes reports whether a few files with most of the bytes have other content: that may be one large file.
-func (x *Balance) ManyBytes() bool {
-	return x.FormerFiles >= fewFiles && float64(x.ChangedBytes) > content.AccidentShare*float64(x.FormerBytes) && !x.ManyChanged()
-}
-
 // namesAnd names the first of all files, and says how many more there are.
 func namesAnd(first []string, count int) string {
 	var list []string
@@ -204,9 +195,6 @@ var (
 	}}
 	change = guard{content.Changed, (*Balance).ManyChanged, nil, func(x *Balance) string {
 		return fmt.Sprintf("other content in %d of %d files (%s)", x.Changed+x.Replaced, x.FormerFiles, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
-	}}
-	large = guard{content.Changed, (*Balance).ManyBytes, nil, func(x *Balance) string {
-		return fmt.Sprintf("other content in files of %d of %d bytes (%s): look whether that was meant", x.ChangedBytes, x.FormerBytes, namesAnd(x.FirstChanged, x.Changed+x.Replaced))
 	}}
 )
 
@@ -241,24 +229,20 @@ func Losses(s *session.Session, balance func(n int) *Balance) []protection.Accid
 }
 
 // CheckAccidents returns an error where there are accidents that nobody accepts: protecting the rest would make them final.
-// Force gives up nodes that are lost. It returns notes of what is only unusual.
-func CheckAccidents(ctx context.Context, s *session.Session, balance func(n int) *Balance, accept protection.Edits, force bool) (notes []string, err error) {
-	givenUp := func(x protection.Accident) bool { return force && s.States[x.Node].Holding(s.Current) == nil }
+// Force gives up nodes that are lost.
+func CheckAccidents(ctx context.Context, s *session.Session, balance func(n int) *Balance, accept protection.Edits, force bool) error {
 	refused := slices.DeleteFunc(Accidents(s, balance), func(x protection.Accident) bool {
-		return givenUp(x) || x.Kind == content.Deleted && accept.Deleted || x.Kind == content.Changed && accept.Changed
+		return force && s.States[x.Node].Holding(s.Current) == nil || x.Kind == content.Deleted && accept.Deleted || x.Kind == content.Changed && accept.Changed
 	})
-	if len(refused) > 0 {
-		option := protection.OptionAcceptChanged
-		if refused[0].Kind == content.Deleted {
-			option = protection.OptionAcceptDeleted
-			refused = slices.DeleteFunc(refused, func(x protection.Accident) bool { return x.Kind != content.Deleted })
-		}
-		return nil, s.SharedError(ctx, &protection.RefusedError{Option: option, Err: fmt.Errorf("%s. If it is one, recover what was there first", protection.AccidentsText(refused))})
+	if len(refused) == 0 {
+		return nil
 	}
-	for _, x := range slices.DeleteFunc(large.find(s, balance), givenUp) {
-		notes = append(notes, x.String())
+	option := protection.OptionAcceptChanged
+	if refused[0].Kind == content.Deleted {
+		option = protection.OptionAcceptDeleted
+		refused = slices.DeleteFunc(refused, func(x protection.Accident) bool { return x.Kind != content.Deleted })
 	}
-	return notes, nil
+	return s.SharedError(ctx, &protection.RefusedError{Option: option, Err: fmt.Errorf("%s. If it is one, recover what was there first", protection.AccidentsText(refused))})
 }
 
 // CheckDigest returns an error where there is no such digest, or it is of no use with a key.

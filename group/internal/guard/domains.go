@@ -27,26 +27,6 @@ func Locate(s *session.Session, n *store.Node) (Location, error) {
 	return Location{Host: s.Host(), Disk: disk.Device(info)}, nil
 }
 
-// HostNames returns names of hosts, with more of what tells them apart where two are called the same.
-func HostNames(locations []Location) (names []string) {
-	first, shared := map[string]disk.HostID{}, map[string]bool{}
-	for _, x := range locations {
-		if host, known := first[x.Host.Name]; !known {
-			first[x.Host.Name] = x.Host
-		} else if host != x.Host {
-			shared[x.Host.Name] = true
-		}
-	}
-	for _, x := range locations {
-		name := x.Host.Name
-		if shared[name] {
-			name += fmt.Sprintf(" (boot %s)", x.Host.Boot)
-		}
-		names = append(names, name)
-	}
-	return names
-}
-
 // machine tells machines apart: two containers of one have names of their own, and the same boot ID.
 func machine(h disk.HostID) string { return cmp.Or(h.Boot, h.Name) }
 
@@ -78,32 +58,25 @@ func DomainsOf(nodes int, keyOf func(n int) (key, name string)) (list []*Domain)
 	return list
 }
 
-// A sharing says which nodes are on one host or one disk.
-type sharing struct {
-	Hosts, Devices []string // by node
-	Notes          []string
-	Crowded        []string // notes of hosts and disks that take more nodes than may be lost
-}
-
 // CheckDomains notes where several nodes are on one host or one disk, and what may be lost then. Where all nodes are on
 // one host, that is meant, and disks alone count. A host is called by all names that it has, a disk as its host calls it.
-func CheckDomains(locations []Location, tolerate int) (r sharing) {
-	r.Hosts = HostNames(locations)
-	for _, x := range locations {
-		r.Devices = append(r.Devices, x.Disk)
-	}
+// Of the notes, crowded are those of hosts and disks that take more nodes than may be lost.
+func CheckDomains(locations []Location, tolerate int) (notes, crowded []string) {
 	note := func(kind string, list []*Domain) {
-		text, crowded := Share(kind, list, len(locations), tolerate)
+		text, over := Share(kind, list, len(locations), tolerate)
 		if text != "" {
-			r.Notes = append(r.Notes, text)
+			notes = append(notes, text)
 		}
-		if crowded {
-			r.Crowded = append(r.Crowded, text)
+		if over {
+			crowded = append(crowded, text)
 		}
 	}
-	machines := DomainsOf(len(locations), func(n int) (key, name string) { return machine(locations[n].Host), r.Hosts[n] })
+	machines := DomainsOf(len(locations), func(n int) (key, name string) {
+		host := locations[n].Host
+		return machine(host), host.Name
+	})
 	disks := DomainsOf(len(locations), func(n int) (key, name string) {
-		if name = r.Devices[n]; name != "" {
+		if name = locations[n].Disk; name != "" {
 			key = machine(locations[n].Host) + "/" + name
 		}
 		return key, name
@@ -115,7 +88,7 @@ func CheckDomains(locations []Location, tolerate int) (r sharing) {
 		})
 	}
 	note("disk", disks)
-	return r
+	return notes, crowded
 }
 
 // Share says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them

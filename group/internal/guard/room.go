@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,7 +18,7 @@ import (
 // A room is what a node is to write on a file system.
 type room struct {
 	Machine, FileSystem string
-	Mount               string // where it is mounted
+	Dir                 string // that is on it
 	Node                string
 	Need                int64
 	Free                int64 // now
@@ -58,7 +57,7 @@ func CheckRoom(ctx context.Context, s *session.Session, lack Lack, writes func(n
 	for i, x := range sums {
 		if free := x.Free + x.Freed; x.Need > free {
 			names := pass.JoinFirst(nodes[i][:min(len(nodes[i]), pass.MostNamed)], ", ", len(nodes[i]))
-			list = append(list, names+": the file system at "+x.Mount+" has room for "+bytes(free)+", and "+lack.Subject+" there takes "+bytes(x.Need))
+			list = append(list, names+": the file system of "+x.Dir+" has room for "+bytes(free)+", and "+lack.Subject+" there takes "+bytes(x.Need))
 		}
 	}
 	if list == nil {
@@ -114,26 +113,8 @@ func fileSystem(s *session.Session, n *store.Node, dir string, list *[]room) int
 	if err != nil {
 		return -1
 	}
-	dirPath := store.PathOf(n.Dir.Path(), n.Meta, tree.Name(dir))
-	*list = append(*list, room{Machine: machine(s.Host()), FileSystem: id, Mount: mountOf(s.Disk, dirPath, id), Node: n.DirName, Free: free, block: block})
+	*list = append(*list, room{Machine: machine(s.Host()), FileSystem: id, Dir: n.Path(tree.Name(dir)), Node: n.DirName, Free: free, block: block})
 	return len(*list) - 1
-}
-
-// mountOf returns the highest directory above one that is on its file system.
-func mountOf(d disk.Disk, dir, fileSystem string) string {
-	for parent := filepath.Dir(dir); parent != dir; parent = filepath.Dir(dir) {
-		opened, err := d.Open(parent)
-		if err != nil {
-			break
-		}
-		info, err := opened.Lstat(".")
-		opened.Close()
-		if err != nil || disk.Identity(info).FileSystem() != fileSystem {
-			break
-		}
-		dir = parent
-	}
-	return dir
 }
 
 // CheckParity is [CheckRoom] for parity that is all made anew, beside the earlier one, but for cells that are holes. Where

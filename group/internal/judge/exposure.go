@@ -52,13 +52,3 @@ func (x *Exposure) Takes(symbol content.Symbol, row int, erased bool) bool {
 	}
 	return x.manifest.Tolerate-count <= x.MayLose
 }
-
-// TakesSome reports whether the loss of MayLose+1 nodes takes a block of a row.
-func (x *Exposure) TakesSome(row int) bool {
-	for cell := row; cell < len(x.erasures); cell += x.manifest.Rows() {
-		if x.manifest.Tolerate-x.erasures[cell] <= x.MayLose {
-			return true
-		}
-	}
-	return false
-}

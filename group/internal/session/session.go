@@ -71,10 +71,8 @@ type Session struct {
 	LostRecords []int                     // nodes whose records no node has any more
 	Records     map[int]map[string][]byte // record files that nodes here lack, by name
 	adopt       bool                      // what was made without a key gets one
-	Tidies      bool                      // it removes what interrupted runs have left, where it writes
 	Taken       *int64                    // the snapshot that the nodes are; nil: none
 	Agreed      bool                      // all ranks find the error
-	Passed      map[int64]*LostError      // snapshots that turned out to be lost; nil: there is no other to take
 }
 
 // Terms are what ranks begin with.
@@ -256,7 +254,7 @@ func (s *Session) checkNames(ctx context.Context) error {
 
 // Meet agrees with the other ranks on what they do, and on how many nodes each has.
 func (s *Session) Meet(ctx context.Context, nodes int, v Verb) error {
-	s.Setup, s.Verb, s.Tidies, s.Passed = Defaulted(s.Setup), v, v.Writes, v.Passed
+	s.Setup, s.Verb = Defaulted(s.Setup), v
 	terms, err := s.OptionTerms(v)
 	if err != nil {
 		return store.Inputf("the options of %s: %w", v.Name, err)
@@ -689,7 +687,7 @@ func (s *Session) Notes() []string {
 			}
 		}
 	}
-	if s.Tidies {
+	if s.Verb.Writes { // it removes them
 		return list
 	}
 	return append(list, s.Leftovers(func(int, string) bool { return false })...)

@@ -5,6 +5,7 @@ package survey
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -106,32 +107,19 @@ func Unrecorded(s *session.Session) error {
 
 // beyondError returns an error if data of a snapshot do not come back, but another snapshot may: nothing is written then.
 func beyondError(s *session.Session, found *Survey) error {
-	blocks := make([]int, s.K)
-	for x := range found.Beyond {
-		if !x.Parity {
-			blocks[x.Node]++
-		}
-	}
-	if s.Passed == nil || slices.Max(blocks) == 0 {
+	if s.Verb.Passed == nil || !slices.ContainsFunc(slices.Collect(maps.Keys(found.Beyond)), func(x lostBlock) bool { return !x.Parity }) {
 		return nil
 	}
 	var list []string
-	for n, count := range blocks {
-		findings := found.Conditions[n].Findings
-		i := slices.IndexFunc(findings, func(f protection.Finding) bool { return f.Reason != "" })
-		if i < 0 && count > 0 {
-			i = slices.IndexFunc(findings, func(f protection.Finding) bool { return !content.Harmless(f) })
+	for n, c := range found.Conditions {
+		if c.Intact() {
+			continue
 		}
-		detail := ""
-		if i >= 0 {
-			detail = fmt.Sprintf(", as %s is %s", findings[i].Path, findings[i].Kind)
-			if reason := findings[i].Reason; reason != "" {
-				detail += ": " + reason
-			}
+		text := fmt.Sprintf("%s is %s", s.Name(n), c.Status())
+		if i := slices.IndexFunc(c.Findings, func(f protection.Finding) bool { return f.Reason != "" }); i >= 0 {
+			text += fmt.Sprintf(", %s: %s", c.Findings[i].Path, c.Findings[i].Reason)
 		}
-		if count > 0 || detail != "" {
-			list = append(list, fmt.Sprintf("%s lacks %s%s", s.Name(n), printable.Count(count, "block"), detail))
-		}
+		list = append(list, text)
 	}
 	return lossOf(s, found.Conditions, &protection.IncompleteError{Reasons: []string{"too many nodes are lost, damaged or changed in some blocks: " + strings.Join(list, "; ")}})
 }
@@ -198,7 +186,7 @@ func lossOf(s *session.Session, conditions []*content.Condition, err error) erro
 		unread = unread || c.Foreign || c.Failing != "" || x.Holding(s.Current) == nil && x.Bad != nil // nobody knows what else the node has
 		unread = unread || slices.ContainsFunc(c.Findings, func(f protection.Finding) bool { return f.Reason != "" })
 	}
-	if s.Passed == nil || unread && lost <= s.Manifest.Tolerate {
+	if s.Verb.Passed == nil || unread && lost <= s.Manifest.Tolerate {
 		return err
 	}
 	return &session.LostError{Step: *s.Taken, Root: s.Root, Reason: err.Error()}

@@ -47,7 +47,6 @@ type groupOptions struct {
 	dir      string               // of the one node that this process has; empty: none, or several
 	roots    bool                 // directories are roots of snapshots
 	resizing *group.ResizeOptions // nil: a group stays as large as it is
-	removed  []string             // directories of the nodes that a resize has removed
 }
 
 func newOptions(s *session.Invocation) *groupOptions {

@@ -2,7 +2,6 @@ package groups
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -35,28 +34,10 @@ func newResize(s *session.Invocation) *cobra.Command {
 	addAccept(f, &x.ProtectOptions)
 	newVerb(o, cmd, "", func(g part, ctx context.Context) (*group.ResizeReport, error) {
 		r, err := g.Resize(ctx, x)
-		if r != nil {
-			o.removed = r.Removed
-		}
 		return r, reported(r != nil, err)
 	}, func(w io.Writer, r *group.ResizeReport, style grouptext.Style) error {
 		return grouptext.Resize(w, r, style)
 	}, nil)
-	resize := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		end := resize(cmd, args)
-		if s.LaunchRank != nil || o.FileName == "" || x.DryRun || end != nil && !s.Gauges.InForce() {
-			return end
-		}
-		tolerate := ""
-		if cmd.Flags().Changed("tolerate") {
-			tolerate = fmt.Sprint(x.Tolerate)
-		}
-		if err := groupfile.Rewrite(o.FileName, x.Add, o.removed, tolerate); err != nil {
-			return fmt.Errorf("the group is resized, and its file is as it was: %w; edit it by hand", err)
-		}
-		return end
-	}
 	f.Lookup("group-size").Hidden = true
 	return cmd
 }
@@ -85,15 +66,10 @@ func (o *groupOptions) resized(dirs []string) ([]string, error) {
 		if o.File.Flags["step"] != nil {
 			return nil, exit.Usagef("--%s %s: it is of roots of snapshots: edit its members, and the next snapshot is protected with these", ranks.GroupFlag, o.FileName)
 		}
-		if o.File.Domains != nil && x.Add != nil {
-			return nil, exit.Usagef("--%s %s: its members have domains, which --add cannot give: name the directories, and then add the member to the file", ranks.GroupFlag, o.FileName)
-		}
 	}
 	for _, dir := range x.Add {
 		if !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
-		} else if o.FileName != "" {
-			return nil, exit.Usagef("--add %s: it is named twice, or %s has it: leave one out", dir, o.FileName)
 		}
 	}
 	return dirs, nil

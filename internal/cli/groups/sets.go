@@ -262,9 +262,6 @@ func (o *groupOptions) Meet(l *launch.Launch, cmd *cobra.Command) error {
 		if order, err = group.Resized(names, ids, added, o.resizing.Remove); err != nil {
 			return err
 		}
-		for _, i := range order[len(order)-len(o.resizing.Remove):] {
-			o.removed = append(o.removed, names[i])
-		}
 	}
 	l.Order(order)
 	return l.Meet(cmd.Context())
