@@ -34,6 +34,8 @@ func TestStatesPrinted(t *testing.T) {
 			"no more nodes may be lost now\n", "not whole: /n0 (lost), /n1 (lost); next: volley recover"},
 		{"too many", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Lost), node(2, group.Lost)}},
 			"3 nodes are lost, and the group tolerates the loss of 2: find a copy of one of them\n", "not whole: /n0 (lost), /n1 (lost), /n2 (lost)"},
+		{"too much", group.VerifyReport{Beyond: true, Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Damaged), node(2, group.Intact)}},
+			"too much is lost, damaged or changed for all of it to come back; to see what does not: volley recover --dry-run\n", "not whole: /n0 (lost), /n1 (damaged); next: volley recover, which brings back what it can"},
 		{"a host away", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Unreachable), node(1, group.Damaged), node(2, group.Intact)}},
 			"1 more node may be lost now\n", "not whole: /n0 (unreachable), /n1 (damaged); next, when that is mended: volley status"},
 		{"at risk", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Changed, group.Changed, group.Metadata), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 1, Bytes: 1024}}},
