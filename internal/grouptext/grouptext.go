@@ -357,6 +357,9 @@ func Margin(r *group.VerifyReport, least int, style Style) error {
 		return err
 	}
 	next := "protect"
+	if least >= len(r.Nodes) {
+		return exit.Wrongf("%s may be lost now, and %d is asked for, which takes a group of %d nodes", printable.Count(r.MayLose, "more node"), least, least+1)
+	}
 	if least > r.Tolerate {
 		next = fmt.Sprintf("protect --tolerate %d", least)
 	}
