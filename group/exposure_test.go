@@ -38,6 +38,11 @@ func TestExposure(t *testing.T) {
 		} {
 			v, err := look()
 			must(t, err)
+			dry := w.clone()
+			dry.deletes = true
+			if found, err := dry.recoverBy(dry.Process(), RecoverOptions{DryRun: true}); err != nil || name == "verify" && v.Beyond != (found.Unrecovered != nil) {
+				t.Fatalf("seed %d: %v, and verify says that not all comes back: %t, of %v", seed, err, v.Beyond, found)
+			}
 			var whole []int
 			for _, n := range v.Nodes {
 				if n.Status == Intact {

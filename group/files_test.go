@@ -115,6 +115,21 @@ func TestRecoverFilesRevert(t *testing.T) {
 	}
 }
 
+// TestRecoverFilesBeyond has blocks of a file come back, and not all, at a node to which nothing else does.
+func TestRecoverFilesBeyond(t *testing.T) {
+	t.Parallel()
+	w := newWorld(3, 1)
+	must(t, w.protect())
+	w.Remove("/n0/big")
+	w.Overwrite("/n1/big", 0, []byte("rotten"), true)
+	w.Overwrite("/n2/big", 0, []byte("rotten"), true)
+	r, err := w.recoverBy(w.Process(), RecoverOptions{Files: []string{"/n0/big"}})
+	must(t, err)
+	if len(r.Unrecovered) != 1 || r.Blocks == 0 {
+		t.Errorf("%d blocks, and not recovered: %q", r.Blocks, r.Unrecovered)
+	}
+}
+
 // TestRecoverFilesTo writes what was protected of files of all nodes elsewhere, and nothing at the nodes.
 func TestRecoverFilesTo(t *testing.T) {
 	t.Parallel()

@@ -67,6 +67,7 @@ type VerifyReport struct {
 	Losses    []protection.Accident `json:"losses,omitempty"`    // what it would make permanent, and somebody has to know
 
 	Unrecorded bool `json:"unrecorded,omitempty"` // no node has the record of some node: recover brings nothing back
+	Beyond     bool `json:"beyond,omitempty"`     // too much is lost, damaged or changed in some blocks: recover brings the rest back
 }
 
 // A BrokenError says what is lost or damaged at the nodes of a group, or looks like an accident.
@@ -97,7 +98,7 @@ func (e *BrokenError) Error() string {
 // Broken returns a [*BrokenError] where something is lost or damaged. What users have changed is not, unless Protect would
 // refuse it as an accident.
 func (r *VerifyReport) Broken() error {
-	e := &BrokenError{Unprotected: !r.Protected, Accidents: r.Accidents, Comes: !r.TooMany() && !r.Unrecorded}
+	e := &BrokenError{Unprotected: !r.Protected, Accidents: r.Accidents, Comes: !r.TooMany() && !r.Unrecorded && !r.Beyond}
 	for _, n := range r.Nodes {
 		switch n.Status {
 		case Intact, Changed:
@@ -203,6 +204,12 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	if err := survey.Unrecorded(s); err != nil {
 		r.Unrecorded = true
 		r.Notes = append(r.Notes, err.Error())
+	} else if survey.Recoverable(s, conditions) == nil && !slices.ContainsFunc(conditions, func(c *content.Condition) bool { return c.Failing != "" }) {
+		_, beyond, err := survey.PlanRepairs(ctx, s, conditions, true)
+		if err != nil {
+			return nil, s.SharedError(ctx, err)
+		}
+		r.Beyond = len(beyond) > 0
 	}
 	for n, c := range conditions {
 		report := reportOf(s, n, c)

@@ -336,6 +336,8 @@ func Broken(r *group.VerifyReport, style Style) error {
 	switch {
 	case !errors.As(err, &broken) || !broken.Comes && (broken.Unprotected || r.TooMany() || r.Unrecorded):
 		return err
+	case r.Beyond:
+		return exit.Wrongf("%w; next: %s, which brings back what it can", err, style.Next("recover"))
 	case !broken.Comes:
 		return exit.Wrongf("%w; next, when that is mended: %s", err, style.Next("status"))
 	case broken.Unprotected && !strings.Contains(style.Nodes, "--group "): // else the file says it
@@ -355,6 +357,9 @@ func Margin(r *group.VerifyReport, least int, style Style) error {
 		return err
 	}
 	next := "protect"
+	if least >= len(r.Nodes) {
+		return exit.Wrongf("%s may be lost now, and %d is asked for, which takes a group of %d nodes", printable.Count(r.MayLose, "more node"), least, least+1)
+	}
 	if least > r.Tolerate {
 		next = fmt.Sprintf("protect --tolerate %d", least)
 	}
@@ -366,6 +371,8 @@ func Margin(r *group.VerifyReport, least int, style Style) error {
 func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 	if r.TooMany() {
 		printable.Fprintf(w, "%d nodes are lost, and the group tolerates the loss of %d: find a copy of one of them\n", r.Lost(), r.Tolerate)
+	} else if r.Beyond {
+		printable.Fprintf(w, "too much is lost, damaged or changed for all of it to come back; to see what does not: %s\n", style.Next("recover --dry-run"))
 	} else if r.MayLose == 0 {
 		printable.Fprintf(w, "no more nodes may be lost now\n")
 	} else {

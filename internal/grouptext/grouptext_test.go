@@ -34,11 +34,13 @@ func TestStatesPrinted(t *testing.T) {
 			"no more nodes may be lost now\n", "not whole: /n0 (lost), /n1 (lost); next: volley recover"},
 		{"too many", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Lost), node(2, group.Lost)}},
 			"3 nodes are lost, and the group tolerates the loss of 2: find a copy of one of them\n", "not whole: /n0 (lost), /n1 (lost), /n2 (lost)"},
+		{"too much", group.VerifyReport{Beyond: true, Nodes: []group.NodeReport{node(0, group.Lost), node(1, group.Damaged), node(2, group.Intact)}},
+			"too much is lost, damaged or changed for all of it to come back; to see what does not: volley recover --dry-run\n", "not whole: /n0 (lost), /n1 (damaged); next: volley recover, which brings back what it can"},
 		{"a host away", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Unreachable), node(1, group.Damaged), node(2, group.Intact)}},
 			"1 more node may be lost now\n", "not whole: /n0 (unreachable), /n1 (damaged); next, when that is mended: volley status"},
-		{"at risk", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Changed, group.Changed, group.Metadata), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 1, Bytes: 1024}}},
+		{"at risk", group.VerifyReport{MayLose: 1, Nodes: []group.NodeReport{node(0, group.Changed, group.Changed, group.Metadata), node(1, group.Intact), node(2, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 1, Bytes: 1024}}},
 			"1 more node may be lost now\nif 2 more nodes are lost, these files may not come back:\nnode 1  1 file, 1.0 KiB  /n1\nnext: volley protect\n", ""},
-		{"all at risk", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Changed), node(1, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 2}}},
+		{"all at risk", group.VerifyReport{Nodes: []group.NodeReport{node(0, group.Changed), node(1, group.Intact), node(2, group.Intact)}, Risks: []protection.Risk{{Node: 1, Dir: "/n1", Files: 2}}},
 			"no more nodes may be lost now\nif 1 more node is lost, these files may not come back:\nnode 1  2 files, 0 B  /n1\n", ""},
 	} {
 		c.r.Protected, c.r.Tolerate, c.r.Generation, c.r.Digest = true, 2, 7, "sha256"
@@ -53,6 +55,9 @@ func TestStatesPrinted(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.err)
 		}
 		if err := Margin(&c.r, 2, Style{}); c.err == "" && c.r.MayLose < 2 && (exit.Code(err) != exit.Wrong || !strings.HasSuffix(err.Error(), "next: volley protect")) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err := Margin(&c.r, 3, Style{}); c.err == "" && !strings.HasSuffix(err.Error(), "and 3 is asked for, which takes a group of 4 nodes") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if c.name == "at risk" {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -196,17 +197,22 @@ def one_process(rank: int, root: Path) -> list[Any]:
     for step in (1, 2, 3, 4):
         c.save(state(rank, step), step).wait()
         pids.append(started())
-        if step == 2 and rank == 2:
-            os.kill(pids[-1][0], signal.SIGKILL)
-            _nodes._processes[0].pipes.wait()
+        if step == 2:
+            first = [p.pipes for p in _nodes._processes]
+            multiprocessing.get_context("fork").Process(target=signal.pause, daemon=True).start()  # it has the pipes, too
+            if rank == 2:
+                first[0].kill()
+                first[0].wait()
         dist.barrier()
     assert c.load_latest()
     pids.append(started())
+    for process in first:
+        process.wait(10)
     return pids
 
 
 def test_one_process_for_all(tmp_path: Path) -> None:
-    """A node's process does all of its runs. When one has been killed, the next run starts others."""
+    """A node's process does all of its runs. When one has been killed, the next run starts others, and the rest end."""
     for rank, got in enumerate(ranks.run(one_process, RANKS, tmp_path)):
         one, two, three, four, loaded = got
         assert one == two and three == four == loaded and len(one) == len(three) == (rank % 2 == 0), got

@@ -90,6 +90,7 @@ class _Process:
         if self in _processes:
             _processes.remove(self)
         if isinstance(self._found, subprocess.Popen) and self._found.stdin:
+            self._found.terminate()  # a child that this process has forked, such as a DataLoader's, may keep its standard input open
             try:
                 self._found.stdin.close()
             except BrokenPipeError:

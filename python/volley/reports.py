@@ -135,6 +135,7 @@ class VerifyReport:
     parts: int = 0
     read_bytes: int = 0  # of all nodes
     unrecorded: bool = False  # no node has the record of some node: `recover` brings nothing back
+    beyond: bool = False  # too much is lost, damaged or changed in some blocks: `recover` brings the rest back
 
     def __post_init__(self) -> None:
         self.nodes = [read(NodeReport, n) for n in self.nodes]  # type: ignore[arg-type]

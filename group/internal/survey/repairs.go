@@ -135,6 +135,9 @@ func RunRepairs(ctx context.Context, s *session.Session, list []*blockRepair, ta
 		return sources[x.Node]
 	}, func(x content.Symbol, row int, block []byte) error {
 		target := targets[x.Node]
+		if target == nil {
+			return nil
+		}
 		return target.Try(ctx, func() error { return target.PutOrSkip(x, row, block) })
 	}, traffic)
 }
