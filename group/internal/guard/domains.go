@@ -63,11 +63,11 @@ func DomainsOf(nodes int, keyOf func(n int) (key, name string)) (list []*Domain)
 // Of the notes, crowded are those of hosts and disks that take more nodes than may be lost.
 func CheckDomains(locations []Location, tolerate int) (notes, crowded []string) {
 	note := func(kind string, list []*Domain) {
-		text, many := Share(kind, list, len(locations), tolerate)
+		text, fatal := Share(kind, list, len(locations), tolerate)
 		if text != "" {
 			notes = append(notes, text)
 		}
-		if many {
+		if fatal {
 			crowded = append(crowded, text)
 		}
 	}
