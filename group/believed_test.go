@@ -115,25 +115,3 @@ func (x belief) protects(t *testing.T, w *world) {
 	w.lose(0, 1)
 	must(t, w.recover(), diff(x.what, tree, w.tree(1)))
 }
-
-// TestUnsure asks for the status of nodes whose files have another ctime alone: a note says that it cannot tell what they
-// hold, until protect has read them.
-func TestUnsure(t *testing.T) {
-	t.Parallel()
-	w := many()
-	must(t, w.protect())
-	w.setBack("/n1/f10", 5, []byte("new"))
-	w.Chmod("/n2/f11", 0o600)
-	noted := func() bool {
-		r, err := w.examineBy(w.Process(), true)
-		must(t, err)
-		return slices.ContainsFunc(r.Notes, func(note string) bool { return strings.HasPrefix(note, "2 files, /n1/f10 first: length and time") })
-	}
-	if !noted() {
-		t.Error("no note")
-	}
-	w.Wait(time.Hour)
-	if must(t, w.protect()); noted() {
-		t.Error("a note, although protect has read the files")
-	}
-}
