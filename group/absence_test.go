@@ -17,102 +17,103 @@ import (
 // reads are the calls by which a run looks at what is there.
 var reads = []string{"open", "read", "readdir", "lstat", "stat", "opendir", "readlink", "listxattr", "lock"}
 
+// A reader is a verb at a group, of whose nodes one is lost or, with another content, rotten. It reports whether something
+// is said to be whole that is not.
+type reader struct {
+	lost, rotten int // nodes; -1: none
+	run          func(w *world, p *disktest.Process) (untrue bool, err error)
+}
+
+// readers are those of a group that had these trees.
+func readers(was []string) map[string]reader {
+	recovers := func(n int) func(*world, *disktest.Process) (bool, error) {
+		return func(w *world, p *disktest.Process) (bool, error) {
+			r, err := w.recoverBy(p, RecoverOptions{})
+			return err == nil && r.Incomplete() == nil && diff("", was[n], w.tree(n)) != nil, err
+		}
+	}
+	return map[string]reader{
+		"protect": {-1, -1, func(w *world, p *disktest.Process) (bool, error) {
+			_, err := w.protectBy(p, ProtectOptions{})
+			return false, err
+		}},
+		"verify": {-1, 1, func(w *world, p *disktest.Process) (bool, error) {
+			r, err := w.verifyBy(p)
+			return err == nil && r.Intact, err
+		}},
+		"status": {-1, -1, func(w *world, p *disktest.Process) (bool, error) {
+			_, err := w.statusBy(p)
+			return false, err
+		}},
+		"recover":        {-1, 1, recovers(1)},
+		"recover a node": {2, -1, recovers(2)},
+	}
+}
+
 // TestUnreadable fails every read of every verb with each errno in turn, at one node: an error of reading is not an
 // absence. The group stays what it was, at no older generation, no verb says that a node is whole which it has not read,
 // and afterwards any node comes back.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
-	whole := newWorld(3, 1)
-	must(t, whole.protect())
-	whole.Wait(1e9)
-	must(t, whole.protect())
-	was := whole.trees()
-	m, err := store.DecodeManifest([]byte(contentOf(whole, "/n0/"+manifestPath(2))))
-	must(t, err)
-	rotten := whole.clone()
-	rotten.Overwrite("/n1/plain", 5, []byte("rot"), true)
-	tried := map[string]int{}
-	for name, x := range map[string]struct {
-		w    *world
-		lost int
-		verb func(w *world, p *disktest.Process) (whole bool, err error)
-	}{
-		"protect": {whole, -1, func(w *world, p *disktest.Process) (bool, error) {
-			_, err := w.protectBy(p, ProtectOptions{})
-			return false, err
-		}},
-		"verify": {rotten, -1, func(w *world, p *disktest.Process) (bool, error) {
-			r, err := w.verifyBy(p)
-			return err == nil && r.Intact, err
-		}},
-		"status": {whole, -1, func(w *world, p *disktest.Process) (bool, error) {
-			_, err := w.statusBy(p)
-			return false, err
-		}},
-		"recover": {rotten, -1, func(w *world, p *disktest.Process) (bool, error) {
-			r, err := w.recoverBy(p, RecoverOptions{})
-			return err == nil && r.Incomplete() == nil && diff("", was[1], w.tree(1)) != nil, err
-		}},
-		"recover a node": {whole, 2, func(w *world, p *disktest.Process) (bool, error) {
-			r, err := w.recoverBy(p, RecoverOptions{})
-			return err == nil && r.Incomplete() == nil && diff("", was[2], w.tree(2)) != nil, err
-		}},
-	} {
-		of := x.w
-		if x.lost >= 0 {
-			of = of.clone()
-			of.lose(0, x.lost)
+	first := newWorld(3, 1)
+	must(t, first.protect())
+	first.Wait(1e9)
+	must(t, first.protect())
+	was := first.trees()
+	for name, x := range readers(was) {
+		start := first.clone()
+		if x.rotten >= 0 {
+			start.Overwrite("/n1/plain", 5, []byte("rot"), true)
+		} else if x.lost >= 0 {
+			start.lose(0, x.lost)
 		}
-		type read struct{ op, path string }
-		var list []read
-		for _, c := range of.Calls(func(p *disktest.Process) { x.verb(of, p) }) {
-			r := read{c.Op, c.Path}
-			if slices.Contains(reads, c.Op) && strings.HasPrefix(c.Path, "/n1") && !slices.Contains(list, r) {
-				list = append(list, r)
+		var list []disktest.Call
+		for _, c := range start.Calls(func(p *disktest.Process) { x.run(start, p) }) {
+			known := slices.ContainsFunc(list, func(o disktest.Call) bool { return o.Op == c.Op && o.Path == c.Path })
+			if slices.Contains(reads, c.Op) && strings.HasPrefix(c.Path, "/n1") && !known {
+				list = append(list, c)
 			}
 		}
-		for i, r := range list {
+		if len(list) == 0 {
+			t.Errorf("%s reads nothing", name)
+		}
+		for i, c := range list {
 			for j, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.ESTALE} {
 				if (i+j)%verifyall.Pick(3, 1) > 0 {
 					continue
 				}
-				tried[name]++
-				what := fmt.Sprintf("%s, %s %s: %v", name, r.op, r.path, errno)
-				w := of.clone()
-				p := failing(w.Process(), &fs.PathError{Op: r.op, Path: r.path, Err: errno}, r.op, r.path)
-				untrue, err := x.verb(w, p)
+				what := fmt.Sprintf("%s, %s %s: %v", name, c.Op, c.Path, errno)
+				w := start.clone()
+				p := failing(w.Process(), &fs.PathError{Op: c.Op, Path: c.Path, Err: errno}, c.Op, c.Path)
+				untrue, err := x.run(w, p)
 				p.Kill()
 				if untrue {
 					t.Errorf("%s: it is said to be whole, and is not", what)
 				}
-				// It is gone, and so is a node.
-				n := 0
-				if x.lost >= 0 {
-					n = x.lost
-				} else if of == rotten {
-					n = 1
-				}
-				w.lose(0, n)
-				rec, failed := w.recoverBy(w.Process(), RecoverOptions{})
-				if failed != nil {
-					t.Errorf("%s: %v; afterwards: %v", what, err, failed)
-					continue
-				}
-				now, decoded := store.DecodeManifest([]byte(contentOf(w, w.dirs[0]+"/"+manifestPath(rec.Generation))))
-				if decoded != nil || now.Group != m.Group || rec.Generation < 2 || rec.Incomplete() != nil {
-					t.Errorf("%s: %v; afterwards: generation %d, %v, %v", what, err, rec.Generation, decoded, rec.Incomplete())
-				}
-				for i := range w.dirs {
-					if wrong := diff(what, was[i], w.tree(i)); wrong != nil {
-						t.Error(wrong)
-					}
-				}
+				w.lose(0, max(0, x.lost, x.rotten)) // the error has gone, and so has a node: the one that lacks something
+				w.stays(t, fmt.Sprintf("%s: %v", what, err), first, was)
 			}
 		}
 	}
-	t.Logf("reads that failed: %v", tried)
-	if len(tried) < 5 {
-		t.Error("some verb reads nothing")
+}
+
+// stays recovers a group, which is then what another one is: at no older generation, and with these trees.
+func (w *world) stays(t *testing.T, what string, first *world, was []string) {
+	t.Helper()
+	r, err := w.recoverBy(w.Process(), RecoverOptions{})
+	if err != nil {
+		t.Errorf("%s; afterwards: %v", what, err)
+		return
+	}
+	m, failed := store.DecodeManifest([]byte(contentOf(first, "/n0/"+manifestPath(2))))
+	now, wrong := store.DecodeManifest([]byte(contentOf(w, w.dirs[0]+"/"+manifestPath(r.Generation))))
+	if failed != nil || wrong != nil || now.Group != m.Group || r.Generation < 2 || r.Incomplete() != nil {
+		t.Errorf("%s; afterwards: generation %d, %v, %v", what, r.Generation, wrong, r.Incomplete())
+	}
+	for i := range w.dirs {
+		if wrong := diff(what, was[i], w.tree(i)); wrong != nil {
+			t.Error(wrong)
+		}
 	}
 }
 

@@ -1,30 +1,17 @@
-package group_test
+package group
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"volley/group"
 )
-
-// random returns n bytes.
-func random(seed uint64, n int) []byte {
-	content := make([]byte, n)
-	rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 3}).Read(content)
-	return content
-}
 
 // TestRotRenamed renames a file with another content and its time, by itself and as one of several of its length and time:
 // it is named, however the data is cut. A file that holds what one of them held is not, nor one whose time is a whole second.
 func TestRotRenamed(t *testing.T) {
 	t.Parallel()
-	const size = 150_000
 	at := time.Unix(1_700_000_000, 123_456_789)
 	for _, x := range []struct {
 		what     string
@@ -39,42 +26,23 @@ func TestRotRenamed(t *testing.T) {
 		{"sound, and coded in another way", at, 2, false, false},
 		{"a time that may be made up", at.Truncate(time.Second), 1, true, false},
 	} {
-		for _, names := range [][]string{{"b>sub"}, {"b>z", "c>y", "d>x"}, {"c>z", "d>gone"}} {
-			base := t.TempDir()
-			var dirs []string
-			for n := range 4 {
-				dirs = append(dirs, filepath.Join(base, fmt.Sprint("n", n)))
-				must(t, os.Mkdir(dirs[n], 0o755))
-				for i, name := range []string{"a", "b", "c", "d"} {
-					path := filepath.Join(dirs[n], name)
-					must(t, os.WriteFile(path, random(uint64(4*n+i), size), 0o644))
-					must(t, os.Chtimes(path, x.time, x.time))
-				}
+		for _, script := range []string{"mv b z", "mv b z; mv c y; mv d x", "mv c z; mv d x; rm x"} {
+			w, rng := newWorld(4, 1), rand.New(rand.NewPCG(3, 3))
+			for _, name := range strings.Fields("a b c d") {
+				w.WriteFile("/n0/"+name, random(rng, 150_000), 0o644)
+				w.SetTime("/n0/"+name, x.time)
 			}
-			_, err := protect(1, dirs, group.ProtectOptions{Tolerate: 1})
+			must(t, w.protect())
+			if x.rot {
+				w.setBack("/n0/"+script[3:4], 149_900, []byte("rot"))
+			}
+			w.do(script)
+			r, err := w.protectBy(w.Process(), ProtectOptions{Tolerate: x.tolerate, Full: true})
 			must(t, err)
-			for i, name := range names {
-				from, to, _ := strings.Cut(name, ">")
-				from, to = filepath.Join(dirs[0], from), filepath.Join(dirs[0], to)
-				if x.rot && i == 0 {
-					f, err := os.OpenFile(from, os.O_WRONLY, 0)
-					must(t, err)
-					_, err = f.WriteAt([]byte("rot"), size-100)
-					must(t, err)
-					must(t, f.Close())
-					must(t, os.Chtimes(from, x.time, x.time))
-				}
-				if must(t, os.Rename(from, to)); strings.HasSuffix(to, "gone") {
-					must(t, os.Remove(to))
-				}
+			if named := slices.Equal(r.Doubtful, []string{"/n0/z"}); named != x.named || r.Doubtful != nil && !named {
+				t.Errorf("%s: %s: %q", x.what, script, r.Doubtful)
 			}
-			r, err := protect(1, dirs, group.ProtectOptions{Tolerate: x.tolerate, Full: true})
-			must(t, err)
-			_, first, _ := strings.Cut(names[0], ">")
-			if named := slices.Equal(r.Doubtful, []string{filepath.Join(dirs[0], first)}); named != x.named || r.Doubtful != nil && !named {
-				t.Errorf("%s: %v: %q", x.what, names, r.Doubtful)
-			}
-			whole(t, 1, dirs)
+			must(t, w.whole())
 		}
 	}
 }

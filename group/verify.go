@@ -194,7 +194,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	if err != nil {
 		return nil, err
 	}
-	r.Notes = slices.Concat(r.Notes, pass.NoteTorn(s, conditions), survey.UnsureNotes(s, conditions))
+	r.Notes = slices.Concat(r.Notes, pass.NoteTorn(s, conditions))
 	if r.MayLose, r.Risks, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
 	}

@@ -91,8 +91,6 @@ type Condition struct {
 	Redo        []int       // rows of a rebuilt node with a wrong block
 	Torn        []tree.Name // see tree.Entry
 	Manifest    bool        // the manifest and all records are intact
-	Unsure      int         // files that were not read, and have their length and time, and another ctime
-	FirstUnsure tree.Name   `json:",omitempty"`
 
 	// Of nodes here alone:
 	Rots        bool                      `json:"-"` // whatever the ctime of a file says, nobody has written to it and set its time back

@@ -346,10 +346,6 @@ func (x *examination) evidenceOf(e *tree.Entry) (judge.Evidence, error) {
 	isLink, isFile := e.Type == tree.TypeLink, content.IsFile(e) && content.IsFile(listed)
 	linked := isLink && x.sameInode(e, e.Target)
 	x.intact[e.Path] = isFile && x.isIntact(e, listed, file)
-	if x.intact[e.Path] && e.Type == tree.TypeFile && !x.isRead(e) && e.Changed != 0 && !listed.Untouched(e) && !x.Rots {
-		x.Unsure++
-		x.FirstUnsure = cmp.Or(x.FirstUnsure, e.Path)
-	}
 	if linked || x.intact[e.Path] || !isFile && listed.Type == e.Type && listed.Target == e.Target {
 		known := judge.Evidence{Intact: true, OtherMeta: !isLink && (!listed.SameMeta(e) || isFile && !listed.SameTime(e))}
 		if isLink && !linked && x.Listing.Find(e.Target) != nil {

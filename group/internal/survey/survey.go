@@ -16,7 +16,6 @@ import (
 	"volley/group/internal/store"
 	"volley/group/internal/tree"
 	"volley/group/protection"
-	"volley/internal/printable"
 )
 
 // A Survey is what nodes lack, and how it comes back.
@@ -200,20 +199,6 @@ func HiddenNotes(n *store.Node, c *content.Condition, findings []protection.Find
 		}
 	}
 	return list
-}
-
-// UnsureNotes returns a note on files that may hold something else under their length and time.
-func UnsureNotes(s *session.Session, conditions []*content.Condition) []string {
-	unsure, first := 0, ""
-	for n, c := range conditions {
-		if unsure += c.Unsure; c.Unsure > 0 && first == "" {
-			first = tree.JoinPath(s.States[n].Dir, c.FirstUnsure)
-		}
-	}
-	if unsure == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s, %s first: length and time are as protected, and something has changed since, such as the mode or the name. verify says whether the content has, too, and the next protect reads it", printable.Count(unsure, "file"), first)}
 }
 
 // Sweep removes what an interrupted recovery of nodes here has left beside their .volley, where that lies elsewhere.
