@@ -239,5 +239,5 @@ func Rewrite(name string, add, remove []string, tolerate string) error {
 	if err != nil {
 		return err
 	}
-	return disk.WriteMode(name, text, info.Mode())
+	return disk.WriteMode(disk.OS, name, text, info.Mode())
 }
