@@ -92,15 +92,15 @@ func (j *encodeJob) encode() (*volley.Report, error) {
 func (j *encodeJob) prepare() (err error) {
 	switch {
 	case j.e.Field == nil:
-		return option("Field", "no field: give that of the symbols")
+		return inputf("no field: give that of the symbols")
 	case j.e.Sinks < 0:
-		return option("Sinks", "%d sinks: want 1 or more, or 0 for all processors", j.e.Sinks)
+		return inputf("%d sinks: want 1 or more, or 0 for all processors", j.e.Sinks)
 	}
 	if err := j.openInputs(); err != nil {
 		return err
 	}
 	if j.e.Processors != 0 && j.e.Processors != j.k {
-		return option("Processors", "%d packets for %d processors", j.k, j.e.Processors)
+		return inputf("%d packets for %d processors: want as many", j.k, j.e.Processors)
 	}
 	if err := j.look(j.checkOutput); err != nil {
 		return err

@@ -87,7 +87,7 @@ func (j *encodeJob) localFiles() (names []string, err error) {
 	pattern := len(e.Files) == 1 && strings.Contains(e.Files[0], rankWord)
 	k := e.Processors
 	if !alone && k == 0 {
-		if k = j.t.Size() * max(1, j.PerRank); e.Separate {
+		if k = j.t.Size(); e.Separate {
 			k -= e.Sinks
 		}
 	}
@@ -102,7 +102,7 @@ func (j *encodeJob) localFiles() (names []string, err error) {
 			k = len(names)
 		}
 	case k == 0:
-		return nil, option("Processors", "pattern %s: the number of processors is not given", e.Files[0])
+		return nil, inputf("pattern %s: the number K of processors is not given", e.Files[0])
 	}
 	if err := j.setSpan(k); err != nil {
 		return nil, err

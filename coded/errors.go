@@ -10,10 +10,7 @@ import (
 )
 
 // An InputError says that a file, an option or a directory cannot be used, or too few packets are there to decode.
-type InputError struct {
-	Option string // that is not right: the name of a field such as "PerRank"; empty where it is none
-	Err    error
-}
+type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 
@@ -34,14 +31,10 @@ func input(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &InputError{Err: err}
+	return &InputError{err}
 }
 
 func inputf(format string, args ...any) error { return input(fmt.Errorf(format, args...)) }
-
-func option(name, format string, args ...any) error {
-	return &InputError{name, fmt.Errorf(format, args...)}
-}
 
 // A ChangedError says that an input changed while it was read.
 type ChangedError struct {

@@ -39,7 +39,7 @@ type MemoryDecoding struct {
 func DecodePackets(ctx context.Context, t transport.Transport, d MemoryDecoding) (map[int][]byte, *volley.Report, error) {
 	h := &packetsAtHand{run: newRun(ctx, t, Options{Timeout: d.Timeout, Log: d.Log}, "decode"), d: d}
 	if d.Matrix == nil {
-		return nil, nil, h.fail(option("Matrix", "no matrix: give the one by which the packets were encoded"))
+		return nil, nil, h.fail(inputf("no matrix: give the one by which the packets were encoded"))
 	}
 	results, report, err := h.decode()
 	return results, report, h.fail(err)

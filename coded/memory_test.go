@@ -169,39 +169,23 @@ func TestOptionsMissing(t *testing.T) {
 	in := t.TempDir()
 	writeText(t, filepath.Join(in, "a"), "1")
 	writeText(t, filepath.Join(in, "b"), "2")
-	files := []string{in}
-	spec := matrices.Spec{Family: "cauchy"}
-	for name, run := range map[string]func(transport.Transport, Options) error{
-		"Field": func(tr transport.Transport, o Options) error {
-			_, err := Encode(t.Context(), tr, Encoding{Options: o, Matrix: spec, Files: files})
-			return err
-		},
-		"Sinks": func(tr transport.Transport, o Options) error {
-			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Files: files, Sinks: -1})
-			return err
-		},
-		"Matrix": func(tr transport.Transport, _ Options) error {
-			_, _, err := DecodePackets(t.Context(), tr, MemoryDecoding{})
-			return err
-		},
-		"": func(tr transport.Transport, o Options) error {
-			_, err := Encode(t.Context(), tr, Encoding{Options: o, Field: f, Matrix: spec, Files: files, Sinks: 1 << 30})
-			return err
-		},
+	spec, a := matrices.Spec{Family: "cauchy"}, matrixOf(t, "2^16", 2)
+	for name, e := range map[string]Encoding{
+		"no field": {}, "too few sinks": {Field: f, Sinks: -1}, "too many sinks": {Field: f, Sinks: 1 << 30},
 	} {
-		err := run(local.New(1)[0], Options{Dir: t.TempDir()})
-		if wrong := new(InputError); !errors.As(err, &wrong) || wrong.Option != name {
-			t.Errorf("%q: %v", name, err)
+		e.Options, e.Matrix, e.Files = Options{Dir: t.TempDir()}, spec, []string{in}
+		if _, err := Encode(t.Context(), local.New(1)[0], e); !errors.As(err, new(*InputError)) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, d := range []MemoryDecoding{ // half a symbol
-		{Coded: map[int][]byte{0: {1}, 1: {2}}},
-		{Inputs: map[int][]byte{0: {1}}, Coded: map[int][]byte{1: {1, 2}}},
+	for name, d := range map[string]MemoryDecoding{
+		"no matrix":                     {},
+		"half a symbol":                 {Matrix: a, Coded: map[int][]byte{0: {1}, 1: {2}}},
+		"half a symbol beside a packet": {Matrix: a, Inputs: map[int][]byte{0: {1}}, Coded: map[int][]byte{1: {1, 2}}},
 	} {
-		d.Matrix = matrixOf(t, "2^16", 2)
 		packets, _, err := DecodePackets(t.Context(), local.New(1)[0], d)
 		if !errors.As(err, new(*InputError)) || packets != nil {
-			t.Errorf("half a symbol: %v, %v: want an error and no packets", packets, err)
+			t.Errorf("%s: %v, %v: want an error and no packets", name, packets, err)
 		}
 	}
 }

@@ -39,9 +39,6 @@ type Options struct {
 	// Job says that there may be several ranks, so that files are named as for several also where there is one.
 	Job bool
 
-	// PerRank is how many processors each rank has to have; 0 is as many as come to it.
-	PerRank int
-
 	// Timeout bounds the wait for a message; 0 is no bound.
 	Timeout time.Duration
 
@@ -81,11 +78,8 @@ func (r *run) warn(format string, args ...any) {
 
 // checkRanks returns an error where so many processors are not to be dealt out to the ranks.
 func (r *run) checkRanks(processors int) error {
-	switch ranks := r.t.Size(); {
-	case ranks > processors:
+	if ranks := r.t.Size(); ranks > processors {
 		return inputf("%s for %s: start no more of them", printable.Count(ranks, "process"), printable.Count(processors, "processor"))
-	case r.PerRank > 0 && ranks*r.PerRank != processors:
-		return option("PerRank", "%s for %s", printable.Count(ranks, "process"), printable.Count(processors, "processor"))
 	}
 	return nil
 }

@@ -137,11 +137,11 @@ type asking struct {
 	now atomic.Int32 // how many ask
 }
 
-func (a *asking) Inquire(context.Context, int) (int, time.Duration, error) {
+func (a *asking) Inquire(context.Context, int) (int, error) {
 	a.now.Add(1)
 	defer a.now.Add(-1)
 	time.Sleep(time.Second)
-	return -1, 0, nil
+	return -1, nil
 }
 
 // slow is a packet that cannot be read, which takes it longer than the timeout.

@@ -91,18 +91,6 @@ func Encode(w io.Writer, p Plan) error {
 	return nil
 }
 
-// EncodeProgram writes one element of the programs list of [Encode]: the JSON form of one processor's program.
-func EncodeProgram(w io.Writer, p Plan, proc int) error {
-	data, err := programJSON(p, proc)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(append(data, '\n')); err != nil {
-		return fmt.Errorf("plan: encode: %w", err)
-	}
-	return nil
-}
-
 func programJSON(p Plan, proc int) ([]byte, error) {
 	prog, err := p.Program(proc)
 	if err != nil {

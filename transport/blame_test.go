@@ -21,17 +21,17 @@ type waits struct {
 
 func (w waits) Rank() int { return w.rank }
 
-func (w waits) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
+func (w waits) Inquire(ctx context.Context, rank int) (int, error) {
 	switch w.list[rank] {
 	case -2:
-		return -1, 0, errors.New("no answer")
+		return -1, errors.New("no answer")
 	case -3:
-		return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, &transport.AbortError{Cause: errors.New("no memory")})
+		return -1, fmt.Errorf("rank %d does not answer: %w", rank, &transport.AbortError{Cause: errors.New("no memory")})
 	case -4:
 		<-ctx.Done()
-		return -1, 0, ctx.Err()
+		return -1, ctx.Err()
 	}
-	return w.list[rank], time.Second, nil
+	return w.list[rank], nil
 }
 
 func TestBlame(t *testing.T) {

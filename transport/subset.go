@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Subset returns the end of t in the group of the given ranks, of which t's is one: rank i of the group is rank ranks[i]
@@ -33,9 +32,9 @@ func (g *subset) NewQueue() Queue {
 	return &subsetQueue{Queue: g.Transport.NewQueue(), g: g, posted: map[*Transfer]*Transfer{}}
 }
 
-func (g *subset) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
-	whom, since, err := g.Around.Inquire(ctx, g.ranks[rank])
-	return g.named(whom), since, err
+func (g *subset) Inquire(ctx context.Context, rank int) (int, error) {
+	whom, err := g.Around.Inquire(ctx, g.ranks[rank])
+	return g.named(whom), err
 }
 
 // named returns the number in the group of a rank of the transport; -1: none, as is a rank that the transport does not

@@ -165,9 +165,9 @@ func Overlaps(t Transport) bool {
 
 // An Inquirer is a Transport that can ask other ranks whom they wait for.
 type Inquirer interface {
-	// Inquire returns whom a rank has waited for the longest by now, and for how long; -1
-	// is nobody. It returns an error where the rank does not answer before ctx ends.
-	Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error)
+	// Inquire returns whom a rank has waited for the longest by now; -1 is nobody. It returns an error where the rank does
+	// not answer before ctx ends.
+	Inquire(ctx context.Context, rank int) (whom int, err error)
 }
 
 // Around is embedded by a Transport around another one, of which it has the methods of [CoreSharer],
@@ -184,11 +184,11 @@ func (a Around) Overlaps() bool { return Overlaps(a.Transport) }
 func (a Around) Limits() Limits { return LimitsOf(a.Transport) }
 
 // Inquire asks the other one, or returns an error where that is no [Inquirer].
-func (a Around) Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error) {
+func (a Around) Inquire(ctx context.Context, rank int) (whom int, err error) {
 	if q, ok := a.Transport.(Inquirer); ok {
 		return q.Inquire(ctx, rank)
 	}
-	return -1, 0, errors.New("the transport cannot ask others")
+	return -1, errors.New("the transport cannot ask others")
 }
 
 // answerTime is how long Blame waits for an answer, which takes milliseconds unless the machine is overloaded.
@@ -205,7 +205,7 @@ func Blame(t Transport, rank int) string {
 	for {
 		last := chain[len(chain)-1]
 		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
-		whom, _, err := q.Inquire(ctx, last)
+		whom, err := q.Inquire(ctx, last)
 		cancel()
 		var ended *AbortError
 		switch {

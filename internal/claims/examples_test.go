@@ -85,9 +85,9 @@ var (
 	target = regexp.MustCompile("`make ([a-z-]+)`")
 )
 
-// otherFlags are the flags that no help here has: cobra's, that of the tag mpi (whose tests
-// use it), those of volley-lab explore, and mpirun's.
-var otherFlags = []string{"--help", "--per-rank", "--addr", "--public", "--oversubscribe", "--bind-to"}
+// otherFlags are the flags that no help here has: cobra's, those of volley-lab explore, and
+// mpirun's.
+var otherFlags = []string{"--help", "--addr", "--public", "--oversubscribe", "--bind-to"}
 
 // helps returns the help of each verb and of those below it, by their names, with the topics that it refers to.
 func helps(t *testing.T) map[string]string {

@@ -22,7 +22,7 @@ func FuzzArguments(f *testing.F) {
 	for _, line := range []string{
 		"encode -o out packets", "encode --dry-run --model paper --field 257 -p 2 --matrix random:1 packets",
 		"encode -o out --separate --sinks 2 --json packets", "decode out -o back",
-		"plan -k 4", "plan -k 5 --why --max-memory 3", "plan -k 8 --model paper -p 3 --format json --processor 7",
+		"plan -k 4", "plan -k 5 --why --max-memory 3", "plan -k 8 --model paper -p 3 --processor 7",
 		"plan -k 3 --field 2^8:0x11b --algorithm bruck-allgather --format json",
 		"matrix -k 3 --sinks 2 --matrix lagrange --omega codes --alpha powers --field 17 --format json",
 		"matrix -k 4 --matrix vandermonde --field 2^8 --inverse", "matrix --matrix file:A.csv -k 2",

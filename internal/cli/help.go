@@ -156,6 +156,6 @@ var flagGroups = []flagGroup{
 	{"Limit flags", "tuning", []string{"rounds-over", "max-memory", "max-compute", "whole"}},
 	{"Cost model flags", "tuning", []string{"model", "network", "gamma", "ports", "beta", "tau"}},
 	{"Run flags", "", []string{"group-size", "comm", "timeout", "memory", "limit-rate", "quiet", "progress", "limit-read",
-		"per-rank", "check", "ssh", "remote-path"}},
+		"check", "ssh", "remote-path"}},
 	{"", "ranks", ranks.FlagNames},
 }

@@ -214,7 +214,7 @@ func testFiles(t *testing.T, run several) {
 		{ranks: 1, processors: 1, inputs: []int{0}, decoders: 1},
 		{ranks: 5, processors: 5, lost: []int{1, 3}, decoders: 5, own: true},
 		{ranks: 16, processors: 16, inputs: []int{2, 3}, decoders: 3},
-		{ranks: 4, processors: 16, args: []string{"--per-rank", "4"}, inputs: []int{4}, decoders: 1},
+		{ranks: 4, processors: 16, inputs: []int{4}, decoders: 1},
 		{ranks: 3, processors: 7, inputs: []int{0, 1, 2, 3, 4, 5, 6}, decoders: 7, own: true},
 		{ranks: 6, processors: 6, args: []string{"--sinks", "2", "--model", "paper", "-p", "2"}, inputs: []int{0, 5}, decoders: 2, own: true},
 		{ranks: 8, processors: 6, args: []string{"--sinks", "2", "--separate"}, inputs: []int{1}, decoders: 6},
@@ -249,15 +249,12 @@ func (c *filesRun) encode(t *testing.T, run several, pattern string) string {
 	}
 	k := []string{"-k", fmt.Sprint(c.processors)}
 	several := slices.Clone(args)
-	if c.processors%c.ranks != 0 && c.ranks < c.processors {
+	if c.ranks < c.processors {
 		several = append(several, k...)
 	}
 	code, text := run(t, c.ranks, slices.Concat([]string{"encode", "-o", together}, several, []string{pattern})...)
 	if code != exit.OK || strings.Count(text, "verified by") != 1 {
 		t.Fatalf("exit code %d: %s", code, text)
-	}
-	if i := slices.Index(args, "--per-rank"); i >= 0 {
-		args = slices.Delete(args, i, i+2)
 	}
 	mustRun(t, slices.Concat([]string{"encode", "-o", alone}, k, args, []string{pattern})...)
 	equal(t, filesOf(t, together), filesOf(t, alone))
@@ -361,7 +358,6 @@ func wrongRuns(t *testing.T) []wrongRun {
 		{"one file missing", 4, encode(missing), exit.Usage, `^volley: rank 3: stat .*ckpt\.3: no such file or directory$`},
 		{"an unknown flag", 3, encode("--memroy", "3"), exit.Usage, `^volley: unknown flag: --memroy: see volley encode --help$`},
 		{"too many processes", 4, encode("-k", "3", pattern), exit.Usage, `^volley: 4 processes for 3 processors: start no more of them$`},
-		{"a wrong --per-rank", 2, encode("-k", "3", "--per-rank", "2", pattern), exit.Usage, `^volley: --per-rank 2: 2 processes for 3 processors$`},
 		{"too little memory", 2, encode("--memory", "1B", pattern), exit.Usage, `^volley: 1 bytes of memory: `},
 		{"another matrix", 3, with(encode(pattern), encode("--matrix", "random:1", pattern)...), exit.Usage, `^volley: rank 3 differs from rank 0 in matrix \(random:1, not .*\): give all the same$`},
 		{"protect and encode", 2, with(encode(pattern), protect(2)...), exit.Usage, `^volley: rank 2 runs protect, rank 0 runs encode: run the same at all ranks$`},
@@ -402,7 +398,6 @@ func wrongDecodings(t *testing.T, pattern string) []wrongRun {
 		{"too few", 4, decode(lost("coded.1"), "none"), exit.Usage, `1 more input or coded file is needed\. Unknown inputs: .*Coded files left out: coded\.1 \(missing\)`},
 		{"no survivor", 2, decode(coded, coded), exit.Usage, `cannot use any survivor`},
 		{"too many to decode", 5, decode(coded, pattern), exit.Usage, `5 processes for 4 processors: start no more of them`},
-		{"a wrong --per-rank to decode", 2, decode("--per-rank", "1", coded, pattern), exit.Usage, `--per-rank 1: 2 processes for 4 processors`},
 		{"there already", 3, []string{"decode", "-o", full, coded, pattern}, exit.Usage, `full/ckpt\.3 is there already; choose another directory, or --force to replace it`},
 		{"a wrong manifest", 3, decode(wrong), exit.Wrong, `ckpt\.2: what is decoded is not what was encoded`},
 		{"nothing named", 2, decode(), exit.Usage, `no directory of coded files`},

@@ -18,7 +18,7 @@ import (
 func TestStandardFull(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
-		"plan -k 4", "plan -k 4 --json", "plan -k 4 --why", "plan -k 4 --processor 1 --json", "matrix -k 4", "matrix -k 4 --json",
+		"plan -k 4", "plan -k 4 --json", "plan -k 4 --why", "matrix -k 4", "matrix -k 4 --json",
 		"cost -k 4", "cost -k 4 --json", "algorithms", "fields --format csv", "version", "help", "plan --help", "help matrices",
 	} {
 		var stderr bytes.Buffer

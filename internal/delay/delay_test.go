@@ -130,11 +130,11 @@ func TestFarther(t *testing.T) {
 	if _, ok := limited.(transport.CoreSharer); !ok || transport.Cores(limited) != transport.Cores(group[0]) || !transport.Overlaps(limited) {
 		t.Error("cores")
 	}
-	if whom, _, err := limited.(transport.Inquirer).Inquire(t.Context(), 1); whom != -1 || err != nil {
+	if whom, err := limited.(transport.Inquirer).Inquire(t.Context(), 1); whom != -1 || err != nil {
 		t.Errorf("waits for %d, error %v", whom, err)
 	}
 	bare := struct{ transport.Transport }{group[0]}
-	if _, _, err := delay.Limit(t.Context(), bare, 1).(transport.Inquirer).Inquire(t.Context(), 1); err == nil {
+	if _, err := delay.Limit(t.Context(), bare, 1).(transport.Inquirer).Inquire(t.Context(), 1); err == nil {
 		t.Error("it asks by nothing")
 	}
 }

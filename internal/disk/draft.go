@@ -2,8 +2,6 @@ package disk
 
 import (
 	"crypto/rand"
-	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -61,45 +59,23 @@ func (d *Draft) Discard() {
 	d.dir.Remove(d.hidden)
 }
 
-// WriteFile writes data to path, in place of an earlier file, under another name in the same directory at first: the file
-// is there whole, or as it was before, and its name lasts. Its mode is perm, less the umask. The error is an *fs.PathError
-// of Op "open" where there can be no file at all, and nothing was written.
-func WriteFile(path string, data []byte, perm fs.FileMode) error {
-	return WriteStream(OS, path, perm, false, writing(data))
-}
-
-// WriteMode is [WriteFile] for a file that gets that mode whatever the umask takes.
-func WriteMode(path string, data []byte, mode fs.FileMode) error {
-	return WriteStream(OS, path, mode.Perm(), true, writing(data))
-}
-
-func writing(data []byte) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}
-}
-
-// WriteStream is [WriteFile], or [WriteMode] where the mode is to be exactly that, of what write writes. Where write fails,
-// the error is its own.
-func WriteStream(d Disk, path string, mode fs.FileMode, exactly bool, write func(io.Writer) error) error {
+// WriteMode writes data to path, in place of an earlier file, under another name in the same directory at first: the file
+// is there whole, or as it was before, and its name lasts. It gets that mode, whatever the umask takes.
+func WriteMode(d Disk, path string, data []byte, mode fs.FileMode) error {
 	dir, err := d.Open(filepath.Dir(path))
 	if err != nil {
-		if cause := new(fs.PathError); errors.As(err, &cause) {
-			err = cause.Err
-		}
-		return &fs.PathError{Op: "open", Path: path, Err: err}
+		return err
 	}
 	defer dir.Close()
-	return writeIn(dir, filepath.Base(path), mode, exactly, write)
+	return writeIn(dir, filepath.Base(path), data, mode.Perm(), true)
 }
 
-// WriteIn is [WriteFile] for a file of a directory.
+// WriteIn is [WriteMode] for a file of a directory, whose mode is perm, less the umask.
 func WriteIn(dir Dir, name string, data []byte, perm fs.FileMode) error {
-	return writeIn(dir, name, perm, false, writing(data))
+	return writeIn(dir, name, data, perm, false)
 }
 
-func writeIn(dir Dir, name string, mode fs.FileMode, exactly bool, write func(io.Writer) error) error {
+func writeIn(dir Dir, name string, data []byte, mode fs.FileMode, exactly bool) error {
 	d, err := create(dir, name, "", mode)
 	if err != nil {
 		return err
@@ -108,7 +84,7 @@ func writeIn(dir Dir, name string, mode fs.FileMode, exactly bool, write func(io
 		err = d.Chmod(mode)
 	}
 	if err == nil {
-		err = write(d)
+		_, err = d.Write(data)
 	}
 	if err == nil {
 		err = d.Finish()

@@ -3,7 +3,6 @@ package disk_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"testing"
@@ -53,14 +52,14 @@ func writing(m *disktest.Machine, old string, exactly bool) *disktest.Committer 
 	return &disktest.Committer{
 		Name: fmt.Sprintf("write over %q, exactly %v", old, exactly), Machine: m,
 		Run: func(p *disktest.Process) error {
-			return disk.WriteStream(p, path, 0o666, exactly, func(w io.Writer) error {
-				for part := range strings.SplitAfterSeq(text, " ") {
-					if _, err := io.WriteString(w, part); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			if exactly {
+				return disk.WriteMode(p, path, []byte(text), 0o666)
+			}
+			d, err := p.Open("/d")
+			if err != nil {
+				return err
+			}
+			return disk.WriteIn(d, "file", []byte(text), 0o666)
 		},
 		Holds: func(x *disktest.Interrupted) (string, error) {
 			if !x.Ends && x.Name != disktest.TurnReadOnly.Name && strings.Contains(x.Machine.Tree("/d"), disk.Hidden) {

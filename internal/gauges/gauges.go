@@ -159,7 +159,7 @@ func (r *Gauges) Write(file, verb string, begun time.Time, code int) error {
 		printable.Fprintf(&b, "# HELP volley_%s %s\n# TYPE volley_%s gauge\n%s%g\n", name, Help[name], name, sample(name, verb), v[name])
 	}
 	printable.Fprintf(&b, "# EOF\n")
-	return disk.WriteMode(file, b.Bytes(), 0o644) // an exporter is another user
+	return disk.WriteMode(disk.OS, file, b.Bytes(), 0o644) // an exporter is another user
 }
 
 // sample returns a line of the metrics up to its value.

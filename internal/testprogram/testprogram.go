@@ -12,5 +12,5 @@ import (
 func Write(name string, text []byte) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	return disk.WriteMode(name, text, 0o755)
+	return disk.WriteMode(disk.OS, name, text, 0o755)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/field"
-	"volley/internal/disk"
 	"volley/internal/selection"
 	"volley/lab/draw"
 	"volley/matrix"
@@ -133,7 +132,7 @@ func write(cmd *cobra.Command, p *draw.Picture, format, file string) error {
 
 func put(cmd *cobra.Command, data []byte, file string) error {
 	if file != "" {
-		return disk.WriteFile(file, data, 0o666)
+		return os.WriteFile(file, data, 0o666)
 	}
 	_, err := cmd.OutOrStdout().Write(data)
 	return err

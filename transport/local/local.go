@@ -15,7 +15,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"volley/transport"
 	"volley/transport/waits"
@@ -249,13 +248,12 @@ func (e *Endpoint) start(q *waits.Queue, t *transport.Transfer) {
 
 // Inquire looks whom a rank waits for. A closed one, and one that does something else, waits
 // for nobody.
-func (e *Endpoint) Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error) {
+func (e *Endpoint) Inquire(ctx context.Context, rank int) (whom int, err error) {
 	if !e.isPeer(rank) {
-		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.Size())
+		return -1, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.Size())
 	}
 	if e.group.ends[rank] == nil {
 		return e.group.far.Inquire(ctx, rank)
 	}
-	whom, since = e.group.ends[rank].waits.Oldest()
-	return whom, since, nil
+	return e.group.ends[rank].waits.Oldest(), nil
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"volley/transport"
 )
@@ -114,7 +113,7 @@ func (f *far) leave() {
 func (f *far) named(rank int) int { return slices.Index(f.hosts, rank) }
 
 // Inquire asks the host of a rank.
-func (f *far) Inquire(ctx context.Context, rank int) (whom int, since time.Duration, err error) {
-	whom, since, err = f.Around.Inquire(ctx, f.hosts[rank])
-	return f.named(whom), since, err
+func (f *far) Inquire(ctx context.Context, rank int) (int, error) {
+	whom, err := f.Around.Inquire(ctx, f.hosts[rank])
+	return f.named(whom), err
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
 
 	"volley/transport"
 )
@@ -22,7 +21,6 @@ type controlMessage struct {
 	Ask      int     `json:",omitempty"`    // a question's number: for whom does the receiver wait?
 	Answer   int     `json:",omitempty"`    // that number
 	WaitsFor int     `json:"For,omitempty"` // for this rank, or -1: for nobody
-	Seconds  float64 `json:",omitempty"`    // for so long
 }
 
 // A heardError is an error of another rank, of which its text and exit code have come.
@@ -44,12 +42,6 @@ func (m *controlMessage) cause() error {
 
 // controlBytes bounds a control message. Texts are cut to an eighth of it: JSON may need six bytes for one.
 const controlBytes = 2 << 10
-
-// answer is what a rank says of itself.
-type answer struct {
-	rank int // that it waits for, or -1
-	time time.Duration
-}
 
 // A controlSend is the send of a control message.
 type controlSend struct {
@@ -109,22 +101,21 @@ func (r *controlReceive) ended(_, bytes, sender int, err error) {
 		e.clears[destination{sender, m.Clear}]++
 		e.release()
 	case m.Ask != 0:
-		rank, since := e.oldestWait()
-		e.sendControl(sender, controlMessage{Answer: m.Ask, WaitsFor: rank, Seconds: since.Seconds()})
+		e.sendControl(sender, controlMessage{Answer: m.Ask, WaitsFor: e.oldestWait()})
 	case m.Answer != 0:
 		if reply := e.answers[m.Answer]; reply != nil {
 			delete(e.answers, m.Answer)
-			reply <- answer{m.WaitsFor, time.Duration(m.Seconds * float64(time.Second))}
+			reply <- m.WaitsFor
 		}
 	}
 }
 
-// Inquire asks a rank for whom it has waited the longest, and for how long; -1 is nobody. It waits until ctx ends.
-func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
+// Inquire asks a rank for whom it has waited the longest; -1 is nobody. It waits until ctx ends.
+func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, error) {
 	if rank < 0 || rank >= e.size || rank == e.rank {
-		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.size)
+		return -1, fmt.Errorf("rank %d cannot ask rank %d: not another rank of the group of %d", e.rank, rank, e.size)
 	}
-	reply := make(chan answer, 1)
+	reply := make(chan int, 1)
 	var number int
 	call(func() {
 		e.questions++
@@ -135,8 +126,8 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 	})
 	for {
 		select {
-		case a := <-reply:
-			return a.rank, a.time, nil
+		case whom := <-reply:
+			return whom, nil
 		default:
 			sleep(leastSleep)
 		}
@@ -150,13 +141,13 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 			}
 		})
 		if err != nil {
-			return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, err)
+			return -1, fmt.Errorf("rank %d does not answer: %w", rank, err)
 		}
 	}
 }
 
 // oldestWait returns whom this rank has waited for the longest, or -1. A wait given up counts: others ask why.
-func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
+func (e *Endpoint) oldestWait() int {
 	var oldest *transfer
 	for _, t := range append(e.underWay(), e.waiting...) {
 		if _, waits := e.waits[t.queue]; waits && (oldest == nil || t.queue.since.Before(oldest.queue.since)) {
@@ -164,9 +155,9 @@ func (e *Endpoint) oldestWait() (rank int, waited time.Duration) {
 		}
 	}
 	if oldest == nil {
-		return -1, 0
+		return -1
 	}
-	return oldest.Rank, time.Since(oldest.queue.since)
+	return oldest.Rank
 }
 
 // end notes the first abort.

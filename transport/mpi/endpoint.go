@@ -32,7 +32,7 @@ type Endpoint struct {
 
 	controlSends int // under way
 	control      *controlReceive
-	answers      map[int]chan answer
+	answers      map[int]chan int
 	questions    int // so far: the number of one is its place in answers
 
 	waits    map[*queue]bool // whether somebody waits, or has given up
@@ -82,7 +82,7 @@ func openEndpoint(g *communicator) (e *Endpoint) {
 			clears:       map[destination]int{},
 			connected:    make([]bool, g.size),
 			waits:        map[*queue]bool{},
-			answers:      map[int]chan answer{},
+			answers:      map[int]chan int{},
 		}
 		e.numbering = numberingOf(g.mostTag)
 		e.host = &transport.Host{Hosts: g.machines, Local: g.machine, Crowded: g.crowded, Yield: transport.Yield, Aborted: e.aborted}

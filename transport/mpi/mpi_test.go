@@ -127,7 +127,7 @@ func TestInquireAborted(t *testing.T) {
 		t.Skip("needs more ranks")
 	}
 	e.Abort(errors.New("stopped"))
-	if whom, _, err := e.Inquire(context.Background(), (e.Rank()+1)%e.Size()); whom != -1 || !errors.As(err, new(*transport.AbortError)) {
+	if whom, err := e.Inquire(context.Background(), (e.Rank()+1)%e.Size()); whom != -1 || !errors.As(err, new(*transport.AbortError)) {
 		t.Errorf("rank %d: it waits for %d, %v", e.Rank(), whom, err)
 	}
 }

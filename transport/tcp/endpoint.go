@@ -32,7 +32,7 @@ type Endpoint struct {
 	mu        sync.Mutex // guards what follows, and what lies in peers and transfers
 	peers     []*peer    // nil: this rank
 	abort     *transport.AbortError
-	answers   map[uint64]chan answer
+	answers   map[uint64]chan int // of the rank that another one waits for, or -1
 	questions uint64
 	closed    bool
 }
@@ -43,12 +43,6 @@ var (
 	_ transport.CoreSharer = (*Endpoint)(nil)
 	_ transport.HostSharer = (*Endpoint)(nil)
 )
-
-// answer is what a rank says of itself.
-type answer struct {
-	rank int // that it waits for, or -1
-	time time.Duration
-}
 
 // Rank returns this rank.
 func (e *Endpoint) Rank() int { return e.rank }
@@ -178,16 +172,16 @@ func (e *Endpoint) peer(r int) (*peer, error) {
 	return e.peers[r], nil
 }
 
-// Inquire asks a rank for whom it has waited longest, and for how long; -1 is nobody. It fails when ctx or the run ends.
-func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, error) {
-	reply := make(chan answer, 1)
+// Inquire asks a rank for whom it has waited longest; -1 is nobody. It fails when ctx or the run ends.
+func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, error) {
+	reply := make(chan int, 1)
 	number, err := e.ask(rank, reply)
 	if err != nil {
-		return -1, 0, fmt.Errorf("rank %d cannot ask rank %d: %w", e.rank, rank, err)
+		return -1, fmt.Errorf("rank %d cannot ask rank %d: %w", e.rank, rank, err)
 	}
 	select {
-	case a := <-reply:
-		return a.rank, a.time, nil
+	case whom := <-reply:
+		return whom, nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-e.aborted:
@@ -196,10 +190,10 @@ func (e *Endpoint) Inquire(ctx context.Context, rank int) (int, time.Duration, e
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.answers, number)
-	return -1, 0, fmt.Errorf("rank %d does not answer: %w", rank, err)
+	return -1, fmt.Errorf("rank %d does not answer: %w", rank, err)
 }
 
-func (e *Endpoint) ask(rank int, reply chan answer) (number uint64, err error) {
+func (e *Endpoint) ask(rank int, reply chan int) (number uint64, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p, err := e.peer(rank)

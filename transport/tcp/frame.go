@@ -21,7 +21,7 @@ const (
 	clearFrame                    // message c of round a and port b may be sent if it has n bytes; else its rest is not wanted
 	creditFrame                   // n bytes of heads have been taken
 	askFrame                      // question n: for whom does the receiver wait?
-	answerFrame                   // of question n: for rank a-1 since b ms; a = 0 is nobody
+	answerFrame                   // of question n: for rank a-1; a = 0 is nobody
 	abortFrame                    // rank a has ended the run; data is why
 	byeFrame                      // the sender closes, or has closed before the call
 	goneFrame                     // a bye has been read, and all before it

@@ -161,7 +161,7 @@ func (l *Listener) welcome(raw net.Conn) (c *conn, call frame, err error) {
 
 // Join makes this process a rank of a run, by its name. It is called once; close the endpoint before the listener.
 func (l *Listener) Join(rank int, addresses []string, run string) *Endpoint {
-	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), run: run, aborted: make(chan struct{}), answers: map[uint64]chan answer{}}
+	e := &Endpoint{listener: l, rank: rank, addresses: slices.Clone(addresses), run: run, aborted: make(chan struct{}), answers: map[uint64]chan int{}}
 	e.host = e.findHost()
 	e.waits = waits.New(e.aborted, func() error { return e.abort }, e.start)
 	e.open, e.end = context.WithCancel(context.Background())

@@ -352,12 +352,11 @@ func (p *peer) takeControl(f frame, text []byte) error {
 		if len(p.urgent) > earlyHeads {
 			return errProtocol("more questions than answers are read")
 		}
-		rank, waited := e.waits.Oldest()
-		p.push(frame{kind: answerFrame, a: uint32(rank + 1), b: uint32(waited.Milliseconds()), n: f.n})
+		p.push(frame{kind: answerFrame, a: uint32(e.waits.Oldest() + 1), n: f.n})
 	case answerFrame:
 		if reply := e.answers[f.n]; reply != nil && int(f.a) <= e.Size() {
 			delete(e.answers, f.n)
-			reply <- answer{int(f.a) - 1, time.Duration(f.b) * time.Millisecond}
+			reply <- int(f.a) - 1
 		}
 	case abortFrame:
 		if int(f.a) >= e.Size() {

@@ -58,11 +58,11 @@ func TestInquire(t *testing.T) {
 	t.Parallel()
 	run := newRun(t, 2, Patience{})
 	asks := run[0].(transport.Inquirer)
-	if whom, _, err := asks.Inquire(t.Context(), 1); whom != -1 || err != nil {
+	if whom, err := asks.Inquire(t.Context(), 1); whom != -1 || err != nil {
 		t.Errorf("rank 1 waits for %d, %v", whom, err)
 	}
 	run[0].Abort(errors.New("stopped"))
-	if whom, _, err := asks.Inquire(context.Background(), 1); whom != -1 || !errors.As(err, new(*transport.AbortError)) {
+	if whom, err := asks.Inquire(context.Background(), 1); whom != -1 || !errors.As(err, new(*transport.AbortError)) {
 		t.Errorf("after an abort rank 1 waits for %d, %v", whom, err)
 	}
 }

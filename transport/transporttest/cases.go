@@ -398,7 +398,7 @@ func inquiries(d endpoint) {
 		for r := 1; r < d.Size(); r++ {
 			for whom := r; whom != next(r); {
 				var err error
-				whom, _, err = asks.Inquire(d.ctx, r)
+				whom, err = asks.Inquire(d.ctx, r)
 				mustDo(fmt.Sprintf("ask rank %d, which waits for %d", r, whom), err)
 			}
 		}

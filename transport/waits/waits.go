@@ -11,7 +11,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"volley/transport"
 )
@@ -22,7 +21,7 @@ type Registry struct {
 	cause   func() error
 	start   func(*Queue, *transport.Transfer)
 
-	mu     sync.Mutex // guards what follows, and since of the queues
+	mu     sync.Mutex // guards what follows
 	queues []*Queue   // that somebody waits for, or has given up, oldest wait first
 }
 
@@ -32,25 +31,24 @@ func New(aborted <-chan struct{}, cause func() error, start func(*Queue, *transp
 	return &Registry{aborted: aborted, cause: cause, start: start}
 }
 
-// Oldest returns whom the rank has waited for the longest, and for how long; -1 is nobody. Waits given up count, too.
-func (w *Registry) Oldest() (rank int, waited time.Duration) {
+// Oldest returns whom the rank has waited for the longest; -1 is nobody. Waits given up count, too.
+func (w *Registry) Oldest() (rank int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, q := range w.queues {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if len(q.posted) > 0 {
-			return q.posted[0].Rank, time.Since(q.since)
+			return q.posted[0].Rank
 		}
 	}
-	return -1, 0
+	return -1
 }
 
 // A Queue is a [transport.Queue].
 type Queue struct {
 	registry *Registry
 	wake     chan struct{} // has a value when something is over
-	since    time.Time     // of the wait under way
 
 	mu       sync.Mutex // guards what follows; it is locked last
 	posted   []*transport.Transfer
@@ -97,7 +95,6 @@ func (q *Queue) Wait(ctx context.Context) (t *transport.Transfer, err error) {
 	w := q.registry
 	w.mu.Lock()
 	if !slices.Contains(w.queues, q) {
-		q.since = time.Now()
 		w.queues = append(w.queues, q)
 	}
 	w.mu.Unlock()

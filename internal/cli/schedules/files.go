@@ -25,7 +25,6 @@ import (
 // runOptions is the flags of every verb that runs a plan.
 type runOptions struct {
 	ranks.Joining
-	perRank int
 	output  string
 	check   string
 	json    bool
@@ -42,7 +41,6 @@ func (o *runOptions) addRun(cmd *cobra.Command, output, force string) {
 	f.BoolVar(&o.force, "force", false, force)
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and write nothing")
 	o.Joining.Add(f, "processor")
-	f.Var(selection.Positive(&o.perRank), "per-rank", "processors in each process of several (default: 1)")
 	o.check = "full"
 	f.Var(selection.Word(&o.check, "full", "off"), "check", "check of the result: full or off")
 	o.AddElsewhere(cmd)
@@ -53,15 +51,12 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selection.Selection) (c c
 	if err := o.Join(cmd.Context()); err != nil {
 		return c, err
 	}
-	switch {
-	case o.perRank > 0 && !o.Party.Job():
-		return c, exit.Usagef("--per-rank %d: all processors are in this process with --comm %s: leave it out", o.perRank, o.Comm)
-	case o.output == "" && !o.dryRun:
+	if o.output == "" && !o.dryRun {
 		return c, exit.Usagef("no output directory: say where with -o DIR")
 	}
 	plan.Process = !o.Party.Job()
 	return coded.Options{
-		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.Party.Job(), PerRank: o.perRank, Timeout: o.Timeout,
+		Dir: o.output, Replace: o.force, DryRun: o.dryRun, Job: o.Party.Job(), Timeout: o.Timeout,
 		Encoder: func(f field.Field, symbols int64) ([]volley.Option, error) {
 			model, err := plan.Model(f, symbols)
 			o.assumed = plan.Assumed
@@ -73,15 +68,9 @@ func (o *runOptions) prepare(cmd *cobra.Command, plan *selection.Selection) (c c
 }
 
 // advise says by which flag an error can be mended.
-func (o *runOptions) advise(err error) error {
-	wrong := new(coded.InputError)
-	switch errors.As(err, &wrong); {
-	case errors.Is(err, coded.ErrExists), errors.Is(err, coded.ErrFileExists):
+func advise(err error) error {
+	if errors.Is(err, coded.ErrExists) || errors.Is(err, coded.ErrFileExists) {
 		return exit.Usagef("%w; choose another directory, or --force to replace it", err)
-	case wrong.Option == "Processors":
-		return exit.Usagef("%w: -k has to be the number of packets", err)
-	case wrong.Option == "PerRank":
-		return exit.Usagef("--per-rank %d: %w", o.perRank, err)
 	}
 	return err
 }
@@ -191,7 +180,7 @@ func runEncode(cmd *cobra.Command, o *encodeOptions, args []string) error {
 	}
 	report, err := coded.Encode(cmd.Context(), o.Party.Transport, e)
 	if err != nil {
-		return o.advise(err)
+		return advise(err)
 	}
 	return o.print(cmd.OutOrStdout(), report, fmt.Sprintf("coded packets in %s", o.output))
 }
@@ -270,7 +259,7 @@ func runDecode(cmd *cobra.Command, o *decodeOptions, args []string) error {
 	}
 	d, err := coded.Decode(cmd.Context(), o.Party.Transport, coded.Decoding{Options: options, Coded: args[0], Survivors: args[1:]})
 	if err != nil {
-		return o.advise(err)
+		return advise(err)
 	}
 	return o.print(cmd.OutOrStdout(), d.Report, fmt.Sprintf("%s in %s", decodedFrom(d), o.output))
 }

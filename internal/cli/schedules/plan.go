@@ -58,8 +58,8 @@ func newPlan(s *session.Invocation) *cobra.Command {
 func (o *planOptions) run(cmd *cobra.Command, _ []string) error {
 	o.SetDefaults()
 	single := cmd.Flags().Changed("processor")
-	if o.explain && (single || o.format != "text") {
-		return exit.Usagef("--why prints a table as text: leave --processor and other formats out")
+	if o.explain && single || (o.explain || single) && o.format != "text" {
+		return exit.Usagef("--why and --processor each print text of their own: leave the other, and other formats, out")
 	}
 	a, err := o.Build()
 	if err != nil {
@@ -103,8 +103,6 @@ func (o *planOptions) print(ctx context.Context, w io.Writer, encoder *volley.En
 		}
 	}
 	switch {
-	case o.format == "json" && single:
-		return plan.EncodeProgram(w, p, o.processor)
 	case o.format == "json":
 		return plan.Encode(w, p)
 	case single:

@@ -46,7 +46,7 @@ for (const [name, hash, args] of [
 }
 
 test("the memory of a processor is what volley plan says of it", async () => {
-  const program = await explorer.json("plan", "--model", "paper", "-k", "8", "--field", "7", "--matrix", "random:1", "--algorithm", "universal:2,4", "--processor", "3", "--format", "json");
+  const { programs: [, , , program] } = await explorer.json("plan", "--model", "paper", "-k", "8", "--field", "7", "--matrix", "random:1", "--algorithm", "universal:2,4", "--format", "json");
   const opened = await explorer.show("#/proof?k=8&field=7&matrix=random:1&algorithm=universal:2,4&proc=3");
   const { page } = opened;
   const received = program.rounds.flatMap((r) => r.recvs ?? []).reduce((n, r) => n + r.count, 0);
