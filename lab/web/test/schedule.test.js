@@ -90,7 +90,7 @@ test("a processor is followed: where its packet goes, where its result comes fro
   await page.getByText("where y3 comes from").waitFor();
   assert.equal(await others(), 8, "a result comes from 7 others");
   await page.getByRole("group", { name: "What stands out" }).getByRole("button", { name: "messages" }).click();
-  await page.getByRole("status").getByText(/Round 2 of 3, shoot, .* processor 3 sends 1 message of 1 MiB, part of y7; and gets 1 message of 1 MiB, part of y3\./).waitFor();
+  await page.getByRole("status").getByText(/Round 2, shoot, .* processor 3 sends 1 message of 1 MiB, part of y7; and gets 1 message of 1 MiB, part of y3\./).waitFor();
   assert.equal(await page.locator("path.arrow.followed").count(), 6, "3 that it sends, and 3 that it gets");
   await done(opened);
 });

@@ -131,8 +131,8 @@ test("the story is told by the keyboard alone, with the numbers of the engine, a
   for (const [k, text] of [
     [0, "1 dead. Mixtures: 6 left, 4 needed, all comes back. Copies: all comes back."],
     [2, "2 dead. Mixtures: 4 left, 4 needed, all comes back. Copies: all comes back."],
-    [3, "3 dead. Mixtures: 2 left, 4 needed, the words are gone. Copies: no WAVE and SAND."],
-    [2, "2 dead. Mixtures: 4 left, 4 needed, all comes back. Copies: no WAVE."],
+    [3, "3 dead. Mixtures: 2 left, 4 needed, the words are gone. Copies: WAVE and SAND gone."],
+    [2, "2 dead. Mixtures: 4 left, 4 needed, all comes back. Copies: WAVE gone."],
   ]) {
     await tabTo(page, `machine ${k}`);
     await page.keyboard.press("Enter");
