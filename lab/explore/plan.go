@@ -234,7 +234,9 @@ func (q *question) cost(ctx context.Context, p plan.Plan) (planCost, error) {
 // candidates returns what the planner chooses from, and marks the plan that is shown.
 func (q *question) candidates(shown plan.Info) ([]candidate, []rejection) {
 	candidates, rejected := []candidate{}, []rejection{}
-	accepted, refused := algo.Candidates(q.encoder.Problem(), q.model)
+	problem := *q.encoder.Problem()
+	problem.WholePackets = problem.WholeFor(algo.Auto) // also where an algorithm is named
+	accepted, refused := algo.Candidates(&problem, q.model)
 	for _, c := range accepted {
 		i := c.Plan.Info()
 		current := i.Algorithm == shown.Algorithm && i.Parameters == shown.Parameters && i.Ports == shown.Ports

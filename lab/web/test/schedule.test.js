@@ -8,9 +8,13 @@ const explorer = new Explorer();
 /** Unfolds the fields of experts. */
 const unfold = (page) => page.getByText("Matrix, field, algorithm, size", { exact: true }).click();
 
-test("the page loads, and steps a schedule to its end", async () => {
-  const opened = await explorer.show("#/schedule?round=0");
+test("the view opens before the first round, and steps a schedule to its end, while memories fill", async () => {
+  const opened = await explorer.show("#/cost");
   const { page } = opened;
+  await page.getByRole("tab", { name: "Schedule" }).click();
+  await settled(page, "schedule");
+  const heard = () => page.locator(".drawing > g > .stripe").count();
+  assert.equal(await heard(), 8, "each its own packet");
   assert.match(await page.title(), /Volley/);
   const said = page.locator(".playback output");
   assert.equal(await said.textContent(), "before round 0");
@@ -20,6 +24,7 @@ test("the page loads, and steps a schedule to its end", async () => {
     await forward.click();
     await page.getByText(`after ${rounds} round${rounds > 1 ? "s" : ""} of 3`).waitFor();
     assert.equal(await page.locator("g.round.past").count(), rounds);
+    assert.equal(await heard(), 8 * 2 ** rounds);
   }
   assert.equal(await forward.isDisabled(), true);
   await page.keyboard.press("Home");
@@ -90,7 +95,7 @@ test("a processor is followed: where its packet goes, where its result comes fro
   await page.getByText("where y3 comes from").waitFor();
   assert.equal(await others(), 8, "a result comes from 7 others");
   await page.getByRole("group", { name: "What stands out" }).getByRole("button", { name: "messages" }).click();
-  await page.getByRole("status").getByText(/Round 2 of 3, shoot, .* processor 3 sends 1 message of 1 MiB, part of y7; and gets 1 message of 1 MiB, part of y3\./).waitFor();
+  await page.getByRole("status").getByText(/Round 2, shoot, .* processor 3 sends 1 message of 1 MiB, part of y7; and gets 1 message of 1 MiB, part of y3\./).waitFor();
   assert.equal(await page.locator("path.arrow.followed").count(), 6, "3 that it sends, and 3 that it gets");
   await done(opened);
 });
@@ -149,6 +154,18 @@ test("bad input has its message beside the field, and the last good picture stay
   await page.locator("select[name=matrix]").selectOption("dft");
   await page.locator("#flag-matrix-error").waitFor();
   assert.match(await page.locator("#flag-matrix-error").textContent(), /K = 8 does not divide/);
+  await done(opened);
+});
+
+test("many processors open on the schedule of the story, and what the planner would take is what it takes", async () => {
+  const opened = await explorer.show("#/schedule?k=64");
+  const { page } = opened;
+  assert.match(await page.locator(".heading").innerText(), /^universal m=8 n=8 /);
+  const { algorithm, parameters } = await explorer.json("plan", "--model", "paper", "-k", "64", "--json");
+  await page.getByText(`The planner would take ${algorithm} ${parameters}, in `).waitFor();
+  await page.getByText("Matrix, field, algorithm, size", { exact: true }).click();
+  await page.locator("select[name=algorithm]").selectOption("auto");
+  await page.locator(".heading").getByText(`${algorithm} ${parameters} `).waitFor();
   await done(opened);
 });
 

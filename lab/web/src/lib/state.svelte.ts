@@ -6,6 +6,10 @@ export const views = ["story", "schedule", "protect", "proof", "cost", "figures"
 export type View = (typeof views)[number];
 export type Params = Record<string, string>;
 
+/** What these views show of the rounds is the same; they open before the first. */
+const ofPlan = (view: View) => view === "schedule" || view === "proof";
+const stepped: View[] = ["schedule", "proof", "figures"];
+
 /** Whether a change can be undone with the back button: what is typed can, all of it at once. */
 export type How = "push" | "replace" | "type";
 
@@ -39,9 +43,13 @@ class Explorer {
     return { ...this.defaults, ...this.flags };
   }
 
-  /** On a network the planner chooses the ports. Many processors need more elements than the usual field has. */
+  /**
+   * On a network the planner chooses the ports. Many processors need more elements than the usual field has. Until more is
+   * chosen than K and p, the algorithm is that of the story.
+   */
   private get defaults(): Flags {
     const defaults: Flags = this.flags.model === "network" ? { processors: pageDefaults.processors! } : { ...pageDefaults };
+    if (Object.keys(this.flags).every((name) => name in pageDefaults)) defaults.algorithm = "universal";
     const k = Number(this.flags.processors ?? defaults.processors);
     const many = k + Number(this.flags.sinks ?? k) > 256 && !this.flags.matrix?.startsWith("dft");
     return many ? { ...defaults, field: "2^16" } : defaults;
@@ -80,8 +88,8 @@ class Explorer {
   show(view: View): void {
     if (view === this.view) return;
     this.kept[this.view] = $state.snapshot(this.params);
-    const params = { ...this.kept[view] };
-    if (this.params.round !== undefined && (view === "schedule" || view === "proof")) params.round = this.params.round;
+    const params: Params = this.kept[view] ?? (stepped.includes(view) ? { round: "0" } : {});
+    if (ofPlan(this.view) && ofPlan(view)) params.round = this.params.round ?? "";
     this.apply({ view, params }, "push");
   }
 

@@ -64,6 +64,8 @@ export interface Layout {
   bands: Band[];
   /** Of the bars of pieces beside the processors; 0 where there are none. */
   bar: number;
+  /** Of the stripes of what a processor has heard, above its result; 0 where these have no room. */
+  memory: number;
   /** Every so many processors have their number. */
   tick: number;
   /** By processor; "" where there is no room. */
@@ -77,7 +79,7 @@ export interface Layout {
   x(processor: number): number;
 }
 
-export const sizes = { title: 12, label: 11, side: 11, line: 13 };
+export const sizes = { title: 12, label: 12, side: 12, line: 14 };
 
 const margin = 1;
 const narrow = 520;
@@ -96,14 +98,15 @@ export function layout(s: Schedule, available: number, pace: Pace | null = null,
   const left = titles + gutter;
   const right = left + k * column;
   const radius = Math.min(11, Math.max(2, 0.36 * column));
-  const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 11) + 8)) ?? 32;
+  const tick = [1, 2, 4, 8, 16, 32].find((n) => n * column >= (n === 1 && radius >= 9 ? 20 : textWidth(String(k), 12) + 8)) ?? 32;
   const names = column >= textWidth(`y${k - 1}`, 12) + 4;
   const top = Math.ceil(30 + radius);
   const { pieces } = s.plan.info;
   const bar = pieces > 1 && column - 8 >= 2 * pieces ? Math.min(column - 8, 12 * pieces) : 0;
+  const memory = s.detail && !s.dense && pieces === 1 && column - 8 >= 2.5 * s.plan.info.rows ? Math.min(column - 8, 10 * s.plan.info.rows) : 0;
   const named = (kind: "spread" | "gather") => Array.from({ length: k }, (_, i) => (names && s.detail ? fit(subjectOf(s.detail, kind, i), 12, column) : ""));
   const l: Layout = {
-    width: Math.floor(right + gutter + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], bar, tick, focus, timed: pace !== null,
+    width: Math.floor(right + gutter + margin), height: 0, titles, left, right, column, radius, top, bottom: 0, bands: [], bar, memory, tick, focus, timed: pace !== null,
     unit: s.dense ? ribbonUnit(s, column) : 0,
     inputs: named("spread"), outputs: named("gather"),
     x: (processor) => r(left + (processor + 0.5) * column),
@@ -115,7 +118,7 @@ export function layout(s: Schedule, available: number, pace: Pace | null = null,
     l.bands.push(band);
     y += band.height;
   }
-  l.bottom = y + radius + 10 + (bar > 0 ? barHeight + 6 : 0);
+  l.bottom = y + radius + 10 + (bar + memory > 0 ? barHeight + 6 : 0);
   l.height = l.bottom + radius + 24;
   return l;
 }

@@ -85,6 +85,13 @@ export function packetsIn(detail: Detail, message: Message): number[] {
   return [...new Set(carried(detail, message).flatMap((s) => s.rows))].sort((a, b) => a - b);
 }
 
+/** The packets that each processor has heard, alone or in sums, when so many rounds have passed. */
+export function heard(detail: Detail, rounds: Arrow[][], passed: number): Set<number>[] {
+  const all = detail.inputs.map((rows) => new Set(rows));
+  for (const { message } of rounds.slice(0, passed).flat()) for (const packet of packetsIn(detail, message)) all[message.dst]!.add(packet);
+  return all;
+}
+
 /** What the elements of a message are called, as far as the engine says. */
 export function labelsIn({ detail }: Schedule, message: Message): string[] {
   return detail ? carried(detail, message).map((s) => s.label) : message.labels;

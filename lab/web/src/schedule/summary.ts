@@ -33,7 +33,7 @@ export function guide(plan: Plan, drawn: Schedule | null, focus: number | null, 
   const round = moving ? position : position - 1;
   const { messages, largest_message } = plan.cost.rounds[round] ?? { messages: 0, largest_message: 0 };
   if (round < 0) return plan.cost.c1 === 0 ? "" : "Nobody has heard of another's packet. Play, or → for one round.";
-  const head = `Round ${round} of ${plan.cost.c1}, ${phaseOf(plan.info.phases)[round]}, ${seconds(plan.cost.times[round] ?? 0)}:`;
+  const head = `Round ${round}, ${phaseOf(plan.info.phases)[round]}, ${seconds(plan.cost.times[round] ?? 0)}:`;
   const element = elementBytes(plan);
   if (!drawn || focus === null) return `${head} ${count(messages, "message")} of ${bytes(element * largest_message)}${plan.aggregate.rounds[round]?.elements === messages * largest_message ? "" : " at most"}.`;
   const those = (end: "src" | "dst", verb: string) => {

@@ -28,6 +28,7 @@ export const asked = {
   grid: new Asked<{ flags: Flags }, Plan>("plan"),
   windows: new Asked<Costs, CostTable>("cost"),
   bound: new Asked<Costs, CostTable>("cost"),
+  butterfly: new Asked<{ flags: Flags }, Plan>("plan"),
   structure: new Asked<Costs, CostTable>("cost"),
 };
 
