@@ -66,101 +66,102 @@ func TestLatest(t *testing.T) {
 	}
 }
 
+// What a node has of a snapshot, and then what it does not say.
+const (
+	hasNone, hasFiles, hasManifest  = 0, 1, 2
+	saysUnread, saysBad, saysLocked = 3, 4, 5
+)
+
+// mayHave is what a node may have, by what it says.
+var mayHave = [][]int{{hasNone}, {hasFiles}, {hasManifest}, {hasNone, hasFiles, hasManifest}, {hasFiles, hasManifest}, {hasFiles, hasManifest}}
+
+// judged returns a snapshot of a group that may lose r nodes, by what these say.
+func judged(says []int, r int) Snapshot {
+	f := &surroundings{}
+	for n, kind := range says {
+		dir := fmt.Sprint("/r", n)
+		x := &store.State{Node: -1, Files: true}
+		switch kind {
+		case hasManifest:
+			x = &store.State{Claimed: protection.Place{Node: n, Nodes: len(says)}, Files: true, Group: "g", Held: []store.Held{{
+				Generation: 1, Group: "g", Nodes: len(says), Tolerate: r, Root: "root", Committed: true, Complete: true, Records: []int{0, 1},
+			}}}
+		case saysUnread:
+			x = &store.State{Node: -1, Failing: "input/output error"}
+		case saysBad:
+			x.Bad = []string{dir + "/manifest.1.json: unexpected end"}
+		case saysLocked:
+			x = &store.State{Node: -1, Busy: &files.BusyError{Path: dir}}
+		}
+		f.Roots = append(f.Roots, &rootState{Seat: session.Seat{Node: n, Dir: dir}, Steps: map[int64]*store.State{1: x}})
+		if kind == hasNone {
+			delete(f.Roots[n].Steps, 1)
+		}
+	}
+	if f.assess(&session.Session{}); f.List == nil { // no node has it
+		return Snapshot{State: Incomplete}
+	}
+	return f.List[0]
+}
+
+// each calls f with all lists of k numbers that are less than so many.
+func each(k, numbers int, f func(list []int)) {
+	for i := range int(math.Pow(float64(numbers), float64(k))) {
+		var list []int
+		for range k {
+			list, i = append(list, i%numbers), i/numbers
+		}
+		f(list)
+	}
+}
+
+// fits reports whether nodes may have what others say.
+func fits(has, says []int) bool {
+	for n, kind := range has {
+		if !slices.Contains(mayHave[says[n]], kind) {
+			return false
+		}
+	}
+	return true
+}
+
 // TestLatestAll judges two snapshots for all that up to four nodes may have of each, and say of it. An older one is taken
 // only where the newer one is lost, whatever nodes have that do not say what they have. One that is said to come back is not
 // lost, whatever that is.
 func TestLatestAll(t *testing.T) {
 	t.Parallel()
-	const (
-		gone, bare, holds     = 0, 1, 2 // what a node has
-		unread, damaged, busy = 3, 4, 5 // what it does not say
-		kinds                 = 6
-	)
-	may := [kinds][]int{{gone}, {bare}, {holds}, {gone, bare, holds}, {bare, holds}, {bare, holds}}
 	for k := 2; k <= 4; k++ {
 		for r := 1; r < k; r++ {
-			judged := func(has []int) Snapshot {
-				f := &surroundings{}
-				for n, kind := range has {
-					dir := fmt.Sprint("/r", n)
-					x := &store.State{Node: -1, Files: true}
-					switch kind {
-					case gone:
-						x = nil
-					case holds:
-						x = &store.State{Claimed: protection.Place{Node: n, Nodes: k}, Files: true, Group: "g", Held: []store.Held{{
-							Generation: 1, Group: "g", Nodes: k, Tolerate: r, Root: "root", Committed: true, Complete: true, Records: []int{0, 1},
-						}}}
-					case unread:
-						x = &store.State{Node: -1, Failing: "input/output error"}
-					case damaged:
-						x.Bad = []string{dir + "/manifest.1.json: unexpected end"}
-					case busy:
-						x = &store.State{Node: -1, Busy: &files.BusyError{Path: dir}}
-					}
-					f.Roots = append(f.Roots, &rootState{Seat: session.Seat{Node: n, Dir: dir}, Steps: map[int64]*store.State{1: x}})
-					if x == nil {
-						delete(f.Roots[n].Steps, 1)
-					}
-				}
-				if f.assess(&session.Session{}); f.List == nil { // no node has it
-					return Snapshot{State: Incomplete}
-				}
-				return f.List[0]
-			}
-			digits := func(i, base int) (list []int) {
-				for range k {
-					list, i = append(list, i%base), i/base
-				}
-				return list
-			}
-			count := func(base int) int { return int(math.Pow(float64(base), float64(k))) }
 			truth := map[string]string{} // states, by what nodes have
-			for i := range count(3) {
-				has := digits(i, 3)
-				truth[fmt.Sprint(has)] = judged(has).State
-			}
-			comes := func(state string) bool { return state == InForce || state == Recoverable }
-			var all []Snapshot
-			var lost []bool // for certain
-			for i := range count(kinds) {
-				said := digits(i, kinds)
-				x := judged(said)
-				certain := true
-				var complete func(has []int)
-				complete = func(has []int) {
-					if n := len(has); n < k {
-						for _, kind := range may[said[n]] {
-							complete(append(has[:n:n], kind))
-						}
+			each(k, 3, func(has []int) { truth[fmt.Sprint(has)] = judged(has, r).State })
+			each(k, len(mayHave), func(says []int) {
+				x, lost := judged(says, r), true
+				each(k, 3, func(has []int) {
+					if !fits(has, says) {
 						return
 					}
-					is := truth[fmt.Sprint(has)]
-					left := k
+					is, left := truth[fmt.Sprint(has)], k
 					for _, kind := range has {
-						if kind == gone {
+						if kind == hasNone {
 							left--
 						}
 					}
-					certain = certain && (is == Incomplete || is == Unclear && left < k-r) // which nobody can tell, nor bring back
-					if comes(x.State) && (is == Incomplete || is == Unprotected) || x.State == Unprotected && is != Unprotected {
-						t.Fatalf("K = %d, R = %d: %v is %s, and may be %v, which is %s", k, r, said, x.State, has, is)
+					lost = lost && (is == Incomplete || is == Unclear && left < k-r) // which nobody can tell, nor bring back
+					comes := x.State == InForce || x.State == Recoverable
+					if comes && (is == Incomplete || is == Unprotected) || x.State == Unprotected && is != Unprotected {
+						t.Fatalf("K = %d, R = %d: %v is %s, and may be %v, which is %s", k, r, says, x.State, has, is)
 					}
+				})
+				if x.State == Incomplete && !lost {
+					t.Fatalf("K = %d, R = %d: %v is given up, and may come back", k, r, says)
 				}
-				complete(nil)
-				if x.State == Incomplete && !certain {
-					t.Fatalf("K = %d, R = %d: %v is given up, and may come back", k, r, said)
-				}
-				all, lost = append(all, x), append(lost, certain)
-			}
-			for i, newer := range all {
 				for _, older := range []string{InForce, Recoverable, Unprotected, Incomplete, Unclear, Busy} {
-					at, err := choose([]Snapshot{newer, {State: older, Err: errors.New("why")}}, false)
-					if err == nil && at == 1 && !lost[i] {
-						t.Fatalf("K = %d, R = %d: %v is passed over", k, r, digits(i, kinds))
+					i, err := choose([]Snapshot{x, {State: older, Err: errors.New("why")}}, false)
+					if err == nil && i == 1 && !lost {
+						t.Fatalf("K = %d, R = %d: %v is passed over", k, r, says)
 					}
 				}
-			}
+			})
 		}
 	}
 }

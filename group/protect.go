@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"volley/group/internal/content"
@@ -44,10 +43,6 @@ type ProtectOptions struct {
 	// Retain is how many snapshots in force or recoverable stay when this one is in force everywhere. 0: all.
 	Retain int
 
-	// Strict returns, with the report, a [*StrictError] where files were in use so that they are protected torn, or not, or
-	// are doubtful, and where one host or disk has more nodes than may be lost.
-	Strict bool
-
 	// Full reads also what has not changed, by size, times and inode, and compares it with what was protected.
 	Full bool
 }
@@ -84,8 +79,6 @@ type ProtectReport struct {
 	Seconds float64  `json:"seconds"`
 
 	Losses []protection.Accident `json:"losses,omitempty"` // files that were gone at a node, a tenth or more, unless o.Accept has it
-
-	crowded []string // hosts and disks that have more nodes than may be lost
 }
 
 // Protect makes the parity of all nodes: with it and the records, both in .volley, [Group.Recover] brings back any
@@ -101,48 +94,14 @@ type ProtectReport struct {
 // at any moment, a new call completes it. It returns a [*protection.RefusedError] for directories that cannot be protected so, and a
 // [*files.BusyError] where another run uses a node.
 func (g *Group) Protect(ctx context.Context, o ProtectOptions) (*ProtectReport, error) {
-	r, err := run(ctx, g, session.Verb{Name: "protect", Args: o, Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session) (*ProtectReport, error) {
+	return run(ctx, g, session.Verb{Name: "protect", Args: o, Access: store.Access{Writes: !o.DryRun, Needs: true}}, func(ctx context.Context, s *session.Session) (*ProtectReport, error) {
 		return protect(ctx, s, o)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return r, r.strict(o)
 }
 
 // Warnings returns what somebody has to look at, although all is protected.
 func (r *ProtectReport) Warnings() []string {
 	return pass.DoubtNotes(r.Doubtful)
-}
-
-// strict returns what o.Strict asks for, of a run that has put its generation in force.
-func (r *ProtectReport) strict(o ProtectOptions) error {
-	if r == nil || !o.Strict || len(r.Torn)+len(r.Vanished)+len(r.Doubtful)+len(r.crowded) == 0 {
-		return nil
-	}
-	return &StrictError{Torn: r.Torn, Vanished: r.Vanished, Doubtful: r.Doubtful, Crowded: r.crowded}
-}
-
-// A StrictError says what is not as [ProtectOptions.Strict] asks for. The protection is in force, unless it was a dry run.
-type StrictError struct {
-	Torn     []string // files that were written to while they were read, twice
-	Vanished []string // files that went while they were read
-	Doubtful []string // files with other content under the length and time that they had
-	Crowded  []string // hosts and disks that have more nodes than may be lost, with these, for people
-}
-
-// ExitCode returns 3, that of a result that is not as it should be.
-func (e *StrictError) ExitCode() int { return 3 }
-
-func (e *StrictError) Error() string {
-	var list []string
-	if notes := slices.Concat(pass.BusyNotes(e.Torn, e.Vanished), pass.DoubtNotes(e.Doubtful)); notes != nil {
-		list = append(list, "protected, but not all as it should be: "+strings.Join(notes, "; "))
-	}
-	if e.Crowded != nil {
-		list = append(list, "more nodes than may be lost are in one place: "+strings.Join(e.Crowded, "; "))
-	}
-	return strings.Join(list, "\n")
 }
 
 // An UnsettledError is why a run has ended while its generation came into force, or after that: the next run completes it.
@@ -194,8 +153,11 @@ func protect(ctx context.Context, s *session.Session, o ProtectOptions) (*Protec
 	if err == nil {
 		err = guard.CheckParity(ctx, s, p)
 	}
-	if err != nil || o.DryRun {
-		return x.r, err
+	if err != nil {
+		return nil, err
+	}
+	if o.DryRun {
+		return x.r, nil
 	}
 	root, err := x.write(ctx, p)
 	if err != nil {
@@ -349,8 +311,7 @@ func (x *protectRun) report(ctx context.Context) error {
 		r.DataBytes += found.Bytes
 		r.Special, r.Mounts = append(r.Special, found.Special...), append(r.Mounts, found.Mounts...)
 	}
-	shared, crowded := guard.CheckDomains(locations, m.Tolerate)
-	r.crowded = crowded
+	shared := guard.CheckDomains(locations, m.Tolerate)
 	if !x.o.Accept.Deleted {
 		r.Losses = guard.Losses(s, x.balance)
 	}

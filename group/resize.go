@@ -38,8 +38,7 @@ type ResizeReport struct {
 //
 // The earlier protection is in force until the new one is complete at all nodes. After an error, or the end of a
 // process, the group is protected with the nodes that it had or is to have, and calling it again completes it. Resize
-// reads the removed nodes, and returns a [*protection.RefusedError] where they are lost or damaged, unless o.Force is set. With o.Strict
-// it returns errors with its report, as [Group.Protect] does.
+// reads the removed nodes, and returns a [*protection.RefusedError] where they are lost or damaged, unless o.Force is set.
 //
 // With several ranks the directories are in the order of [Resized]. Where nodes are removed, each has one node.
 func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, error) {
@@ -47,7 +46,7 @@ func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, err
 	v.Order = func(names []string, ids []protection.Identity, added []bool) ([]int, error) {
 		return session.Resized(names, ids, added, o.Remove)
 	}
-	r, err := meet(ctx, g, func(s *session.Session) (*ResizeReport, error) {
+	return meet(ctx, g, func(s *session.Session) (*ResizeReport, error) {
 		if s.Roots || o.Retain > 0 {
 			return nil, store.Inputf("snapshots are not resized: protect the next one with other nodes")
 		}
@@ -56,10 +55,6 @@ func (g *Group) Resize(ctx context.Context, o ResizeOptions) (*ResizeReport, err
 		}
 		return resize(ctx, s, &o)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return r, r.strict(o.ProtectOptions)
 }
 
 // resize does what Resize does, once all nodes have been looked at.
@@ -100,15 +95,19 @@ func resize(ctx context.Context, s *session.Session, o *ResizeOptions) (r *Resiz
 		}
 		r.Notes = append(notes, r.Notes...)
 	}
-	if err := collective.Barrier(ctx, s.T, 0); err != nil || o.DryRun { // ranks of removed nodes wait as long as the others take
-		return r, err
+	err = collective.Barrier(ctx, s.T, 0) // ranks of removed nodes wait as long as the others take
+	if err == nil && !o.DryRun {
+		err = s.EachSteady(ctx, func(_ context.Context, _ int, n *store.Node) error {
+			if n.Index < k {
+				return nil
+			}
+			return n.Forget(false)
+		})
 	}
-	return r, s.EachSteady(ctx, func(_ context.Context, _ int, n *store.Node) error {
-		if n.Index < k {
-			return nil
-		}
-		return n.Forget(false)
-	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // newResizeReport says which of these nodes are new, and which of those from k on are removed.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,7 @@ type part struct {
 	title, chart string
 	cells        []Cell
 	columns      []heading
+	sparse       bool // the main table has every other power of 4, the chart all
 }
 
 // A heading is a column of the main table of a part.
@@ -82,6 +84,13 @@ type heading struct {
 	name string
 	cell func(p part, c Cell) string
 }
+
+// What distinguishes the measurements of a part.
+var (
+	processors = heading{"K", func(_ part, c Cell) string { return fmt.Sprint(c.K) }}
+	network    = heading{"network", func(_ part, c Cell) string { return c.Network }}
+	cores      = heading{"cores", func(_ part, c Cell) string { return temperature(c) }}
+)
 
 // parts returns the measurements on links and those in memory, in order. It leaves out
 // a part without cells.
@@ -95,44 +104,26 @@ func parts(cells []Cell) []part {
 	over := func(others ...string) func(Cell) float64 {
 		return func(c Cell) float64 { return c.ratio(bare, others...) }
 	}
-	fastest := func(name string, names ...string) heading {
-		return text(name, func(c Cell) string {
-			w, ok := c.best(names...)
-			if !ok {
-				return ""
-			}
-			return span(w.Seconds) + " " + strings.TrimSuffix(w.Name, "-uncoded")
-		})
-	}
 	taken := func(head, name string) heading {
 		return text(head, func(c Cell) string { w, _ := c.way(name); return span(w.Seconds) })
 	}
-	where := []heading{
-		text("K", func(c Cell) string { return fmt.Sprint(c.K) }),
-		text("network", func(c Cell) string { return c.Network }),
-		text("cores", temperature),
-		text("packet", func(c Cell) string { return bench.Size(int64(c.Size)) }),
-	}
-	peer := []heading{taken("Volley", bare), fastest("best peer", peers...), ratio("**ratio**", over(peers...))}
-	links := part{title: "Links", chart: ".svg", columns: slices.Concat(where, []heading{
+	packet := text("packet", func(c Cell) string { return bench.Size(int64(c.Size)) })
+	peer := []heading{taken("Volley", bare), text("best peer", func(c Cell) string { w, _ := c.best(peers...); return w.Name }), ratio("**ratio**", over(peers...))}
+	links := part{title: "Links", chart: ".svg", columns: slices.Concat([]heading{processors, network, packet,
 		text("plan", func(c Cell) string {
 			w, _ := c.way(bare)
-			return w.Plan
+			name, _, _ := strings.Cut(w.Plan, " ")
+			return name
 		}),
 	}, peer, []heading{
-		fastest("uncoded", uncoded...),
-		ratio("ratio", over(uncoded...)),
-		taken("coding", codingAlone),
+		ratio("to uncoded", over(uncoded...)),
 		ratio("to raw", over(raw)),
-		text("bound", func(c Cell) string { return span(c.Bound) }),
-		ratio("ratio", func(c Cell) float64 { w, _ := c.way(bare); return w.Seconds / c.Bound }),
+		ratio("to the bound", func(c Cell) float64 { w, _ := c.way(bare); return w.Seconds / c.Bound }),
 	})}
-	memory := part{title: "Shared memory", chart: "-memory.svg", columns: slices.Concat(where, peer, []heading{
-		fastest("best copies", copiesOwn, copiesSlice),
-		ratio("ratio", over(copiesOwn, copiesSlice)),
+	memory := part{title: "Shared memory", chart: "-memory.svg", sparse: true, columns: slices.Concat([]heading{processors, packet}, peer, []heading{
+		ratio("to copies", over(copiesOwn, copiesSlice)),
 		taken("Volley in a window", boundWindow),
-		fastest("best window", windowOwn, windowSlice),
-		ratio("ratio", func(c Cell) float64 { return c.ratio(boundWindow, windowOwn, windowSlice) }),
+		ratio("to the window", func(c Cell) float64 { return c.ratio(boundWindow, windowOwn, windowSlice) }),
 	})}
 	var list []part
 	for _, p := range []part{links, memory} {
@@ -191,7 +182,9 @@ func tables(cells []Cell, chart string) string {
 		p.ranges(&b)
 		one := p.cells[0]
 		fmt.Fprintf(&b, "\n%s, %s:\n\n", title(one), temperature(one))
-		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool { return title(c) != title(one) || c.Pause != one.Pause })
+		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool {
+			return title(c) != title(one) || c.Pause != one.Pause || p.sparse && bits.TrailingZeros(uint(c.Size))%4 != 2
+		})
 		p.heads(&b, p.columns)
 		for _, c := range p.cells {
 			p.row(&b, c, p.columns)
@@ -217,7 +210,7 @@ func (p part) ranges(b *strings.Builder) {
 			return times(slices.Min(list)) + " – " + times(slices.Max(list))
 		}}
 	}
-	columns := []heading{p.columns[0], p.columns[1], p.columns[2],
+	columns := []heading{processors, network, cores,
 		span(func(c Cell) float64 { return c.ratio(bare, peers...) }),
 		span(func(c Cell) float64 { return c.ratio(bare, uncoded...) }),
 		span(func(c Cell) float64 { return c.ratio(bare, raw) }),
@@ -241,7 +234,7 @@ func (p part) heads(b *strings.Builder, columns []heading) {
 		heads = append(heads, h.name)
 	}
 	line(b, heads)
-	line(b, slices.Repeat([]string{"---"}, len(heads)))
+	b.WriteString(strings.Repeat("|---", len(heads)) + "|\n")
 }
 
 func (p part) row(b *strings.Builder, c Cell, columns []heading) {

@@ -21,7 +21,7 @@ var confined = launch.Confinement{
 	Verbs: []string{"protect", "verify", "status", "recover", "resize", "unprotect", "snapshots"},
 	Flags: []string{"accept", "add", "at-least", "believe", "digest", "dry-run", "exclude", "file", "force", "full",
 		"group-size", "json", "limit-rate", "limit-read", "log-format", "memory", "one-file-system", "part", "progress", "quiet",
-		"remove", "retain", "revert", "step", "strict", "timeout", "tolerate", "verbose", "yes"},
+		"remove", "retain", "revert", "step", "timeout", "tolerate", "verbose", "yes"},
 	Paths: []string{"key", "meta", "to"},
 }
 

@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	"group/internal/content":  {"group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/twosums"},
 	"group/internal/judge":    {"group/internal/content", "group/internal/store", "group/internal/tree", "group/protection", "internal/printable"},
 	"group/internal/erasure":  {"algo", "collective", "executor", "field", "group/internal/content", "group/internal/store", "group/protection", "internal/code", "matrix", "plan", "sim", "transport", "verify"},
-	"group/internal/guard":    {"group/internal/content", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/printable"},
+	"group/internal/guard":    {"group/internal/content", "group/internal/pass", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk"},
 	"group/internal/pass":     {"collective", "executor", "group/internal/content", "group/internal/erasure", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/hugepage", "transport", "verify"},
 	"group/internal/restore":  {"group/internal/content", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk"},
 	"group/internal/session":  {"", "collective", "executor", "field", "files", "group/internal/content", "group/internal/judge", "group/internal/erasure", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/printable", "matrix", "sim", "transport", "verify"},

@@ -10,7 +10,6 @@ import (
 	"volley/group/internal/session"
 	"volley/group/internal/store"
 	"volley/internal/disk"
-	"volley/internal/printable"
 )
 
 // A Location is where a node's directory lies.
@@ -58,19 +57,9 @@ func DomainsOf(nodes int, keyOf func(n int) (key, name string)) (list []*Domain)
 	return list
 }
 
-// CheckDomains notes where several nodes are on one host or one disk, and what may be lost then. Where all nodes are on
-// one host, that is meant, and disks alone count. A host is called by all names that it has, a disk as its host calls it.
-// Of the notes, crowded are those of hosts and disks that take more nodes than may be lost.
-func CheckDomains(locations []Location, tolerate int) (notes, crowded []string) {
-	note := func(kind string, list []*Domain) {
-		text, over := Share(kind, list, len(locations), tolerate)
-		if text != "" {
-			notes = append(notes, text)
-		}
-		if over {
-			crowded = append(crowded, text)
-		}
-	}
+// CheckDomains notes where several nodes are on one host or one disk. Where all nodes are on one host, that is meant, and
+// disks alone count. A host is called by all names that it has, a disk as its host calls it.
+func CheckDomains(locations []Location, tolerate int) (notes []string) {
 	machines := DomainsOf(len(locations), func(n int) (key, name string) {
 		host := locations[n].Host
 		return machine(host), host.Name
@@ -82,60 +71,31 @@ func CheckDomains(locations []Location, tolerate int) (notes, crowded []string) 
 		return key, name
 	})
 	if len(machines) > 1 {
-		note("host", machines)
+		notes = Share("host", machines, len(locations), tolerate)
 		disks = slices.DeleteFunc(disks, func(d *Domain) bool { // what has been said of the host
 			return len(d.Nodes) > 1 && slices.ContainsFunc(machines, func(m *Domain) bool { return slices.Equal(m.Nodes, d.Nodes) })
 		})
 	}
-	note("disk", disks)
-	return notes, crowded
+	return append(notes, Share("disk", disks, len(locations), tolerate)...)
 }
 
-// Share says which nodes share domains of a kind, and what may be lost then; "": none do. It reports whether one of them
-// takes more nodes than may be lost.
-func Share(kind string, list []*Domain, nodes, tolerate int) (text string, crowded bool) {
-	if len(list) == 0 || len(list[0].Nodes) < 2 {
-		return "", false
-	}
-	if len(list[0].Nodes) == nodes {
-		return fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", kind, kind), true
-	}
+// Share returns a note on nodes that share domains of a kind; none where they do not.
+func Share(kind string, list []*Domain, nodes, tolerate int) []string {
 	var shared []string
-	fatal, tolerated, remaining := 0, 0, tolerate
 	for _, d := range list {
-		count := len(d.Nodes)
-		if count > 1 {
-			name := ""
-			if names := strings.Join(d.Names, ", "); names != "" {
-				name = " (" + names + ")"
-			}
-			shared = append(shared, fmt.Sprintf("%s are on one %s%s", numbered(d.Nodes), kind, name))
-		}
-		switch {
-		case count > tolerate:
-			fatal++
-		case count <= remaining:
-			tolerated++
-			remaining -= count
-		default: // there is no room for the largest that are left
-			remaining = 0
+		switch name := strings.Join(d.Names, ", "); {
+		case len(d.Nodes) == nodes:
+			return []string{fmt.Sprintf("all nodes are on one %s, and lost with it: give each node a %s of its own", kind, kind)}
+		case len(d.Nodes) > tolerate && len(d.Nodes) > 1:
+			shared = append(shared, fmt.Sprintf("%s are on one %s (%s), and more than may be lost", numbered(d.Nodes), kind, name))
+		case len(d.Nodes) > 1:
+			shared = append(shared, fmt.Sprintf("%s are on one %s (%s)", numbered(d.Nodes), kind, name))
 		}
 	}
-	text = pass.JoinFirst(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))
-	losable := "any " + printable.Count(tolerated, kind)
-	switch {
-	case fatal > 0 && tolerated == 0:
-		losable = "no " + kind
-	case fatal == 1:
-		losable += " but this one"
-	case fatal > 1:
-		losable += " but these"
+	if shared == nil {
+		return nil
 	}
-	if fatal > 0 {
-		losing := printable.Plural(fatal, "losing it loses", "losing one loses up to")
-		text += fmt.Sprintf(": %s %d nodes of R = %d", losing, len(list[0].Nodes), tolerate)
-	}
-	return fmt.Sprintf("%s. What may be lost: any %s, %s", text, printable.Count(tolerate, "node"), losable), fatal > 0
+	return []string{pass.JoinFirst(shared[:min(len(shared), pass.MostNamed)], "; ", len(shared))}
 }
 
 // numbered names nodes by their numbers.

@@ -2,7 +2,6 @@
 package groups
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,11 +206,6 @@ type part struct {
 // A groupVerb is what a verb does on the nodes here of a group.
 type groupVerb[R any] func(g part, ctx context.Context) (R, error)
 
-// An afterError is what a verb has to say once its report is printed.
-type afterError struct{ error }
-
-func (e afterError) Unwrap() error { return e.error }
-
 // onSets runs a verb on each set of the nodes of the group file, or of the arguments: here, or by ranks at their hosts.
 // It prints the reports. verdict, unless nil, says after that what a report comes to.
 func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb groupVerb[R], print func(w io.Writer, r R, style grouptext.Style) error, verdict func(R, grouptext.Style) error) error {
@@ -227,10 +221,10 @@ func onSets[R any](o *groupOptions, cmd *cobra.Command, args []string, verb grou
 		}
 		return o.inSets(cmd, dirs, func(t transport.Transport, dirs []string, index protection.SetIndex, w io.Writer) error {
 			r, err := verb(part{group.Join(t, dirs, options), dirs, index}, cmd.Context())
-			if err != nil && !errors.As(err, new(afterError)) {
+			if err != nil {
 				return wayOn(err, o.style(cmd))
 			}
-			if err := cmp.Or(finish(o, cmd, w, r, print), err); err != nil || verdict == nil {
+			if err := finish(o, cmd, w, r, print); err != nil || verdict == nil {
 				return err
 			}
 			return verdict(r, o.style(cmd))
@@ -279,8 +273,6 @@ func namesOf(cmd *cobra.Command, dirs []string) string {
 	return strings.Join(words, " ")
 }
 
-const strictHelp = "end with exit code 3 where files are protected torn, not at all, or with other content under an old time, or a host or disk has more than R nodes"
-
 func newProtect(s *session.Invocation) *cobra.Command {
 	o := newOptions(s)
 	p := group.ProtectOptions{}
@@ -295,12 +287,11 @@ func newProtect(s *session.Invocation) *cobra.Command {
 	f.StringArrayVar(&p.Exclude, "exclude", nil, "`PATTERN` of what is not protected, as in .gitignore, once for each; '': nothing (default: those of the last run)")
 	f.BoolVar(&oneFileSystem, "one-file-system", false, "leave out what other file systems have, which are mounted below a node (default: as in the last run)")
 	f.BoolVar(&p.Full, "full", false, "read also what has not changed, and compare it with what was protected")
-	f.BoolVar(&p.Strict, "strict", false, strictHelp)
 	f.BoolVar(&p.DryRun, "dry-run", false, "say what protecting would take, with -v file by file, and write nothing")
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
 	addAccept(f, &p)
-	newVerb(o, cmd, "the newest that all roots have", func(g part, ctx context.Context) (r *group.ProtectReport, err error) {
+	newVerb(o, cmd, "the newest that all roots have", func(g part, ctx context.Context) (*group.ProtectReport, error) {
 		if p.Retain < 0 || p.Retain > 0 && !o.roots {
 			return nil, exit.Usagef("--retain %d: want how many snapshots of roots stay, with --step", p.Retain)
 		}
@@ -312,25 +303,14 @@ func newProtect(s *session.Invocation) *cobra.Command {
 		if f.Changed("one-file-system") {
 			p.OneFileSystem = &oneFileSystem
 		}
-		r, err = g.Protect(ctx, p)
-		return r, reported(r != nil, err)
-	}, func(w io.Writer, r *group.ProtectReport, style grouptext.Style) error {
-		return grouptext.Protect(w, r, style)
-	}, nil)
+		return g.Protect(ctx, p)
+	}, grouptext.Protect, nil)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.sets.forget = p.Force
 		return run(cmd, args)
 	}
 	return cmd
-}
-
-// reported returns the error of a run that may have protected the group all the same, but not as strictly as asked.
-func reported(protected bool, err error) error {
-	if protected && err != nil {
-		return afterError{err}
-	}
-	return err
 }
 
 func newVerify(s *session.Invocation) *cobra.Command {

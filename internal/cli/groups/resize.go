@@ -2,7 +2,6 @@ package groups
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strconv"
 
@@ -28,16 +27,12 @@ func newResize(s *session.Invocation) *cobra.Command {
 	f.StringArrayVar(&x.Add, "add", nil, "`DIR` of a new node, once for each")
 	f.StringArrayVar(&x.Remove, "remove", nil, "`NODE` that leaves, by DIR or number, once for each")
 	f.IntVar(&x.Tolerate, "tolerate", 0, "`R`, the nodes that may be lost at a time (default: that of the last run)")
-	f.BoolVar(&x.Strict, "strict", false, strictHelp)
 	f.BoolVar(&x.DryRun, "dry-run", false, "say what it would take, and write nothing")
 	f.BoolVar(&x.Force, "force", false, "go on although nodes are lost or files damaged, which then never come back")
 	addAccept(f, &x.ProtectOptions)
 	newVerb(o, cmd, "", func(g part, ctx context.Context) (*group.ResizeReport, error) {
-		r, err := g.Resize(ctx, x)
-		return r, reported(r != nil, err)
-	}, func(w io.Writer, r *group.ResizeReport, style grouptext.Style) error {
-		return grouptext.Resize(w, r, style)
-	}, nil)
+		return g.Resize(ctx, x)
+	}, grouptext.Resize, nil)
 	f.Lookup("group-size").Hidden = true
 	return cmd
 }
