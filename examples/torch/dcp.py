@@ -172,10 +172,9 @@ class Rank:
 
         def save(tolerate: int, last: bool) -> None:
             self.measure(f"save, Writer, tolerate {tolerate}", lambda: dcp.save(self.state, **place(tolerate)) and None)
-            if tolerate == 2:
-                self.load("load, Reader, no node lost", lambda: volley.torch.Reader(self.root()))
-                self.lose([1, 2])
-                self.load("load, Reader, 2 nodes lost", lambda: volley.torch.Reader(self.root()))
+            self.load(f"load, Reader, tolerate {tolerate}, no node lost", lambda: volley.torch.Reader(self.root()))
+            self.lose([1, 2][:tolerate])
+            self.load(f"load, Reader, tolerate {tolerate}, {tolerate} lost", lambda: volley.torch.Reader(self.root()))
             if not last or tolerate == 1:
                 self.lose(everyone)
 

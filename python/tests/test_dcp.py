@@ -120,6 +120,44 @@ def test_too_many_lost(saved: Path) -> None:
     assert names(saved)["host2"] == before["host2"]
 
 
+def layouts() -> dict[str, Any]:
+    """Tensors of which some lie in their files as in memory, and others do not."""
+    rows = torch.arange(24.0).reshape(6, 4)
+    return {
+        "rows": rows, "turned": rows.t(), "some": rows[2:5], "strided": rows[:, 1:3], "twice": rows[0].expand(3, 4), "empty": rows[:0],
+        "one": torch.tensor(7, dtype=torch.int16), "conjugate": torch.complex(rows, -rows).conj(), "unsigned": torch.arange(9).to(torch.uint16),
+        "half": rows.to(torch.float16), "bits": rows > 5,
+    }
+
+
+def load_layouts(rank: int, base: Path) -> list[str]:
+    """Returns what is not as it was saved, loaded into tensors of several kinds."""
+    at, saved, placed = root(base, rank, 2, 2), layouts(), set()
+    dcp.save(saved, checkpoint_id=1, storage_writer=volley.torch.Writer(at, tolerate=1))
+    reader = volley.torch.Reader(at)
+    place = reader._placed
+    reader._placed = lambda item, planner: place(item, planner) and not placed.add(item.storage_index.fqn)
+    wrong = []
+    for kind, room in {
+        "like it": torch.zeros_like,
+        "row after row": lambda t: torch.zeros(t.shape, dtype=t.dtype),
+        "every other": lambda t: torch.zeros((*t.shape, 2), dtype=t.dtype)[..., 0],
+        "of another type": lambda t: torch.zeros(t.shape, dtype=torch.complex128 if t.is_complex() else torch.int64 if t.dtype is torch.uint16 else torch.float64),
+    }.items():
+        s = {name: room(t) for name, t in saved.items()}
+        dcp.load(s, storage_reader=reader)
+        wrong += [f"{name} {kind}" for name, t in saved.items() if not torch.equal(s[name], t.to(s[name].dtype))]
+    everyone: list[Any] = [None, None]
+    dist.all_gather_object(everyone, placed)
+    if not {"rows", "some", "one", "half", "bits"} <= set().union(*everyone):
+        wrong.append(f"read into its place: {everyone}")
+    return wrong
+
+
+def test_layouts(tmp_path: Path) -> None:
+    assert ranks.run(load_layouts, 2, tmp_path) == [[]] * 2
+
+
 def train_on(rank: int, base: Path) -> Any:
     s = state(1)
     writer = volley.torch.Writer(root(base, rank, 2, 2), tolerate=1)

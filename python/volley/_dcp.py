@@ -6,10 +6,14 @@ import copyreg
 import functools
 import io
 import os
+import math
 import pickle
 import re
+import struct
+import sys
 import threading
 import traceback
+import zipfile
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -331,7 +335,100 @@ class Reader(FileSystemReader):  # type: ignore[misc]
         """Reads items of files that lie at a member of this node."""
         assert self.step is not None
         self.path: Path = self._nodes.path(member, self.step)
-        super().read_data(LoadPlan(items), planner).wait()
+        super().read_data(LoadPlan([item for item in items if not self._placed(item, planner)]), planner).wait()
+
+    def _placed(self, item: ReadItem, planner: Any) -> bool:
+        """Reads the part of a tensor from its file into its place, or nothing where it does not lie there as it is in memory.
+
+        torch.load reads all of the tensor into other memory, from which it is copied.
+        """
+        info = self.storage_data[item.storage_index]
+        if item.type == LoadItemType.BYTE_IO or math.prod(item.lengths) == 0:
+            return False
+        dtype = _dtype(self._metadata, item)
+        with open(self.path / info.relative_path, "rb") as whole:
+            file = _Section(whole, info.offset, info.length)
+            start = _start(file, item, dtype)
+            if start is None:
+                return False
+            target = planner.resolve_tensor(item).detach()
+            data = target
+            if type(target) is not torch.Tensor or target.device.type != "cpu" or target.dtype != dtype or not target.is_contiguous() or target.is_conj() or target.is_neg():
+                data = torch.empty(item.lengths, dtype=dtype)
+            assert data.size() == item.lengths, f"{item.storage_index}: {tuple(data.size())}, and {tuple(item.lengths)} is read"
+            file.seek(start)
+            if file.readinto(data.view(-1).view(torch.uint8).numpy().data) != data.nbytes:
+                raise EOFError(f"{whole.name} ends within {item.storage_index.fqn}")
+        if data is not target:
+            target.copy_(data)
+        planner.commit_tensor(item, target)
+        return True
+
+
+class _Section(io.RawIOBase):
+    """A file that is a section of another one."""
+
+    def __init__(self, file: Any, start: int, size: int) -> None:
+        self._file, self._start, self._size, self._at = file, start, size, 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, memory: Any) -> int:
+        self._file.seek(self._start + self._at)
+        n = int(self._file.readinto(memoryview(memory)[: max(0, self._size - self._at)]))
+        self._at += n
+        return n
+
+
+class _Layout(pickle.Unpickler):
+    """Reads how a tensor lies in its file: what torch.load makes it from, and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == "torch" and name.endswith("Storage"):
+            return name
+        return {"torch._utils._rebuild_tensor_v2": lambda *arguments: arguments, "collections.OrderedDict": dict}[f"{module}.{name}"]
+
+    def persistent_load(self, pid: Any) -> Any:
+        return pid
+
+
+def _layout(file: Any) -> Tuple[Any, str, zipfile.ZipInfo]:
+    """Returns what a tensor is made from, the order of its bytes, and their record, of a file by torch.save."""
+    with zipfile.ZipFile(file) as z:
+        records = {name.partition("/")[2]: name for name in z.namelist()}
+        arguments = _Layout(io.BytesIO(z.read(records["data.pkl"]))).load()
+        return arguments, z.read(records["byteorder"]).decode(), z.getinfo(records[f"data/{arguments[0][2]}"])
+
+
+@functools.lru_cache(maxsize=None)
+def _storage(dtype: torch.dtype) -> Any:
+    """Returns the name that torch.save has for the memory of tensors of a type."""
+    file = io.BytesIO()
+    torch.save(torch.empty(1, dtype=dtype), file)
+    return _layout(file)[0][0][1]
+
+
+def _start(file: Any, item: ReadItem, dtype: torch.dtype) -> Optional[int]:
+    """Returns from where on a part of a tensor lies in its file, row after row, or None: it does not, or nobody can tell."""
+    try:
+        (storage, offset, size, stride, _, _), order, record = _layout(file)
+        _, name, _, _, count = storage
+        plain = name == _storage(dtype) and order == sys.byteorder and record.compress_type == zipfile.ZIP_STORED
+    except Exception:  # torch.load knows more, or says what is wrong
+        return None
+    whole = offset == 0 and count == math.prod(size) and record.file_size == count * dtype.itemsize
+    rows = size[1:] == tuple(item.lengths[1:]) and stride == torch.empty(size, device="meta").stride()
+    if not (plain and whole and rows):
+        return None
+    file.seek(record.header_offset + 26)
+    name_bytes, extra_bytes = struct.unpack("<HH", file.read(4))
+    before = item.storage_offsets[0] * stride[0] if size else 0
+    return int(record.header_offset + 30 + name_bytes + extra_bytes + before * dtype.itemsize)
 
 
 class _Part:
