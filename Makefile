@@ -129,7 +129,7 @@ bench: ## of kernels, and against peers; bench/cmd/speed measures these in turns
 
 COMPARE =
 compare: ## volley protect and recover beside par2, SnapRAID, zfec, restic, redset and FTI: see bench/compare/build
-	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && trap "exit 143" INT TERM HUP && bench/compare/build $$dir "$(REDSET)" "$(FTI)" && \
+	@dir=$$(mktemp -d) && trap "rm -r $$dir" EXIT && trap "exit 143" INT TERM HUP && bench/compare/build $$dir "$(REDSET)" "$(FTI)" "$(PEERS)" && \
 	go build -tags mpi -o $$dir/bin/volley ./cmd/volley && $(PYTHON) bench/compare/compare.py --volley $$dir/bin/volley $(COMPARE) $$dir/bin
 
 FUZZTIME = 1m

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """compare.py BIN: volley protect, verify and recover beside other tools.
 
-redset and FTI are those that `build` has put into BIN; par2, SnapRAID, zfec and restic are Debian's packages par2,
-snapraid, python3-zfec and restic. What is not there is left out. All tools take turns in one loop: protect, verify, lose the directories
-of one rank and of two, rebuild, and compare every file with what it was. It prints a table of medians, in seconds
-inside the job: without the start of MPI. Each row comes when the tool has ended its last turn; each turn is reported on
-stderr. The row "hashing" is the time to read all data and to hash it by SHA-256 once, on all cores.
+redset and FTI are those that `build` has put into BIN; so are par2, par2cmdline-turbo, SnapRAID and restic, or those in
+PATH; zfec is Debian's python3-zfec. What is not there is left out. All tools take turns in one loop: protect, verify,
+lose the directories of one rank and of two, rebuild, and compare every file with what it was. It prints a table of
+medians, in seconds inside the job: without the start of MPI. Each row comes when the tool has ended its last turn; each
+turn is reported on stderr. The row "hashing" is the time to read all data and to hash it by SHA-256 once, on all cores.
 redset and zfec have no digests, so they do not notice when a survivor's file has changed.
 
 par2, SnapRAID, zfec and restic run on one machine, and keep parity in directories of their own, which are never lost;
-restic keeps encrypted copies there, verifies by check --read-data, and rebuilds by restore. Their times are those of their processes. par2 has blocks of 4 MiB: with shorter ones it takes longer to protect, with longer
-ones to verify and repair. SnapRAID is meant for disks: each directory is a file system of its own, in memory, which
+restic keeps encrypted copies there, verifies by check --read-data, and rebuilds by restore. Their times are those of
+their processes. par2 has blocks of 4 MiB: with shorter ones it takes longer to protect, with longer ones to verify and
+repair. SnapRAID is meant for disks: each directory is a file system of its own, in memory, which
 takes root. zfec is a library: zfeccode.py uses it.
 
 Behind a time of Volley stands how many times as long it is as its yardstick. With xxh3 that is redset's time, with
@@ -24,10 +25,13 @@ stands how many times as long it is as the bytes of the busiest link take at tha
 a host sends; rebuild: what all hosts send together; in brackets what the busiest link carries. stored: what a host
 stores beside its data. Plain copies to R others by TCP take part (replicate.py).
 
+--cores prints, behind the seconds, those that the cores spent on the tool's processes, their start as well. They hardly
+depend on what else the machine does.
+
 --stall N protects N times, R = 2, over MPI. It prints the seconds of each run as the run ends, and then
 the median, the maximum, and how many runs took more than twice the median.
 """
-import argparse, concurrent.futures, ctypes, glob, hashlib, importlib.util, json, os, re, secrets, shutil, signal, statistics, subprocess, sys, tempfile, time
+import argparse, concurrent.futures, ctypes, glob, hashlib, importlib.util, json, os, re, resource, secrets, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 numbers = lambda text: [int(k) for k in text.split(",")]
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -41,11 +45,13 @@ parser.add_argument("--dir", default="/dev/shm")
 parser.add_argument("--only", metavar="REGEXP", default="", help="tools whose names have it, such as 'redset|Volley sha256'")
 parser.add_argument("--lab", metavar="RATE", help="such as 100mbit")
 parser.add_argument("--traffic", action="store_true")
+parser.add_argument("--cores", action="store_true")
 parser.add_argument("--stall", metavar="N", type=int)
 a = parser.parse_args()
 if a.traffic and not a.lab:
     parser.error("--traffic counts what links carry: give --lab RATE, too")
 data = a.mib << 20
+os.environ["PATH"] = f"{os.path.abspath(a.bin)}:{os.environ['PATH']}"
 env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
 here = os.path.dirname(os.path.abspath(__file__))
 lab = f"{here}/../network/lab"
@@ -71,7 +77,9 @@ base = tempfile.mkdtemp(prefix=f"volley-compare-{os.getpid()}-", dir=a.dir)
 
 
 def run(command):
-    """The output of a command that has to succeed. It ends when this program does."""
+    """The output of a command that has to succeed. It ends when this program does. Its seconds of all cores are kept."""
+    spent = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    before = spent()
     p = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         out, err = p.communicate(timeout=600)
@@ -79,6 +87,7 @@ def run(command):
         p.terminate()  # mpirun ends its ranks
         p.wait(60)
         raise
+    run.cores = spent() - before
     if p.returncode:
         sys.exit(f"{' '.join(command)}: exit code {p.returncode}\n{out}{err}")
     return out
@@ -249,8 +258,8 @@ class Par2(Apart):
         common = ["-q", "-q", "-m4000", f"-B{base}", f"{self.parity}/all.par2"]
         if verb == "protect":
             block = min(data, 4 << 20)
-            return ["par2", "create", f"-s{block}", f"-c{-(-data // block) * self.r}", "-n1", *common, *self.files()]
-        return ["par2", {"recover": "repair"}.get(verb, verb), *common]
+            return [self.name, "create", f"-s{block}", f"-c{-(-data // block) * self.r}", "-n1", *common, *self.files()]
+        return [self.name, {"recover": "repair"}.get(verb, verb), *common]
 
     def verify(self):
         return self.work("verify")
@@ -335,14 +344,13 @@ class Hashing(Tool):
 
 
 def tools(k, files):
-    list = [] if a.lab else [Hashing(k, "hashing", 0)]
+    list = [] if a.lab or a.cores else [Hashing(k, "hashing", 0)]
     if os.path.exists(f"{a.bin}/redset"):
         list += [Redset(k, redset[r], r) for r in (1, 2) if r < k]
     if os.path.exists(f"{a.bin}/fti") and files == 1:
         list.append(FTI(k, "FTI level 3", 2))
     if not a.lab and files == 1 and k > 2:
-        if shutil.which("par2"):
-            list.append(Par2(k, "par2", 2))
+        list += [Par2(k, name, 2) for name in ("par2", "par2-turbo") if shutil.which(name)]
         if shutil.which("snapraid") and mounts:
             list.append(SnapRAID(k, "SnapRAID", 2))
         if importlib.util.find_spec("zfec"):
@@ -370,11 +378,12 @@ def fill(k, files):
 
 
 def measured(work, *args):
-    """Its seconds, and those that the busiest link takes for its bytes. With --traffic bytes, in units of a host's data."""
+    """Its seconds, and those that the busiest link takes for its bytes, or with --cores those of all cores. With
+    --traffic bytes, in units of a host's data."""
     before = carried() if a.lab else []
     took = work(*args)
     if took is None or not a.lab:
-        return took, None
+        return took, run.cores if a.cores else None
     sent, received = ([y - x for x, y in zip(*way)] for way in zip(before, carried()))
     if a.traffic:
         return sum(sent) / data / (len(sent) if "protect" in args else 1), max(sent + received) / data
@@ -431,6 +440,8 @@ def cell(times, yard):
         return f"{median:.3g}" + (f" ({statistics.median(y for _, y in times):.3g})" if times[0][1] else "")
     if a.lab:
         yard = median / statistics.median(x / link for x, link in times)
+    elif a.cores:
+        return f"{median:.2f} / {statistics.median(y for _, y in times):.2f}"
     return f"{median:.2f} ({median / yard:.2f})" if yard else f"{median:.2f}"
 
 

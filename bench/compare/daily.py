@@ -2,13 +2,13 @@
 """daily.py: what an operator does every day with SnapRAID, restic and Volley, on the same files. Needs root.
 
 Eight directories, each a file system in memory, are protected by all three at once, so that any two may be lost: by
-SnapRAID and restic (Debian's packages) with what they store on two more file systems, by Volley in the directories. In
+SnapRAID and restic, those in PATH, with what they store on two more file systems, by Volley in the directories. In
 each turn one file of each directory gets other content; the tools say what has changed, take it in, and compare
 everything with what they know. Then a file rots, and one is deleted, anew for each tool; the tool brings it back, and
 its bytes and time are compared. A row is a command: MiB that its process has read and written, by the system's count
-(/proc/PID/io: rchar, wchar), and seconds, medians of the turns.
+(/proc/PID/io: rchar, wchar), seconds, and seconds of all cores, medians of the turns.
 """
-import argparse, ctypes, os, shutil, signal, statistics, subprocess, sys, tempfile, time
+import argparse, ctypes, os, resource, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--volley", default="volley")
@@ -31,8 +31,9 @@ name = lambda node, n: f"n{node}-{n:03}"
 
 
 def run(command, codes=(0,)):
-    """MiB that a command has read and written, and its seconds."""
-    began = time.monotonic()
+    """MiB that a command has read and written, its seconds, and those of all cores."""
+    spent = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    began, cores = time.monotonic(), spent()
     p = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     out = p.stdout.read()
     os.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and the system still knows its counts
@@ -40,7 +41,7 @@ def run(command, codes=(0,)):
     counts = dict(line.split(": ") for line in open(f"/proc/{p.pid}/io").read().splitlines())
     if p.wait() not in codes:
         sys.exit(f"{' '.join(command)}: exit code {p.returncode}\n{out}")
-    return int(counts["rchar"]) / 2**20, int(counts["wchar"]) / 2**20, took
+    return int(counts["rchar"]) / 2**20, int(counts["wchar"]) / 2**20, took, spent() - cores
 
 
 class SnapRAID:
@@ -124,10 +125,10 @@ try:
                     sys.exit(f"{tool}: {act}: it is not what it was")
                 for other in tools.values():  # a file that has come back is another file: let all know it
                     run(other.change())
-    print("| | tool | read, MiB | written, MiB | seconds |\n|---|---|---|---|---|")
+    print("| | tool | read, MiB | written, MiB | seconds | of cores |\n|---|---|---|---|---|---|")
     for (act, tool), results in sorted(measured.items(), key=lambda x: list(dict.fromkeys(act for act, _ in measured)).index(x[0][0])):
-        read, written, took = (statistics.median(column) for column in zip(*results))
-        print(f"| {act} | {tool} | {read:,.4g} | {written:,.4g} | {took:.2f} |")
+        read, written, took, cores = (statistics.median(column) for column in zip(*results))
+        print(f"| {act} | {tool} | {read:,.4g} | {written:,.4g} | {took:.2f} | {cores:.2f} |")
 finally:
     for d in nodes + apart:
         subprocess.run(["umount", d], stderr=subprocess.DEVNULL)
