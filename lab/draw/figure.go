@@ -40,7 +40,7 @@ var Figures = []Figure{
 	{
 		Number: 2,
 		Title:  "Prepare for K = 65, p = 2: x₀ goes to m = 9 processors",
-		Caption: "Dark boxes are processors that have x₀. In round 1 processor 0 sends it to 3 and 6. In round 2 each of the three sends it " +
+		Caption: "Filled boxes are processors that have x₀. In round 1 processor 0 sends it to 3 and 6. In round 2 each of the three sends it " +
 			"to the next two. All other packets go in the same way at the same time.",
 		Corrections: []string{},
 		draw:        drawPrepare,
