@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"group/internal/session":  {"", "collective", "executor", "field", "files", "group/internal/content", "group/internal/judge", "group/internal/erasure", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/printable", "matrix", "sim", "transport", "verify"},
 	"group/internal/store":    {"files", "group/internal/tree", "group/protection", "internal/disk"},
 	"group/internal/scrub":    {"group/internal/content", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection"},
-	"group/internal/survey":   {"group/internal/content", "group/internal/erasure", "group/internal/judge", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk", "internal/printable"},
+	"group/internal/survey":   {"group/internal/content", "group/internal/erasure", "group/internal/judge", "group/internal/pass", "group/internal/restore", "group/internal/scrub", "group/internal/session", "group/internal/store", "group/internal/tree", "group/protection", "internal/disk"},
 	"group/internal/tree":     {"files", "internal/disk"},
 	"group/protection":        {"files", "internal/printable", "sim"},
 	"coded":                   {"", "algo", "coded/manifest", "collective", "executor", "field", "files", "internal/code", "internal/disk", "internal/poll", "internal/printable", "matrix", "matrix/matrices", "transport"},
