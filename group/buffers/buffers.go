@@ -564,7 +564,7 @@ func hold(s *session.Session, buffers [][]byte, parity []byte) (*holder, error) 
 func (x *holder) examine(ctx context.Context, _ int, _ *store.Node) (c *content.Condition, err error) {
 	m, stored := x.Manifest, x.States[x.rank].Holding(x.Current)
 	c = &content.Condition{Lost: x.States[x.rank].Lost, Manifest: stored != nil && len(stored.Records) == len(m.RecordFilesAt(x.rank))}
-	c.Data, c.Parity = survey.LostRows(m, x.record), content.AllRowsByChunk(m, m.ParityChunks)
+	c.Data, c.Parity = survey.RowsOf(m, x.record.Entries), content.AllRowsByChunk(m, m.ParityChunks)
 	if !c.Lost {
 		compared, err := content.Compare(ctx, m, x.data, x.record, nil, nil)
 		if err != nil {

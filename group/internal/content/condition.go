@@ -61,15 +61,6 @@ func ArrivalTest(l *tree.Listing, known func(tree.Name) bool) func(*tree.Entry) 
 	return func(e *tree.Entry) bool { return stamps()[e.Stamp()] }
 }
 
-// FindingKinds returns the kinds of findings by path.
-func FindingKinds(findings []protection.Finding) map[tree.Name]string {
-	kinds := map[tree.Name]string{}
-	for _, f := range findings {
-		kinds[f.Path] = f.Kind
-	}
-	return kinds
-}
-
 // Harmless reports whether a finding does not weaken the protection.
 func Harmless(f protection.Finding) bool {
 	return f.Kind == New || f.Kind == Metadata || f.Kind == Moved

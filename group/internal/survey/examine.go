@@ -92,7 +92,7 @@ func (x *examination) run(ctx context.Context) (*content.Condition, error) {
 		return x.Condition, nil
 	}
 	if !x.scope.entire() {
-		x.Data = mergeRows(x.Data, rowsOf(x.manifest, x.differingUnread()))
+		x.Data = mergeRows(x.Data, RowsOf(x.manifest, x.differingUnread()))
 	}
 	x.markTouched()
 	err := x.compareParity(ctx)
@@ -130,7 +130,7 @@ func (x *examination) list() bool {
 	case x.Failing == "":
 		x.Restore = slices.Clone(x.record.Entries)
 	}
-	x.Data, x.Parity, x.Remake = LostRows(m, x.record), content.AllRowsByChunk(m, m.ParityChunks), true
+	x.Data, x.Parity, x.Remake = RowsOf(m, x.record.Entries), content.AllRowsByChunk(m, m.ParityChunks), true
 	x.markTouched()
 	x.markHoles()
 	return false
@@ -399,7 +399,10 @@ func (x *examination) isEarlier(listed *tree.Entry) bool {
 
 // addLinks adds the names of files that come back, and finds for each file an intact name that others can link to.
 func (x *examination) addLinks() {
-	kinds, coming := content.FindingKinds(x.Findings), tree.ByPath(x.Restore)
+	kinds, coming := map[tree.Name]string{}, tree.ByPath(x.Restore)
+	for _, f := range x.Findings {
+		kinds[f.Path] = f.Kind
+	}
 	for _, e := range x.record.Entries {
 		if e.Type == tree.TypeLink && coming[e.Target] != nil && coming[e.Path] == nil && x.Listing.Linked(e.Path, e.Target) {
 			coming[e.Path] = e
@@ -525,11 +528,8 @@ func (x *examination) compareParity(ctx context.Context) (err error) {
 	return nil
 }
 
-// LostRows returns, by chunk, the rows in which a node has data.
-func LostRows(m *store.Manifest, x *store.Record) [][]int { return rowsOf(m, x.Entries) }
-
-// rowsOf returns, by chunk, the rows in which files lie.
-func rowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
+// RowsOf returns, by chunk, the rows in which files lie.
+func RowsOf(m *store.Manifest, files []*tree.Entry) [][]int {
 	list := make([][]int, m.DataChunks)
 	for _, g := range m.FilePartsOf(tree.ExtentsOf(files)) {
 		if rows := list[g.Chunk]; len(rows) == 0 || rows[len(rows)-1] != g.Row {
