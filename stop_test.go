@@ -120,8 +120,7 @@ func TestStops(t *testing.T) {
 	for _, c := range stopCases {
 		for _, x := range append(algo.Parts(), algo.Algorithm{Name: algo.Auto}) {
 			fresh := func() *Encoder { // that knows of no other one, of a matrix that is another: what it has made for its entries stays
-				SetCacheBytes(0)
-				SetCacheBytes(DefaultCacheBytes)
+				keep(cacheBytes)
 				return newEncoder(t, mustBuild(t, c.field, c.spec, c.k, c.r), WithAlgorithm(x.Name))
 			}
 			p, err := fresh().Plan(t.Context(), nil, symbols)
@@ -262,8 +261,7 @@ func TestStopOthers(t *testing.T) {
 		if !shared {
 			a = unfixed{a}
 		}
-		SetCacheBytes(0)
-		SetCacheBytes(DefaultCacheBytes)
+		keep(cacheBytes)
 		e := newEncoder(t, a)
 		first := newPolled(t, 5)
 		waiting := make(chan error, 1)
