@@ -8,13 +8,18 @@ import (
 	"volley/transport"
 )
 
-// cacheBytes bounds the memory, as far as it is counted, of what is planned. What was used least recently goes first.
-const cacheBytes = 64 << 20
+// DefaultCacheBytes is the default of [SetCacheBytes].
+const DefaultCacheBytes = 64 << 20
 
-// planned is what the encoders of this process share: problems, plans, and the programs of ranks, for matrices that
-// [matrix.Fixed]. By measurement a new encoder and a run of 16 packets of 64 KiB in one place take 1.6 ms so, and else 4.1;
-// of 24 sources and 8 sinks 1.7 and 6.9.
-var planned = memo.New(cacheBytes)
+// planned is what the encoders of this process share. By measurement a new encoder and a run of 16 packets of 64 KiB in one
+// place take 1.6 ms so, and else 4.1; of 24 sources and 8 sinks 1.7 and 6.9.
+var planned = memo.New(DefaultCacheBytes)
+
+// SetCacheBytes bounds the memory, as far as it is counted, of what this process keeps for encoders to come: problems,
+// plans, and the programs of ranks. An encoder with an equal problem, options and network as an earlier one has nothing
+// to plan or compile then. What was used least recently goes first; 0 keeps nothing. Encoders keep what they use
+// themselves all the same. Only matrices that [matrix.Fixed] are shared. It may be called at any time.
+func SetCacheBytes(n int64) { planned.SetMost(n) }
 
 // problemKey is what a problem follows from.
 type problemKey struct {

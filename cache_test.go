@@ -7,20 +7,16 @@ import (
 
 	"volley/algo"
 	"volley/field"
-	"volley/internal/memo"
 	"volley/matrix"
 	"volley/plan"
 	"volley/sim"
 	"volley/transport/local"
 )
 
-// keep has encoders to come share so many bytes, and nothing that there is.
-func keep(bytes int64) { planned = memo.New(bytes) }
-
 // TestCacheShares makes encoders for equal problems, which share one plan, and for others, which do not. Without a cache they do not
 // either, and an encoder goes on with what it has.
 func TestCacheShares(t *testing.T) {
-	defer keep(cacheBytes)
+	defer SetCacheBytes(DefaultCacheBytes)
 	slow, err := sim.ParseNetwork("wan")
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +53,7 @@ func TestCacheShares(t *testing.T) {
 		{"257", "dft", 16, 16, nil},
 		{"2^8", "lagrange", 16, 16, nil},
 	} {
-		keep(cacheBytes)
+		SetCacheBytes(DefaultCacheBytes)
 		name := fmt.Sprintf("%s over %s, %d×%d, %d options", c.matrix, c.field, c.k, c.r, len(c.options))
 		first := newEncoder(t, mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...)
 		p := planOf(first)
@@ -68,7 +64,7 @@ func TestCacheShares(t *testing.T) {
 		if planOf(newEncoder(t, mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...)) != p {
 			t.Errorf("%s: a second encoder has another plan", name)
 		}
-		keep(0)
+		SetCacheBytes(0)
 		if planOf(first) != p || planOf(newEncoder(t, mustBuild(t, c.field, c.matrix, c.k, c.r), c.options...)) == p {
 			t.Errorf("%s: without a cache the encoder forgets its plan, or another one has it", name)
 		}

@@ -120,7 +120,8 @@ func TestStops(t *testing.T) {
 	for _, c := range stopCases {
 		for _, x := range append(algo.Parts(), algo.Algorithm{Name: algo.Auto}) {
 			fresh := func() *Encoder { // that knows of no other one, of a matrix that is another: what it has made for its entries stays
-				keep(cacheBytes)
+				SetCacheBytes(0)
+				SetCacheBytes(DefaultCacheBytes)
 				return newEncoder(t, mustBuild(t, c.field, c.spec, c.k, c.r), WithAlgorithm(x.Name))
 			}
 			p, err := fresh().Plan(t.Context(), nil, symbols)
@@ -261,7 +262,8 @@ func TestStopOthers(t *testing.T) {
 		if !shared {
 			a = unfixed{a}
 		}
-		keep(cacheBytes)
+		SetCacheBytes(0)
+		SetCacheBytes(DefaultCacheBytes)
 		e := newEncoder(t, a)
 		first := newPolled(t, 5)
 		waiting := make(chan error, 1)

@@ -22,6 +22,14 @@ type Cache struct {
 // New returns a cache of so many bytes.
 func New(limit int64) *Cache { return &Cache{limit: limit} }
 
+// SetMost changes how many bytes it keeps.
+func (c *Cache) SetMost(n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = n
+	c.evict()
+}
+
 // A Kept value is made once, by the first who asks for it. Where a context ends the making, the next who asks makes it.
 type Kept struct {
 	key      any
@@ -87,7 +95,11 @@ func (c *Cache) Grow(x *Kept, bytes int64) {
 	if x.err != nil {
 		c.drop(element)
 	}
-	for c.bytes > c.limit {
+	c.evict()
+}
+
+func (c *Cache) evict() {
+	for c.bytes > max(0, c.limit) {
 		c.drop(c.order.Back())
 	}
 }
