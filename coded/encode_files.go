@@ -102,7 +102,7 @@ func (j *encodeJob) localFiles() (names []string, err error) {
 			k = len(names)
 		}
 	case k == 0:
-		return nil, inputf("pattern %s: the number K of processors is not given", e.Files[0])
+		return nil, inputf("pattern %s: the number of processors is not given: say it with -k", e.Files[0])
 	}
 	if err := j.setSpan(k); err != nil {
 		return nil, err

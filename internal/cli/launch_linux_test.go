@@ -267,7 +267,7 @@ func TestLaunchFiles(t *testing.T) {
 		lay(t, at(name), bytes.Repeat([]byte(name), 5000), 0o644)
 	}
 	line := func(verb string, rest ...string) []string { return slices.Concat([]string{verb}, f.flags, rest) }
-	r := f.run(line("encode", "-o", "{host}:"+at("coded"), "host0:"+at("a"), "ssh://me@host1:22"+at("b/two words $x"), at("c'"))...)
+	r := f.run(line("encode", "-o", "{host}:"+at("coded"), "host0:"+at("a"), "me@host1:"+at("b/two words $x"), at("c'"))...)
 	if r.code != exit.OK || strings.Count(r.stdout, "verified by") != 1 {
 		t.Fatalf("%+v", r)
 	}
@@ -300,7 +300,7 @@ func TestLaunchErrors(t *testing.T) {
 		{with("--tolerate", "1", "-x:/x"), exit.Usage, "unknown shorthand flag"},
 		{with("--tolerate", "1", "--", "-x:/x"), exit.Usage, `"-x" is no host`},
 		{with("--tolerate", "1", "host7:"), exit.Usage, "no path after the host"},
-		{with("--tolerate", "1", "here:1"), exit.Usage, "here:1 is a file here, and may be 1 at host here: write ./here:1"},
+		{with("--tolerate", "1", "here:1"), exit.Usage, "here:1 is a file here, and may be 1 at host here: write ./here:1, or USER@here:1"},
 		{with("--tolerate", "1", "--comm", "local"), exit.Usage, "--comm: host"},
 		{with("--tolerate", "1", "--rank", "1"), exit.Usage, "--rank: host"},
 		{with("--tolerate", "1", "--port", "x"), exit.Usage, "--port: ports \"x\""},

@@ -132,12 +132,11 @@ func (l *Launch) greetAll(ctx context.Context) {
 		down error
 	}
 	logins := map[string]*login{}
-	hostPort := func(x *Far) string { return x.Host + " " + x.Port }
 	for _, x := range l.Ranks {
-		logins[hostPort(x)] = new(login)
+		logins[x.Host] = new(login)
 	}
 	l.forEach(func(_ int, x *Far) error {
-		host := logins[hostPort(x)]
+		host := logins[x.Host]
 		host.Lock() // an sshd refuses many at once
 		defer host.Unlock()
 		err := host.down

@@ -3,7 +3,6 @@ package ssh
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"unicode"
 )
@@ -12,44 +11,30 @@ import (
 type Address struct {
 	Name string // as a user gives it
 	Host string // host or user@host, as ssh takes it; "": this machine
-	Port string // "": that of ssh's configuration
 	Path string
 }
 
-// Parse reads a path, host:path, user@host:path, or ssh://user@host:port/path, whose path is absolute.
-// An address of IPv6 stands in brackets. A colon after a slash belongs to a path, as in ./a:b.
+// Parse reads a path, host:path, or user@host:path. An address of IPv6 stands in brackets. A colon after a slash belongs to
+// a path, as in ./a:b.
 func Parse(arg string) (Address, error) {
 	a := Address{Name: arg, Path: arg}
-	if rest, ok := strings.CutPrefix(arg, "ssh://"); ok {
-		authority, path, _ := strings.Cut(rest, "/")
-		hostStart := strings.LastIndexByte(authority, '@') + 1
-		a.Host, a.Path = authority, "/"+path
-		if host, port, err := net.SplitHostPort(authority[hostStart:]); err == nil {
-			a.Host, a.Port = authority[:hostStart]+host, port
+	colon := strings.IndexByte(arg, ':')
+	if bracket := strings.IndexByte(arg, '['); bracket >= 0 && bracket < colon {
+		if colon = bracket + strings.Index(arg[bracket:], "]:") + 1; colon == bracket {
+			return a, fmt.Errorf("%q: %q has no end", arg, "[")
 		}
-		if strings.Contains(authority[:hostStart], ":") {
-			return a, fmt.Errorf("%q: ssh takes no password here: leave it out", arg)
-		}
-		if a.Path == "/" {
-			a.Path = ""
-		}
-	} else {
-		colon := strings.IndexByte(arg, ':')
-		if bracket := strings.IndexByte(arg, '['); bracket >= 0 && bracket < colon {
-			if colon = bracket + strings.Index(arg[bracket:], "]:") + 1; colon == bracket {
-				return a, fmt.Errorf("%q: %q has no end", arg, "[")
-			}
-		}
-		if slash := strings.IndexByte(arg, '/'); colon <= 0 || slash >= 0 && slash < colon {
-			return a, nil
-		}
-		a.Host, a.Path = arg[:colon], arg[colon+1:]
 	}
+	if slash := strings.IndexByte(arg, '/'); colon <= 0 || slash >= 0 && slash < colon {
+		return a, nil
+	}
+	a.Host, a.Path = arg[:colon], arg[colon+1:]
 	a.Host = strings.NewReplacer("[", "", "]", "").Replace(a.Host)
 	bad := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 	switch host := a.Host[strings.LastIndexByte(a.Host, '@')+1:]; {
-	case host == "" || strings.HasPrefix(host, "-") || strings.HasPrefix(a.Host, "-") || strings.ContainsFunc(a.Host+a.Port, bad):
+	case host == "" || strings.HasPrefix(host, "-") || strings.HasPrefix(a.Host, "-") || strings.ContainsFunc(a.Host, bad):
 		return a, fmt.Errorf("%q: %q is no host; a file of that name here is ./%s", arg, a.Host, arg)
+	case strings.HasPrefix(a.Path, "//"):
+		return a, fmt.Errorf("%q: want USER@HOST:DIR, with the port in ~/.ssh/config", arg)
 	case a.Path == "":
 		return a, fmt.Errorf("%q: no path after the host", arg)
 	}

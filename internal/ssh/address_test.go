@@ -17,10 +17,6 @@ func TestParse(t *testing.T) {
 		"me@a:/x:y":                {Host: "me@a", Path: "/x:y"},
 		"[::1]:/x":                 {Host: "::1", Path: "/x"},
 		"me@[fe80::1]:x":           {Host: "me@fe80::1", Path: "x"},
-		"ssh://a/x":                {Host: "a", Path: "/x"},
-		"ssh://me@a:2222/x y":      {Host: "me@a", Port: "2222", Path: "/x y"},
-		"ssh://[::1]:22/x":         {Host: "::1", Port: "22", Path: "/x"},
-		"ssh://me@[::1]/x":         {Host: "me@::1", Path: "/x"},
 		"{host}:/coded":            {Host: "{host}", Path: "/coded"},
 		"with/slash:and/colon:too": {Path: "with/slash:and/colon:too"},
 	} {
@@ -29,7 +25,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %+v, %v, want %+v", arg, got, err, want)
 		}
 	}
-	for _, arg := range []string{"-oProxyCommand=x:/y", "a:", "me@:/x", "me@-x:/y", "a b:/x", "ssh://", "ssh://a", "ssh://a/", "ssh://me:secret@a/x", "ssh://-x/y", "a\n:/x", "[::1:/x"} {
+	for _, arg := range []string{"-oProxyCommand=x:/y", "a:", "me@:/x", "me@-x:/y", "a b:/x", "ssh://", "ssh://a/x", "ssh://me@a:22/x", "a\n:/x", "[::1:/x"} {
 		if got, err := Parse(arg); err == nil {
 			t.Errorf("%q is %+v: want an error", arg, got)
 		}
@@ -37,7 +33,7 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, arg := range []string{"a:/x", "ssh://me@[::1]:2/x", "[", "[]:x", "ssh://[:/", "@:", "a@b@c:d"} {
+	for _, arg := range []string{"a:/x", "me@[::1]:x", "[", "[]:x", "@:", "a@b@c:d"} {
 		f.Add(arg)
 	}
 	f.Fuzz(func(t *testing.T, arg string) {

@@ -92,9 +92,6 @@ func (c *Client) Start(a Address) (*Child, error) {
 	line := append(slices.Clone(c.LocalProgram), c.Verb)
 	if a.Host != "" {
 		line = slices.Concat(c.Command, c.options())
-		if a.Port != "" {
-			line = append(line, "-p", a.Port)
-		}
 		line = append(line, "--", a.Host, quoteProgram(c.Program)+" "+c.Verb)
 	}
 	r, w := io.Pipe()
@@ -153,9 +150,6 @@ func (c *Client) Line(a Address, command string) string {
 	line := make([]string, len(c.Command))
 	for i, word := range c.Command {
 		line[i] = QuoteWord(word)
-	}
-	if a.Port != "" {
-		line = append(line, "-p", a.Port)
 	}
 	return strings.Join(append(line, a.Host, command), " ")
 }

@@ -147,8 +147,8 @@ func TestHang(t *testing.T) {
 	t.Parallel()
 	ssh := newSSH(t)
 	for _, c := range []struct{ host, said, want string }{
-		{host: "hangs", want: "hangs has let ssh in, and has not started volley within 200ms: a profile or a file system there may hang; try: " + ssh + " -p 2222 hangs true"},
-		{host: "tcp", want: "volley has not started at tcp within 1.2s; try: " + ssh + " -p 2222 tcp true"},
+		{host: "hangs", want: "hangs has let ssh in, and has not started volley within 200ms: a profile or a file system there may hang; try: " + ssh + " hangs true"},
+		{host: "tcp", want: "volley has not started at tcp within 1.2s; try: " + ssh + " tcp true"},
 		{"types", "you@types: Permission denied (publickey,password).", "no connection to types: you@types: Permission denied (publickey,password).; ssh may not ask here: "},
 		{"unknown", "Host key verification failed.", "no connection to unknown: Host key verification failed.; ssh may not ask here: "},
 		{"late", "end", "volley at late ended: exit status 3"},
@@ -165,7 +165,7 @@ func TestHang(t *testing.T) {
 			var said []string
 			client := Client{Command: []string{ssh}, Program: "sh", Verb: "-c " + quote("echo "+greeting+"; echo {}; read x; echo end >&2; exit 3"), Limit: limit, Greeting: patience,
 				Stderr: func(_, line string) { said = append(said, line) }}
-			x, err := client.Start(Address{Host: c.host, Port: "2222"})
+			x, err := client.Start(Address{Host: c.host})
 			must(t, err)
 			err = x.Receive(new(message))
 			if err == nil {

@@ -291,7 +291,7 @@ func newProtect(s *session.Invocation) *cobra.Command {
 	f.IntVar(&p.Retain, "retain", 0, "then remove snapshots older than the newest `M` that can be recovered; 0: none")
 	f.BoolVar(&p.Force, "force", false, "protect although nodes are lost or files damaged")
 	addAccept(f, &p)
-	newVerb(o, cmd, "the newest that all roots have", func(g part, ctx context.Context) (*group.ProtectReport, error) {
+	return newVerb(o, cmd, "the newest that all roots have", func(g part, ctx context.Context) (*group.ProtectReport, error) {
 		if p.Retain < 0 || p.Retain > 0 && !o.roots {
 			return nil, exit.Usagef("--retain %d: want how many snapshots of roots stay, with --step", p.Retain)
 		}
@@ -305,12 +305,6 @@ func newProtect(s *session.Invocation) *cobra.Command {
 		}
 		return g.Protect(ctx, p)
 	}, grouptext.Protect, nil)
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		o.sets.forget = p.Force
-		return run(cmd, args)
-	}
-	return cmd
 }
 
 func newVerify(s *session.Invocation) *cobra.Command {

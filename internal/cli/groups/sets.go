@@ -46,9 +46,11 @@ func (o *setOptions) add(f *pflag.FlagSet) {
 	f.IntVar(&o.size, "group-size", 0, "cut the nodes into sets of at most `N`, each a group of its own; they run side by side")
 }
 
-// check refuses flags that do not go with sets.
+// check refuses flags that do not go with sets, and sets what others say of them.
 func (o *setOptions) check(cmd *cobra.Command) error {
 	f := cmd.Flags()
+	force, _ := f.GetBool("force") // or the verb has no such flag
+	o.forget = force && cmd.Name() == "protect"
 	if o.size != 0 && ofRoots(cmd) {
 		return exit.Usagef("--group-size: snapshots are of one group: leave it out, and name the roots of one set")
 	}

@@ -130,10 +130,8 @@ func addresses(args []string) (list []ssh.Address, err error) {
 		if err != nil {
 			return nil, exit.AsUsage(err)
 		}
-		if a.Host != "" && !strings.HasPrefix(arg, "ssh://") {
-			if _, err := os.Lstat(arg); err == nil {
-				return nil, exit.Usagef("%s is a file here, and may be %s at host %s: write ./%s or ssh://%s/…", arg, a.Path, a.Host, arg, a.Host)
-			}
+		if _, err := os.Lstat(arg); err == nil && a.Host != "" {
+			return nil, exit.Usagef("%s is a file here, and may be %s at host %s: write ./%s, or USER@%s:%s", arg, a.Path, a.Host, arg, a.Host, a.Path)
 		}
 		list, remote = append(list, a), remote || a.Host != ""
 	}
@@ -188,7 +186,7 @@ func deal(l *launch.Launch, cmd *cobra.Command, start launch.Start, addresses []
 		start.Flags = append(start.Flags, launch.Flag{Name: "output", Value: target.Path})
 	}
 	for _, a := range addresses {
-		sameHost := func(b ssh.Address) bool { return b.Host == a.Host && b.Port == a.Port }
+		sameHost := func(b ssh.Address) bool { return b.Host == a.Host }
 		if a.Host == HostWord || slices.ContainsFunc(l.Ranks, func(x *launch.Far) bool { return sameHost(x.Address) }) {
 			continue
 		}
