@@ -79,6 +79,9 @@ type part struct {
 	sparse       bool // the main table has every other power of 4, the chart all
 }
 
+// memoryTitle is of the part in which no link is scarce: it has no network and no way raw.
+const memoryTitle = "Shared memory"
+
 // A heading is a column of the main table of a part.
 type heading struct {
 	name string
@@ -120,7 +123,7 @@ func parts(cells []Cell) []part {
 		ratio("to raw", over(raw)),
 		ratio("to the bound", func(c Cell) float64 { w, _ := c.way(bare); return w.Seconds / c.Bound }),
 	})}
-	memory := part{title: "Shared memory", chart: "-memory.svg", sparse: true, columns: slices.Concat([]heading{processors, packet}, peer, []heading{
+	memory := part{title: memoryTitle, chart: "-memory.svg", sparse: true, columns: slices.Concat([]heading{processors, packet}, peer, []heading{
 		ratio("to copies", over(copiesOwn, copiesSlice)),
 		taken("Volley in a window", boundWindow),
 		ratio("to the window", func(c Cell) float64 { return c.ratio(boundWindow, windowOwn, windowSlice) }),
@@ -185,6 +188,10 @@ func tables(cells []Cell, chart string) string {
 		p.cells = slices.DeleteFunc(p.cells, func(c Cell) bool {
 			return title(c) != title(one) || c.Pause != one.Pause || p.sparse && bits.TrailingZeros(uint(c.Size))%4 != 2
 		})
+		// The ranges name the network of each K, where it has one.
+		if len(distinct(p.cells, series)) == len(distinct(p.cells, func(c Cell) int { return c.K })) {
+			p.columns = slices.DeleteFunc(p.columns, func(h heading) bool { return h.name == network.name })
+		}
 		p.heads(&b, p.columns)
 		for _, c := range p.cells {
 			p.row(&b, c, p.columns)
@@ -196,8 +203,8 @@ func tables(cells []Cell, chart string) string {
 
 // ranges writes what the ratios of each network are, least and greatest, over all matrices.
 func (p part) ranges(b *strings.Builder) {
-	span := func(of func(Cell) float64) heading {
-		return heading{"", func(p part, one Cell) string {
+	span := func(name string, of func(Cell) float64) heading {
+		return heading{name, func(p part, one Cell) string {
 			var list []float64
 			for _, c := range p.cells {
 				if x := of(c); x > 0 && series(c) == series(one) && c.Pause == one.Pause {
@@ -211,12 +218,12 @@ func (p part) ranges(b *strings.Builder) {
 		}}
 	}
 	columns := []heading{processors, network, cores,
-		span(func(c Cell) float64 { return c.ratio(bare, peers...) }),
-		span(func(c Cell) float64 { return c.ratio(bare, uncoded...) }),
-		span(func(c Cell) float64 { return c.ratio(bare, raw) }),
+		span("**to the best peer**", func(c Cell) float64 { return c.ratio(bare, peers...) }),
+		span("to uncoded", func(c Cell) float64 { return c.ratio(bare, uncoded...) }),
+		span("to raw", func(c Cell) float64 { return c.ratio(bare, raw) }),
 	}
-	for i, name := range []string{"**to the best peer**", "to uncoded", "to raw"} {
-		columns[3+i].name = name
+	if p.title == memoryTitle {
+		columns = []heading{columns[0], columns[2], columns[3], columns[4]}
 	}
 	p.heads(b, columns)
 	var done []string
