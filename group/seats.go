@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"volley/collective"
@@ -62,8 +64,10 @@ func (x *Snapshot) seat(roots []*rootState) error {
 			}
 		}
 	}
-	for _, root := range spares {
-		sit(root, slices.Index(x.seats, nil))
+	for _, root := range spares { // begun by a run that has ended, for the node of its name
+		if n, err := strconv.Atoi(strings.TrimPrefix(root.Spare, session.SparePrefix)); err == nil {
+			sit(root, n)
+		}
 	}
 	for _, root := range owners {
 		switch {

@@ -106,3 +106,18 @@ func TestSeatsStale(t *testing.T) {
 		}
 	}
 }
+
+// TestSeatsBegun goes on where a run had begun with the second one of two spares: each has the node of its name.
+func TestSeatsBegun(t *testing.T) {
+	t.Parallel()
+	w := newRoots(t, 4, 2, 10)
+	w.dirs = w.dirs[:2]
+	w.MkdirAll("/r1/.spare-3/step-10", 0o755)
+	_, err := w.latest(w.Process())
+	must(t, err)
+	for n, dir := range map[int]string{2: "/r0/.spare-2/step-10", 3: "/r1/.spare-3/step-10"} {
+		if !w.Exists(dir) || w.Tree(dir, tree.MetaName) != w.was[10][n] {
+			t.Errorf("%s has not what node %d had", dir, n)
+		}
+	}
+}
