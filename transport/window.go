@@ -81,6 +81,9 @@ type Host struct {
 	// Crowded says, alike at all ranks of the host, that there are more ranks than cores: who waits lets others go on at once.
 	Crowded bool
 
+	// Separate says that the ranks are processes: a thread that sleeps holds up no other rank.
+	Separate bool
+
 	// Yield lets ranks of the host go on that share this rank's core. Who waits for them calls it again and again.
 	Yield func()
 
@@ -151,12 +154,13 @@ func (w *Window) Fits(t Transport) bool { return w.rank == t.Rank() && len(w.Par
 func (w *Window) Close() { w.unmap() }
 
 // word returns a word of a rank's flags: 0 is how often it has come, and what it says lies in the next two by turns, as
-// the next time may come before all have read this one. Word 3 counts its signs of life.
+// the next time may come before all have read this one. Word 3 counts its signs of life, word 4 who sleeps until it comes.
 func (w *Window) word(rank, i int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&w.flags[rank][8*i]))
 }
 
-// How long a wait for memory spins, and how long it yields its core before it sleeps.
+// How long a wait for memory spins, and how long it yields its core before it sleeps: where processes outnumber
+// cores, it yields for as long as others spin. Who yields to others that wait, too, takes the time of who works.
 const (
 	spinMeeting  = 50 * time.Microsecond
 	yieldMeeting = 2 * time.Millisecond
@@ -176,6 +180,9 @@ func (w *Window) Meet(
 	turn := 1 + int(w.epoch%2)
 	w.word(w.rank, turn).Store(says)
 	w.word(w.rank, 0).Store(w.epoch)
+	if w.word(w.rank, 4).Load() > 0 {
+		wake(w.word(w.rank, 0))
+	}
 	differing = -1
 	for i := 1; i < len(w.Parts); i++ {
 		r := (w.rank + i) % len(w.Parts)
@@ -208,7 +215,10 @@ func (w *Window) await(ctx context.Context, h *Host, rank int, timeout time.Dura
 			return nil
 		}
 	}
-	begun, lived := time.Now(), lives.Load()
+	begun, lived, yields, looksEvery := time.Now(), lives.Load(), yieldMeeting, 64
+	if h.Crowded && h.Separate {
+		yields, looksEvery = spinMeeting, 8
+	}
 	for n := 1; came.Load() < w.epoch; n++ {
 		waited := time.Duration(0)
 		if n%looksEvery == 0 {
@@ -226,9 +236,17 @@ func (w *Window) await(ctx context.Context, h *Host, rank int, timeout time.Dura
 			}
 		}
 		switch {
-		case waited > yieldMeeting:
-			time.Sleep(min(napMeeting, waited/6))
+		case waited > yields && h.Separate:
+			sleepers := w.word(rank, 4)
+			sleepers.Add(1)
+			if seen := came.Load(); seen < w.epoch {
+				sleep(came, seen, waited)
+			}
+			sleepers.Add(^uint64(0))
 			n = looksEvery - 1 // to look again
+		case waited > yields:
+			time.Sleep(min(napMeeting, waited/6))
+			n = looksEvery - 1
 		case h.Crowded || waited > spinMeeting:
 			h.Yield()
 		}
@@ -236,7 +254,4 @@ func (w *Window) await(ctx context.Context, h *Host, rank int, timeout time.Dura
 	return nil
 }
 
-const (
-	spinsAtOnce = 2000 // which take some µs, without a look at the clock
-	looksEvery  = 64   // of these a wait looks whether it is to end
-)
+const spinsAtOnce = 2000 // which take some µs, without a look at the clock

@@ -85,7 +85,7 @@ func openEndpoint(g *communicator) (e *Endpoint) {
 			answers:      map[int]chan int{},
 		}
 		e.numbering = numberingOf(g.mostTag)
-		e.host = &transport.Host{Hosts: g.machines, Local: g.machine, Crowded: g.crowded, Yield: transport.Yield, Aborted: e.aborted}
+		e.host = &transport.Host{Hosts: g.machines, Local: g.machine, Crowded: g.crowded, Separate: true, Yield: transport.Yield, Aborted: e.aborted}
 		e.control = &controlReceive{e: e, buffer: make([]byte, controlBytes)}
 		e.control.pins.Pin(&e.control.buffer[0])
 		e.postControl()

@@ -69,7 +69,7 @@ func (e *Endpoint) findHost() *transport.Host {
 	for r, address := range e.addresses {
 		names[r], _, _ = net.SplitHostPort(address)
 	}
-	h := &transport.Host{Yield: transport.Yield, Aborted: e.hasAborted}
+	h := &transport.Host{Separate: true, Yield: transport.Yield, Aborted: e.hasAborted}
 	h.Hosts, h.Local = transport.ByHost(names, e.rank)
 	h.Crowded = len(h.Hosts[h.Local]) > runtime.NumCPU()
 	return h
