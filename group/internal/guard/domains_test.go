@@ -17,8 +17,6 @@ func TestSharing(t *testing.T) {
 		want     string
 	}{
 		{"abcdef", 1, ""},
-		{"aabbcc", 4, "nodes 0 and 1 are on one host (a); nodes 2 and 3 are on one host (b); nodes 4 and 5 are on one host (c)"},
-		{"aabcde", 3, "nodes 0 and 1 are on one host (a)"},
 		{"aaaabcd", 3, "nodes 0, 1, 2 and 3 are on one host (a), and more than may be lost"},
 		{"aaabbc", 1, "nodes 0, 1 and 2 are on one host (a), and more than may be lost; nodes 3 and 4 are on one host (b), and more than may be lost"},
 		{"aaaaaaab", 1, "nodes 0, 1, 2, 3, 4 and 2 more are on one host (a), and more than may be lost"},
