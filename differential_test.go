@@ -302,7 +302,7 @@ func (c *trial) suited() []string {
 	}
 	list := []string{"universal", "exchange", "prepare-and-shoot", "windows"}
 	of := map[string][]string{
-		"dft": {"dft", "dft"}, "vandermonde": {"draw-and-loose", "draw-and-loose"}, "rs:par2": {"draw-and-loose"},
+		"dft": {"dft", "dft"}, "vandermonde": {"draw-and-loose", "draw-and-loose"}, "rs:par1": {"draw-and-loose"}, "rs:par2": {"draw-and-loose"},
 		"lagrange": {"lagrange", "folded-lagrange"}, "rs:vandermonde": {"lagrange", "folded-lagrange"},
 		"cauchy": {"cauchy"}, "rs:cauchy": {"cauchy"}, "fti": {"cauchy"},
 		"lch": {"additive-fft", "additive-fft"},

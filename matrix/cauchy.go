@@ -16,7 +16,7 @@ import (
 // Over 2^8 these are the coefficients of r parity shards over k data shards in klauspost/reedsolomon (WithCauchyMatrix)
 // and ISA-L (gf_gen_cauchy1_matrix). It is an error where k+r > q, for then there are too few codes.
 func Cauchy(f field.Field, k, r int) (Matrix, error) {
-	if err := pointset.CheckBoth("cauchy", f, k, r); err != nil {
+	if err := pointset.CheckBoth("cauchy", f, k, r, 0); err != nil {
 		return nil, err
 	}
 	return named{cauchy{pointset.Codes(f, 0, k), pointset.Codes(f, k, r)}, "cauchy"}, nil

@@ -149,6 +149,8 @@ func TestInverseOnDemand(t *testing.T) {
 			}
 			if list["cauchy"] != nil {
 				list["cauchy on codes"] = must(CauchyOn(pointset.Codes(f, k, k), pointset.Codes(f, 0, k)))(t)
+				list["par1"] = must(ReedSolomonPAR1(f, k, k))(t)
+				list["jerasure"] = must(ReedSolomonJerasure(f, k, k))(t)
 			}
 			for name, m := range list {
 				inv := must(Inverse(t.Context(), m))(t)

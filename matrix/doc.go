@@ -18,8 +18,8 @@
 //	[LCH]          the additive FFT's
 //	[Random]       uniform, a function of a seed
 //
-// [ReedSolomonVandermonde], [ReedSolomonCauchy] and [ReedSolomonPAR2] are the parity parts of the codes of libraries.
-// Package matrices has matrices by their names, and reads any other from a file.
+// [ReedSolomonVandermonde], [ReedSolomonCauchy], [ReedSolomonPAR1] and [ReedSolomonJerasure] are the parity parts of
+// the codes of libraries. Package matrices has matrices by their names, and reads any other from a file.
 //
 // A matrix with structure is a product of layers of small matrices. [Factor] finds the
 // layers. Where a matrix is not square, Factor finds those of each [Block]. [Recognised] finds the family of entries.

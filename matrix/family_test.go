@@ -120,7 +120,7 @@ func TestOutOfRange(t *testing.T) {
 		must(Cauchy(f, 4, 4))(t), must(DFT(f, 4))(t), must(Random(f, 4, 4, 1))(t), Identity(f, 4), DenseOf(Identity(f, 4)),
 		Vandermonde(must(CosetPoints(f, 4))(t), 0), Transpose(must(Cauchy(f, 4, 4))(t)), must(Inverse(t.Context(), must(Cauchy(f, 4, 4))(t)))(t),
 		must(DFTReversed(f, 4, nil))(t), must(Inverse(t.Context(), must(DFTReversed(f, 4, nil))(t)))(t), must(ReedSolomonVandermonde(f, 4, 4))(t),
-		must(LCH(f8, 4, 4))(t),
+		must(ReedSolomonJerasure(f, 4, 4))(t), must(LCH(f8, 4, 4))(t),
 	} {
 		for _, at := range [][2]int{{4, 0}, {0, 4}, {-1, 0}, {0, -1}} {
 			wantPanic(t, "of a 4×4 matrix", func() { m.At(at[0], at[1]) })

@@ -15,7 +15,7 @@ import (
 // Over 2^w, where FTI is at home, that is 1/(j ⊕ (K+i)); its own field is 2^16.
 // It is the transpose of [Cauchy]. It is an error where 2K > q.
 func FTI(f field.Field, k int) (Matrix, error) {
-	if err := pointset.CheckBoth("fti", f, k, k); err != nil {
+	if err := pointset.CheckBoth("fti", f, k, k, 0); err != nil {
 		return nil, err
 	}
 	x, y := pointset.Codes(f, k, k), pointset.Codes(f, 0, k)

@@ -81,7 +81,7 @@ func Identity(f field.Field, k int) Matrix {
 	if k < 0 {
 		panic(fmt.Sprintf("matrix: Identity: k = %d", k))
 	}
-	return &formula{shape{f, k, k}, "identity", func(i, j int) field.Element { return unit(i == j) }}
+	return &formula{shape{f, k, k}, "identity", func(i, j int) field.Element { return unit(i == j) }, false}
 }
 
 // singularPart returns the first square submatrix of m that is singular, and "" for

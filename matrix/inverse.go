@@ -20,7 +20,8 @@ const maxDenseBytes = 4 << 30
 // Inverse returns the inverse of m under the ID "inverse(" + m.ID() + ")".
 //
 // The inverses of [DFT], [Lagrange], [Cauchy] and [Vandermonde] matrices, and of transposes of these, are on demand. Any
-// other is stored: K×K symbols, in O(K³) field operations, of [LCH] when an entry is first asked for. Inverse returns an error where that takes over 4 GiB. The error wraps [ErrSingular] where there is no
+// other is stored: K×K symbols, in O(K³) field operations, of [LCH] and [ReedSolomonJerasure] when an entry is first
+// asked for. Inverse returns an error where that takes over 4 GiB. The error wraps [ErrSingular] where there is no
 // inverse, and is the cause of the context where that ends.
 func Inverse(ctx context.Context, m Matrix) (_ Matrix, err error) {
 	defer poll.Catch(&err)

@@ -28,7 +28,7 @@ func LCH(f field.Field, k, r int) (Matrix, error) {
 	if r > k {
 		letter, count = "R", r
 	}
-	if err := pointset.CheckElements("lch", f, letter, int64(count), false); err != nil {
+	if err := pointset.CheckElements("lch", f, letter, int64(count), 0, false); err != nil {
 		return nil, err
 	}
 	m := &lch{shape: shape{f, k, r}}

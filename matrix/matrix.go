@@ -46,6 +46,8 @@ type formula struct {
 	shape
 	id    string
 	entry func(i, j int) field.Element
+
+	regular bool // has an inverse where it is square
 }
 
 func (m *formula) ID() string { return m.id }

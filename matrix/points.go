@@ -43,7 +43,7 @@ func ShiftedCosetPoints(f field.Field, n, first int) (Points, error) {
 	if err := pointset.CheckSize("points", n); err != nil {
 		return nil, err
 	}
-	if err := pointset.CheckElements("coset points", f, "K", int64(n), true); err != nil {
+	if err := pointset.CheckElements("coset points", f, "K", int64(n), 0, true); err != nil {
 		return nil, err
 	}
 	z := pointset.CosetSize(f, n)

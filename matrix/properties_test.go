@@ -69,7 +69,8 @@ func symbolsOf(m Matrix) (list []field.Element) {
 	return list
 }
 
-// TestMDS has every square submatrix of small matrices that are said to be MDS.
+// TestMDS has every square submatrix of small matrices, of those that are said to
+// be MDS and of PAR1's, which is not from some size on.
 func TestMDS(t *testing.T) {
 	for _, name := range []string{"2^4", "97", "257"} {
 		f := fieldtest.Parse(t, name)
@@ -77,11 +78,30 @@ func TestMDS(t *testing.T) {
 			k, r := shape[0], shape[1]
 			for _, m := range []Matrix{
 				must(Cauchy(f, k, k))(t), must(FTI(f, k))(t), must(ReedSolomonVandermonde(f, k, r))(t), must(ReedSolomonCauchy(f, k, r))(t),
-				must(Lagrange(pointset.Codes(f, 0, k), pointset.Codes(f, k, r)))(t),
+				must(ReedSolomonJerasure(f, k, r))(t), must(Lagrange(pointset.Codes(f, 0, k), pointset.Codes(f, k, r)))(t),
 			} {
 				if part := singularPart(m); part != "" {
 					t.Errorf("%s over %s, K = %d, R = %d: singular in %s", m.ID(), name, k, r, part)
 				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		field string
+		k     int // the first without MDS
+		want  string
+	}{
+		{"2^8", 4, "rows [0 1 2], columns [0 1 3]"},
+		{"97", 5, "rows [2 3 4], columns [0 1 4]"},
+	} {
+		f := fieldtest.Parse(t, c.field)
+		for k := 1; k <= c.k; k++ {
+			want := ""
+			if k == c.k {
+				want = c.want
+			}
+			if part := singularPart(must(ReedSolomonPAR1(f, k, k))(t)); part != want {
+				t.Errorf("rs:par1 over %s, K = %d: singular in %q, want %q", c.field, k, part, want)
 			}
 		}
 	}

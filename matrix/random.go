@@ -26,5 +26,5 @@ func Random(f field.Field, rows, cols int, seed uint64) (Matrix, error) {
 		var pcg rand.PCG
 		pcg.Seed(seed, uint64(i)<<32|uint64(j))
 		return sampler.Draw(pcg.Uint64)
-	}}, nil
+	}, false}, nil
 }

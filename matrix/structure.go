@@ -96,7 +96,7 @@ func (n named) Structure() Structure {
 }
 
 func (m *formula) Structure() Structure {
-	return Structure{fixed: ofModule(m)}
+	return Structure{invertible: m.regular, fixed: ofModule(m)}
 }
 
 func (t transpose) Structure() Structure {

@@ -46,9 +46,9 @@ func entries(rows, columns int, at func(i, j int) int) string {
 }
 
 // theirs returns the parity of klauspost/reedsolomon for unit vectors.
-func theirs(t *testing.T, k, r int) string {
+func theirs(t *testing.T, k, r int, options ...reedsolomon.Option) string {
 	t.Helper()
-	encoder, err := reedsolomon.New(k, r)
+	encoder, err := reedsolomon.New(k, r, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +72,9 @@ func TestRecipes(t *testing.T) {
 		"ISA-L, gf_gen_cauchy1_matrix":                    entries(10, 4, func(i, j int) int { return power(i^(10+j), 254) }),
 		"ISA-L, gf_gen_rs_matrix":                         entries(10, 4, func(i, j int) int { return power(power(2, j), i) }),
 		"RAID-6, P and Q":                                 entries(10, 2, func(i, j int) int { return []int{1, power(2, i)}[j] }),
+		"Jerasure, reed_sol_van":                          theirs(t, 10, 4, reedsolomon.WithJerasureMatrix()),
+		"Ceph's plugin isa with m=1: plain XOR":           entries(10, 1, func(int, int) int { return 1 }),
+		"PAR1":                                            entries(10, 4, func(i, j int) int { return power(i+1, j) }),
 		"PAR2, recovery blocks 0 to 4": "1,2,4,8,16\n1,4,16,64,256\n1,16,256,4096,4107\n1,128,16384,8566,43963\n" +
 			"1,256,4107,7099,7166\n1,2048,17132,14332,49095\n", // of par2 0.8.1, for blocks with one word 1 each
 		"zfec -k 3 -m 6": "15,45,153\n8,48,224\n6,28,120\n", // of zfec.Encoder(3, 6) 1.5.2

@@ -82,25 +82,26 @@ func PowersFrom(f field.Field, first, n int) *Sequence {
 	return &Sequence{f, first, n, func(first, _ int) string { return shifted("powers", first) }, NewPowers(f, f.Generator(), first+n).At}
 }
 
-// CheckElements returns an error when f has fewer than n (nonzero) elements for name; label names n, as "K + R".
-func CheckElements(name string, f field.Field, label string, n int64, nonzero bool) error {
-	available, noun, larger := f.Order(), "elements", n
+// CheckElements returns an error when f has fewer than n + extra (nonzero) elements for name; label names n, as "K + R".
+func CheckElements(name string, f field.Field, label string, n, extra int64, nonzero bool) error {
+	available, noun, larger := f.Order(), "elements", n+extra
 	if nonzero {
-		available, noun, larger = UnitCount(f), "nonzero elements", n+1
+		available, noun, larger = UnitCount(f), "nonzero elements", n+extra+1
 	}
-	if available.Cmp(big.NewInt(n)) >= 0 {
+	limit := new(big.Int).Sub(available, big.NewInt(extra))
+	if limit.Cmp(big.NewInt(n)) >= 0 {
 		return nil
 	}
 	return fmt.Errorf("matrix: %s over %s: %s = %d needs %d %s and there are %v: want %s <= %v%s",
-		name, f.Name(), label, n, n, noun, available, label, available, largerField(uint64(larger)))
+		name, f.Name(), label, n, n+extra, noun, available, label, limit, largerField(uint64(larger)))
 }
 
-// CheckBoth is CheckElements for the K + R elements of a matrix.
-func CheckBoth(name string, f field.Field, k, r int) error {
+// CheckBoth is checkElements for the K + R + extra elements of a matrix.
+func CheckBoth(name string, f field.Field, k, r int, extra int64) error {
 	if err := CheckShape(k, r); err != nil {
 		return err
 	}
-	return CheckElements(name, f, "K + R", int64(k)+int64(r), false)
+	return CheckElements(name, f, "K + R", int64(k)+int64(r), extra, false)
 }
 
 // largerField continues the advice of an error with a field of at least n elements, where there is one to name.

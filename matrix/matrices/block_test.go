@@ -88,7 +88,7 @@ func blocks(t *testing.T, f field.Field) []matrix.Matrix {
 	var list []matrix.Matrix
 	for _, spec := range []Spec{
 		{Family: "cauchy"}, {Family: "cauchy", Omega: "coset", Alpha: "coset"}, {Family: "fti"}, {Family: "rs:vandermonde"}, {Family: "rs:cauchy"},
-		{Family: "rs:par2"}, {Family: "lagrange"}, {Family: "lagrange", Alpha: "codes"}, {Family: "lagrange", Omega: "powers", Alpha: "powers"},
+		{Family: "rs:par1"}, {Family: "rs:par2"}, {Family: "rs:jerasure"}, {Family: "lagrange"}, {Family: "lagrange", Alpha: "codes"}, {Family: "lagrange", Omega: "powers", Alpha: "powers"},
 		{Family: "vandermonde"}, {Family: "vandermonde", Points: "codes"},
 		{Family: "dft"}, {Family: "dft", Order: "reversed"}, {Family: "lch"}, {Family: "random", Argument: "3"}, {Family: "random", Argument: "4"},
 	} {

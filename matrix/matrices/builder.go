@@ -113,7 +113,7 @@ func (b *builder) letter(number string) string {
 // firstPoints returns what a word means for the first n points, on cosets of z elements. Number names n, "K" or "R".
 func (b *builder) firstPoints(word, number string, n, z int) (matrix.Points, error) {
 	word, r := b.radices(word)
-	err := pointset.CheckElements(word+" points", b.f, b.letter(number), int64(n), word != "codes")
+	err := pointset.CheckElements(word+" points", b.f, b.letter(number), int64(n), 0, word != "codes")
 	switch {
 	case err != nil:
 		return nil, err
@@ -129,10 +129,10 @@ func (b *builder) firstPoints(word, number string, n, z int) (matrix.Points, err
 // points may be among the first, they are on those from number 1 on; apart says that they may not.
 func (b *builder) nextPoints(word string, z int, apart bool) (matrix.Points, error) {
 	word, r := b.radices(word)
-	err := pointset.CheckElements(word+" points", b.f, "K + R", int64(b.k)+int64(b.r), word != "codes")
+	err := pointset.CheckElements(word+" points", b.f, "K + R", int64(b.k)+int64(b.r), 0, word != "codes")
 	first := b.k / z
 	if word == "coset" && err != nil && !apart {
-		first, err = 1, pointset.CheckElements("coset points", b.f, b.letter("R"), int64(b.r), true)
+		first, err = 1, pointset.CheckElements("coset points", b.f, b.letter("R"), int64(b.r), 0, true)
 	}
 	switch {
 	case err != nil:

@@ -57,11 +57,23 @@ var families = []Family{
 		build:   shaped(matrix.ReedSolomonCauchy),
 	},
 	{
+		Name:    "rs:par1",
+		Formula: "A[i][j] = (i+1)^j, of symbol codes",
+		Doc:     "parity of klauspost/reedsolomon WithPAR1Matrix; over 2^w MDS for K < 4 only; K <= q-1",
+		build:   shaped(matrix.ReedSolomonPAR1),
+	},
+	{
 		Name:    "rs:par2",
 		Formula: "A[i][j] = g^(n_i·j), n_i the numbers from 1 on that have no divisor with q-1 in common",
 		Doc:     "parity of PAR2, recovery block j having exponent j; not MDS; K <= φ(q-1)",
 		Field:   "2^16:0x1100b",
 		build:   shaped(matrix.ReedSolomonPAR2),
+	},
+	{
+		Name:    "rs:jerasure",
+		Formula: "A[i][j] = (K-i)(K+j)/(K(K+j-i)), in the last column (K-i)/K, of symbol codes; 1 where R = 1",
+		Doc:     "parity of Jerasure's reed_sol_van and of klauspost/reedsolomon WithJerasureMatrix; MDS; K+R-1 <= q",
+		build:   shaped(matrix.ReedSolomonJerasure),
 	},
 	{
 		Name:    "lagrange",
@@ -143,7 +155,7 @@ func shaped(build func(f field.Field, k, r int) (matrix.Matrix, error)) func(b *
 }
 
 func buildCauchy(b *builder) (matrix.Matrix, error) {
-	if err := pointset.CheckBoth("cauchy", b.f, b.k, b.r); err != nil { // whatever they are
+	if err := pointset.CheckBoth("cauchy", b.f, b.k, b.r, 0); err != nil { // whatever they are
 		return nil, err
 	}
 	x, y, err := b.pair("x", "y", "codes", true)

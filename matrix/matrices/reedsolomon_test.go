@@ -20,6 +20,8 @@ import (
 var klauspost = map[string][]reedsolomon.Option{
 	"rs:vandermonde": nil,
 	"rs:cauchy":      {reedsolomon.WithCauchyMatrix()},
+	"rs:par1":        {reedsolomon.WithPAR1Matrix()},
+	"rs:jerasure":    {reedsolomon.WithJerasureMatrix()},
 }
 
 // TestKlauspost encodes unit vectors and random shards with klauspost/reedsolomon:
@@ -180,6 +182,28 @@ var formulas = []familyFormula{
 	}},
 	{spec: Spec{Family: "rs:vandermonde"}, slow: true, entry: func(f field.Field, q int64, k, r int) entry {
 		return lagrangeEntry(f, wantCodes(q, 0, k), wantCodes(q, k, r))
+	}},
+	{spec: Spec{Family: "rs:jerasure"}, entry: func(f field.Field, q int64, k, r int) entry {
+		if int64(k+r-1) > q {
+			return nil
+		}
+		code := func(i int) field.Element { return field.Code(uint64(i)) }
+		return func(i, j int) field.Element {
+			switch {
+			case r == 1:
+				return field.One
+			case j == r-1:
+				return f.Mul(f.Sub(code(k), code(i)), f.Inv(code(k)))
+			}
+			return f.Mul(f.Mul(f.Sub(code(k), code(i)), code(k+j)), f.Inv(f.Mul(code(k), f.Sub(code(k+j), code(i)))))
+		}
+	}},
+	{spec: Spec{Family: "rs:par1"}, entry: func(f field.Field, q int64, k, r int) entry {
+		points := wantCodes(q, 1, k)
+		if points == nil {
+			return nil
+		}
+		return func(i, j int) field.Element { return power(f, q, points[i], big.NewInt(int64(j))) }
 	}},
 	{spec: Spec{Family: "rs:par2"}, entry: func(f field.Field, q int64, k, r int) entry {
 		var exponents []int

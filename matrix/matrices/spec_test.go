@@ -18,14 +18,14 @@ import (
 	"volley/matrix"
 )
 
-const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par2, lagrange, vandermonde, dft, lch, random:SEED, file:A.csv"
+const allFamilies = "cauchy, fti, rs:vandermonde, rs:cauchy, rs:par1, rs:par2, rs:jerasure, lagrange, vandermonde, dft, lch, random:SEED, file:A.csv"
 
 func TestParseSpec(t *testing.T) {
 	for s, want := range map[string]Spec{
 		"dft":                         {Family: "dft"},
 		"vandermonde":                 {Family: "vandermonde"},
 		"cauchy":                      {Family: "cauchy"},
-		"rs:par2":                     {Family: "rs:par2"},
+		"rs:jerasure":                 {Family: "rs:jerasure"},
 		"random:0":                    {Family: "random", Argument: "0"},
 		"random:18446744073709551615": {Family: "random", Argument: "18446744073709551615"},
 		"file:A.csv":                  {Family: "file", Argument: "A.csv"},
@@ -88,7 +88,9 @@ func TestBuild(t *testing.T) {
 		{Spec{Family: "fti"}, 5, "fti"},
 		{Spec{Family: "rs:vandermonde"}, 3, "rs:vandermonde"},
 		{Spec{Family: "rs:cauchy"}, 3, "rs:cauchy"},
+		{Spec{Family: "rs:par1"}, 3, "rs:par1"},
 		{Spec{Family: "rs:par2"}, 3, "rs:par2"},
+		{Spec{Family: "rs:jerasure"}, 3, "rs:jerasure"},
 		{Spec{Family: "lagrange"}, 5, "lagrange(coset, coset+1)"},
 		{Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, 5, "lagrange(codes:0, codes:5)"},
 		{Spec{Family: "lagrange", Omega: "powers", Alpha: points}, 5, "lagrange(powers, " + id + ")"},
@@ -125,7 +127,7 @@ func TestBuild(t *testing.T) {
 
 func TestBuildErrors(t *testing.T) {
 	f := fieldtest.Parse(t, "2^8")
-	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par2, lagrange, vandermonde, lch, random:SEED, file:A.csv"
+	const families = "cauchy, rs:vandermonde, rs:cauchy, rs:par1, rs:par2, rs:jerasure, lagrange, vandermonde, lch, random:SEED, file:A.csv"
 	csv, points := writeFile(t, "A.csv", "1,0,7\n0,1,7\n"), writeFile(t, "points", "9 8 7 6 5")
 	coset := Spec{Family: "cauchy", Omega: "coset", Alpha: "coset"}
 	for _, c := range []struct {
@@ -151,6 +153,8 @@ func TestBuildErrors(t *testing.T) {
 		{Spec{Family: "cauchy"}, 1<<31 - 1, 1<<31 - 2, "cauchy over 2^8: K + R = 4294967293 needs 4294967293 elements and there are 256: want K + R <= 256"},
 		{Spec{Family: "fti"}, 129, 129, "fti over 2^8: K + R = 258 needs 258 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
 		{Spec{Family: "rs:vandermonde"}, 255, 2, "rs:vandermonde over 2^8: K + R = 257 needs 257 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
+		{Spec{Family: "rs:jerasure"}, 255, 3, "rs:jerasure over 2^8: K + R = 258 needs 257 elements and there are 256: want K + R <= 257, or a field such as 2^16"},
+		{Spec{Family: "rs:par1"}, 256, 3, "rs:par1 over 2^8: K = 256 needs 257 elements and there are 256: want K <= 255, or a field such as 2^16"},
 		{Spec{Family: "rs:par2"}, 129, 3, "rs:par2 over 2^8: K = 129 needs 129 numbers that are coprime to 255: want K <= 128, or a larger field"},
 		{coset, 200, 56, "coset points over 2^8: K + R = 256 needs 256 nonzero elements and there are 255: want K + R <= 255, or a field such as 2^16"},
 		{Spec{Family: "lagrange", Omega: "codes", Alpha: "codes"}, 200, 57, "codes points over 2^8: K + R = 257 needs 257 elements and there are 256: want K + R <= 256, or a field such as 2^16"},
@@ -243,7 +247,7 @@ func TestBuildFromErrors(t *testing.T) {
 		wantError(t, err, "matrix: "+c.want)
 	}
 	// The words and files for points do not matter, whatever they are.
-	if _, err := (Spec{Family: "rs:par2", Points: "no such file", Omega: "x", Alpha: "y"}).BuildFrom(f, 3, 3, nil, nil); err != nil {
+	if _, err := (Spec{Family: "rs:par1", Points: "no such file", Omega: "x", Alpha: "y"}).BuildFrom(f, 3, 3, nil, nil); err != nil {
 		t.Error(err)
 	}
 }

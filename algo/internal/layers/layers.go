@@ -150,7 +150,7 @@ func notOfFamily(algorithm string, a matrix.Matrix) error {
 // OnCosets continues the text that a matrix, or a block of it, has no layers where it would have some on other points.
 func OnCosets(a matrix.Matrix) string {
 	f, k, r := a.Field(), a.Rows(), a.Cols()
-	enough := pointset.CheckElements("", f, "", int64(k)+int64(r), true) == nil && pointset.CosetSize(f, k, r) > 1
+	enough := pointset.CheckElements("", f, "", int64(k)+int64(r), 0, true) == nil && pointset.CosetSize(f, k, r) > 1
 	if enough && len(pointset.PrimeFactors(min(k, r))) > 1 && matrix.StructureOf(a).Points != nil {
 		return ", and would have some on points coset (omega and alpha, or points)"
 	}
