@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """daily.py: what an operator does every day with SnapRAID, restic and Volley, on the same files. Needs root.
 
-Eight directories, each a file system in memory, are protected by all three at once, so that any two may be lost: by
+Eight directories, each an ext4 whose image lies in memory, are protected by all three at once, so that any two may be lost: by
 SnapRAID and restic, those in PATH, with what they store on two more file systems, by Volley in the directories. In
 each turn one file of each directory gets other content; the tools say what has changed, take it in, and compare
 everything with what they know. Then a file rots, and one is deleted, anew for each tool; the tool brings it back, and
@@ -88,7 +88,11 @@ run(["mount", "--make-rprivate", "/"])
 try:
     for d in nodes + apart:
         os.mkdir(d)
-        run(["mount", "-t", "tmpfs", "tmpfs", d])
+        with open(f"{d}.image", "wb") as f:
+            f.truncate((a.files * (4 * a.nodes if d in apart else 4) + 256) << 20)
+        run(["mkfs.ext4", "-q", "-m0", f"{d}.image"])
+        run(["mount", "-o", "loop", f"{d}.image", d])
+        os.rmdir(f"{d}/lost+found")
     with open(conf, "w") as f:
         f.write(f"parity {apart[0]}/parity\n2-parity {apart[1]}/parity\ncontent {base}/content\n")
         f.writelines(f"content {d}/content\n" for d in apart)
@@ -97,6 +101,8 @@ try:
     for node, d in enumerate(nodes):
         for n in range(a.files):
             write(f"{d}/{name(node, n)}")
+    os.sync()
+    time.sleep(3)  # what has changed a moment ago is read again by the next run
     run(["restic", "init", "-q"])
     tools = {"SnapRAID": SnapRAID(), "restic": Restic(), "Volley": Volley()}
     measured = {}
