@@ -98,9 +98,8 @@ type rootState struct {
 	Failing string // why it cannot be read
 	Steps   map[int64]*store.State
 
-	path     string                // of one here
-	opened   map[int64]*store.Node // there: snapshots that are open, and locked until the run ends
-	complete []int64               // snapshots of which all files are there
+	path   string                // of one here
+	opened map[int64]*store.Node // there: snapshots that are open, and locked until the run ends
 }
 
 type surroundings struct {
