@@ -61,7 +61,7 @@ func TestCells(t *testing.T) {
 	for _, want := range []string{
 		"| 4 | n | warm | 0.50 – 0.50 | 1.25 – 1.25 | 1.56 – 1.56 |\n",
 		"\nMatrix m over f, warm:\n",
-		"| 4 | n | 1 MiB | exchange | 250 ms | alltoall2 | 0.50 | 1.25 | 1.56 | 2.00 |\n",
+		"| 4 | 1 MiB | exchange | 250 ms | alltoall2 | 0.50 | 1.25 | 1.56 | 2.00 |\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

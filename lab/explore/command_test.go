@@ -10,7 +10,8 @@ import (
 
 	"volley/internal/cli"
 	"volley/lab/explore"
-	_ "volley/lab/verbs" // makes the command line that of volley-lab
+	// It makes the command line that of volley-lab.
+	_ "volley/lab/verbs"
 )
 
 // A shownPlan is what the page shows of a plan.
