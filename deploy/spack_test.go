@@ -19,7 +19,7 @@ func TestSpack(t *testing.T) {
 		t.Errorf("the recipe does not want Go %s, as go.mod does", goVersion(t))
 	}
 	prefix := filepath.Join(t.TempDir(), "volley")
-	variants, want := []string{"+python"}, []string{"bin/volley", "bin/volley-lab", "python/volley/__init__.py"}
+	variants, want := []string{"+python"}, []string{"bin/volley", "python/volley/__init__.py"}
 	library := "no library"
 	if exec.Command("pkg-config", "--exists", "mpi").Run() == nil {
 		variants = append(variants, "+mpi", "+fortran")
