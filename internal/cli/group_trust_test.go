@@ -168,7 +168,7 @@ func TestGroupMetadata(t *testing.T) {
 		again(lost)
 	}
 	damage(t, filepath.Join(dir, "ckpt"))
-	m.volley(exit.OK, []string{"verify"}, `changed: "again": somebody has set its time back, or it has rotted`)
+	m.volley(exit.OK, []string{"verify"}, `changed: "again": somebody has set its time back, or it has rotted`, "protect would make permanent: volley recover --revert changed ")
 	m.volley(exit.OK, []string{"recover", "--revert", "changed,deleted"})
 	again("other content in a file of three names")
 	if root {

@@ -389,8 +389,16 @@ func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 		}
 	}
 	if r.Protected && !r.Intact && Broken(r, style) == nil {
+		if slices.ContainsFunc(r.Nodes, doubtful) {
+			printable.Fprintf(w, "a file whose time nobody has set back has rotted, which protect would make permanent: %s\n", style.Next("recover --revert changed"))
+		}
 		printable.Fprintf(w, "next: %s\n", style.Next("protect"))
 	}
+}
+
+// doubtful reports whether a node has a file with other content under its old time.
+func doubtful(n group.NodeReport) bool {
+	return slices.ContainsFunc(n.Findings, func(f protection.Finding) bool { return f.Kind == group.Changed && f.Reason != "" })
 }
 
 // printLeft says that what users have done stays. The findings of the nodes have the names.
