@@ -37,7 +37,7 @@ module: ## gives the module another path, in every import: make module NAME=host
 # Of engine and group the race detector leaves out what runs processes, or repeats for long what other tests do. Of
 # internal/cli it takes what has goroutines of its own: signals, servers, hosts, sets, bars. TestDifferential runs for long
 # what other tests of the root run, too.
-PROCESSES = ^Test(.*Crash.*|DecideHostile|Flips|Losses16|Model|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$
+PROCESSES = ^Test(.*Crash|DecideHostile|Flips|Losses16|Model|SnapshotsLosses|Overhead|PlacesKept|Python.*)$$
 GOROUTINES = ^Test(.*Interrupt.*|Busy|HangUp|Launch(Missing|Progress)|Sets(Lost|Domains)?|Progress(Ranks)?|Meter|Limits|Terminal|Metrics|Group(Errors)?)$$
 race: ## the race detector, where goroutines meet
 	go test -race -skip '^TestDifferential$$' . ./executor/... ./transport/... ./coded ./collective ./internal/disk/... ./internal/faulty ./internal/delay
