@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -399,17 +400,14 @@ func (m *model) settled(verb string, x result, alone bool, may map[int64]bool, s
 		}
 		return
 	}
-	left := m.steps()
 	for step, p := range m.promises {
-		if !slices.Contains(left, step) && step < m.next-1 {
-			delete(m.promises, step)
-		} else if newest := m.committed(m.placesOf(step)); newest > p.generation {
-			p.generation = newest
-		}
+		p.generation = max(p.generation, m.committed(m.placesOf(step)))
 	}
 	if verb == "protect" {
 		m.retained(x, may, steps)
 	}
+	left := m.steps()
+	maps.DeleteFunc(m.promises, func(step int64, _ *promise) bool { return !slices.Contains(left, step) && step < m.next-1 })
 }
 
 // protected checks what has protected, and notes it.
