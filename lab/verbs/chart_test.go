@@ -110,6 +110,14 @@ func TestOutput(t *testing.T) {
 	if now, err := os.ReadFile(svg); err != nil || !bytes.Equal(now, text) {
 		t.Errorf("the file has become %q, %v", now, err)
 	}
+	earlier := svg + ".earlier" // another name of the file, which is replaced and not written to
+	if err := os.Link(svg, earlier); err != nil {
+		t.Fatal(err)
+	}
+	chartOf(t, "-k 2..5 -o "+svg)
+	if was, err := os.ReadFile(earlier); err != nil || !bytes.Equal(was, text) {
+		t.Errorf("the file was written to: %.40q, %v", was, err)
+	}
 	if code := chart([]string{"-k", "4", "-o", filepath.Join(svg, "x.svg")}, io.Discard, io.Discard); code != 1 {
 		t.Errorf("a directory that is none: exit %d", code)
 	}

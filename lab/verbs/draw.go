@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"volley/field"
+	"volley/internal/disk"
 	"volley/internal/selection"
 	"volley/lab/draw"
 	"volley/matrix"
@@ -132,7 +133,12 @@ func write(cmd *cobra.Command, p *draw.Picture, format, file string) error {
 
 func put(cmd *cobra.Command, data []byte, file string) error {
 	if file != "" {
-		return os.WriteFile(file, data, 0o666)
+		dir, err := disk.OS.Open(filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		return disk.WriteIn(dir, filepath.Base(file), data, 0o666)
 	}
 	_, err := cmd.OutOrStdout().Write(data)
 	return err
