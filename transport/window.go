@@ -236,22 +236,31 @@ func (w *Window) await(ctx context.Context, h *Host, rank int, timeout time.Dura
 			}
 		}
 		switch {
-		case waited > yields && h.Separate:
-			sleepers := w.word(rank, 4)
-			sleepers.Add(1)
-			if seen := came.Load(); seen < w.epoch {
-				sleep(came, seen, waited)
-			}
-			sleepers.Add(^uint64(0))
-			n = looksEvery - 1 // to look again
 		case waited > yields:
-			time.Sleep(min(napMeeting, waited/6))
-			n = looksEvery - 1
+			w.rest(h, rank, waited)
+			n = looksEvery - 1 // to look again
 		case h.Crowded || waited > spinMeeting:
 			h.Yield()
 		}
 	}
 	return nil
 }
+
+// rest sleeps until a rank has come, or for a moment.
+func (w *Window) rest(h *Host, rank int, waited time.Duration) {
+	if !h.Separate {
+		nap(waited)
+		return
+	}
+	came, sleepers := w.word(rank, 0), w.word(rank, 4)
+	sleepers.Add(1)
+	if seen := came.Load(); seen < w.epoch {
+		sleep(came, seen, waited)
+	}
+	sleepers.Add(^uint64(0))
+}
+
+// nap takes a part of the time that was waited, so that it ends not much later than the wait.
+func nap(waited time.Duration) { time.Sleep(min(napMeeting, waited/6)) }
 
 const spinsAtOnce = 2000 // which take some µs, without a look at the clock

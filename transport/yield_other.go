@@ -11,7 +11,7 @@ import (
 // Yield is [Host].Yield where other ranks are other processes.
 func Yield() { runtime.Gosched() }
 
-// sleep takes a part of the time that was waited, so that it ends not much later than the wait.
-func sleep(_ *atomic.Uint64, _ uint64, waited time.Duration) { time.Sleep(min(napMeeting, waited/6)) }
+// sleep is a nap: here nothing tells of a rank that has come.
+func sleep(_ *atomic.Uint64, _ uint64, waited time.Duration) { nap(waited) }
 
 func wake(*atomic.Uint64) {}
