@@ -105,12 +105,12 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 		return nil, store.Inputf("nothing says which files are to be copied to %s: name some, or * for all", o.OutDir)
 	}
 	latest := g.options.Roots && g.options.Step == Latest
+	work, renames := recoverGroup, latest && len(o.Files) == 0
 	v := session.Verb{Name: "recover", Args: o, Access: store.Access{Writes: writes, Makes: writes}}
-	work := recoverGroup
 	if latest {
 		v.Passed = map[int64]*session.LostError{}
 	}
-	if latest = latest && len(o.Files) == 0; latest {
+	if renames {
 		work = recoverLatest
 	}
 	for {
@@ -119,7 +119,7 @@ func (g *Group) Recover(ctx context.Context, o RecoverOptions) (*RecoverReport, 
 		switch {
 		case errors.As(err, &lost):
 			v.Passed[lost.Step] = lost
-		case err == nil && latest:
+		case err == nil && renames:
 			return g.renameNewer(ctx, v, r)
 		default:
 			return r, err

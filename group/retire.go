@@ -50,8 +50,9 @@ func retire(ctx context.Context, s *session.Session, retain int) (removed []int6
 	return removed, notes, err
 }
 
-// renameSnapshots renames snapshots, whose locks this run has, and returns which are gone everywhere, and what is stale of
-// others. It removes what was renamed, by this run or an earlier one, or never completed, and is no newer than a step, and spares that have nothing.
+// renameSnapshots renames snapshots, whose locks this run has, and what is stale of others. It returns which are gone
+// everywhere. It removes what was renamed, by this run or an earlier one, or never completed, where that is no newer than a
+// step, and spares that have nothing.
 func (f *surroundings) renameSnapshots(ctx context.Context, s *session.Session, steps []int64, newest int64, notes *[]string) ([]int64, error) {
 	if !s.Verb.Writes {
 		return nil, nil

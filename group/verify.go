@@ -179,7 +179,7 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	if !r.Protected {
 		return r, r.noteUnprotected(ctx, s)
 	}
-	r.Tolerate, r.Digest, r.Intact = s.Manifest.Tolerate, s.Manifest.Digest, true
+	r.Tolerate, r.Digest = s.Manifest.Tolerate, s.Manifest.Digest
 	if part != scrub.EntireNode {
 		r.Part, r.Parts = part.Part, part.Parts
 	}
@@ -194,17 +194,20 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 	if err != nil {
 		return nil, err
 	}
+	r.Intact = !slices.ContainsFunc(conditions, func(c *content.Condition) bool { return !c.Intact() }) // as all ranks find
 	r.Notes = slices.Concat(r.Notes, pass.NoteTorn(s, conditions))
 	if r.MayLose, r.Risks, err = survey.Expose(ctx, s, conditions); err != nil {
 		return nil, err
 	}
-	if r.Accidents, r.Losses, err = guard.FromConditions(ctx, s, conditions); err != nil {
-		return nil, err
+	if !r.Intact {
+		if r.Accidents, r.Losses, err = guard.FromConditions(ctx, s, conditions); err != nil {
+			return nil, err
+		}
 	}
 	if err := survey.Unrecorded(s); err != nil {
 		r.Unrecorded = true
 		r.Notes = append(r.Notes, err.Error())
-	} else if survey.Recoverable(s, conditions) == nil && !slices.ContainsFunc(conditions, func(c *content.Condition) bool { return c.Failing != "" }) {
+	} else if !r.Intact && survey.Recoverable(s, conditions) == nil && !slices.ContainsFunc(conditions, func(c *content.Condition) bool { return c.Failing != "" }) {
 		_, beyond, err := survey.PlanRepairs(ctx, s, conditions, true)
 		if err != nil {
 			return nil, s.SharedError(ctx, err)
@@ -216,7 +219,6 @@ func examineGroup(ctx context.Context, s *session.Session, part scrub.Part) (*Ve
 		report.Read = read[n].Last
 		r.Nodes = append(r.Nodes, report)
 		r.ReadBytes += read[n].Bytes
-		r.Intact = r.Intact && c.Intact()
 		if h := s.States[n].Holding(s.Current); h != nil && r.Since.IsZero() {
 			r.Since = h.Since
 		}

@@ -116,9 +116,6 @@ func ofCondition(c *content.Condition, record *store.Record) Balance {
 
 // FromConditions returns the [Accidents] and [Losses] of nodes in some condition.
 func FromConditions(ctx context.Context, s *session.Session, conditions []*content.Condition) (accidents, losses []protection.Accident, err error) {
-	if !slices.ContainsFunc(conditions, func(c *content.Condition) bool { return !c.Intact() }) {
-		return nil, nil, nil // which all ranks know
-	}
 	balances, err := session.Collect(ctx, s, func(_ context.Context, _ int, n *store.Node) (Balance, error) {
 		return ofCondition(conditions[n.Index], s.RecordOf[n.Index]), nil
 	})
