@@ -50,7 +50,7 @@ func Warnings(report any, style Style) []string {
 func losses(list []protection.Accident, permanent bool, style Style) (texts []string) {
 	text := "%s. The next protect makes that permanent: %s brings them back if it is run first"
 	if permanent {
-		text = "%s, which do not come back any more. Before the next run, %s brings such files back"
+		text = "%s, which do not come back any more. Before protect, %s would have brought them back"
 	}
 	for _, x := range list {
 		texts = append(texts, fmt.Sprintf(text, x, style.Next(Undo)))
@@ -356,10 +356,10 @@ func Margin(r *group.VerifyReport, least int, style Style) error {
 	if err != nil || r.MayLose >= least {
 		return err
 	}
-	next := "protect"
 	if least >= len(r.Nodes) {
 		return exit.Wrongf("%s may be lost now, and %d is asked for, which takes a group of %d nodes", printable.Count(r.MayLose, "more node"), least, least+1)
 	}
+	next := "protect"
 	if least > r.Tolerate {
 		next = fmt.Sprintf("protect --tolerate %d", least)
 	}
@@ -390,7 +390,7 @@ func printMayLose(w io.Writer, r *group.VerifyReport, style Style) {
 	}
 	if r.Protected && !r.Intact && Broken(r, style) == nil {
 		if slices.ContainsFunc(r.Nodes, doubtful) {
-			printable.Fprintf(w, "a file whose time nobody has set back has rotted, which protect would make permanent: %s\n", style.Next("recover --revert changed"))
+			printable.Fprintf(w, "if nobody wrote to a file that is changed under its old time, it has rotted, which protect would make permanent: %s\n", style.Next("recover --revert changed"))
 		}
 		printable.Fprintf(w, "next: %s\n", style.Next("protect"))
 	}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copyreg
 import functools
 import io
-import os
 import math
+import os
 import pickle
 import re
 import struct
